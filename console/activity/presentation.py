@@ -116,6 +116,19 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         _("%(who)s changed the key of an entity in %(table)s to %(entity)s"),
         undone=lambda number: gettext("Restored the previous key of the entity in %(table)s."),
     ),
+    Verb.ENTITY_REVERT: Presentation(
+        Group.ENTITIES,
+        "undo-2",
+        _("%(who)s undid changes to entities"),
+        lambda number: ngettext(
+            "%(who)s undid changes to %(number)s entity",
+            "%(who)s undid changes to %(number)s entities",
+            number,
+        ),
+        lambda number: ngettext(
+            "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
+        ),
+    ),
     Verb.ENTITY_EXPORT: Presentation(
         Group.ENTITIES,
         "file-down",

@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.html import conditional_escape, format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from console.activity.presentation import PRESENTATIONS, Group
 from console.site import roles
@@ -50,6 +50,12 @@ def _choose_text(done: Activity) -> str | Promise:
             return _("%(who)s restored a private query for %(table)s")
         case Verb.QUERY_CREATE if done.undoes_id:
             return _("%(who)s restored the query %(query)s for %(table)s")
+        case Verb.ENTITY_REVERT if done.table_name:
+            return ngettext(
+                "%(who)s undid changes to %(number)s entity in %(table)s",
+                "%(who)s undid changes to %(number)s entities in %(table)s",
+                _count(done),
+            )
     if shown.several is None or _names_entity(done) or (verb is Verb.ENTITY_EXPORT and not _count(done)):
         return shown.sentence
     return shown.several(_count(done))

@@ -48,16 +48,16 @@ class Reverted:
         self.examples += chunk.skipped[: SKIPPED_LIMIT - len(self.examples)]
 
 
-def apply_images(table: Table, images: Images, *, by: Actor) -> Reverted:
+def apply_images(table: Table, images: Images, *, by: Actor, into: Reverted | None = None) -> Reverted:
     """Make the entities of a table equal to their images, those that are still in the expected version.
 
     Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
-    then a failure leaves the chunks before it done. In the caller's transaction it is all or nothing. The request id
-    of ``by`` is that of all changes. Raises OperationTimedOut if the query of the images takes too long, and
-    ServerBusy if a chunk is rolled back again and again because of concurrent writes.
+    then a failure leaves the chunks before it done, which ``into`` counts. In the caller's transaction it is all or
+    nothing. The request id of ``by`` is that of all changes. Raises OperationTimedOut if the query of the images
+    takes too long, and ServerBusy if a chunk is rolled back again and again because of concurrent writes.
     """
     accounts.check_writable(table.account_id)
-    relation, reverted = relation_name(table.pk), Reverted()
+    relation, reverted = relation_name(table.pk), Reverted() if into is None else into
     recorder = history.recorder(table.account, by)
     with _collected(images) as has_long:
         for span in sql.run(restoring.spans()):

@@ -23,7 +23,17 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
 from storage.domain.values.etag import Precondition
 from storage.models import Account, Activity, EntityChange, Table
-from storage.operations import accounts, activity, edits, indexes, policies, sas, service_properties, tables
+from storage.operations import (
+    accounts,
+    activity,
+    data_undo,
+    edits,
+    indexes,
+    policies,
+    sas,
+    service_properties,
+    tables,
+)
 from storage.operations.accounts import AccountError
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.sas import SasDescription
@@ -165,6 +175,15 @@ def _entity_refused(done: Activity, change: EntityChange, failure: ChangeSetErro
     return failure.error
 
 
+def _undo_revert(done: Activity, by: Actor) -> Activity:
+    """As far as there is no newer work, in several transactions."""
+    _check_first(done)
+    undone = data_undo.undo_request(done, by)
+    if undone.activity is None:
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return undone.activity
+
+
 # tables and settings
 
 
@@ -257,6 +276,7 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.ENTITY_CHANGE: _undo_entities,
     Verb.ENTITY_DELETE: _undo_entities,
     Verb.ENTITY_REKEY: _undo_entities,
+    Verb.ENTITY_REVERT: _undo_revert,
     Verb.TABLE_CREATE: _undo_creation,
     Verb.TABLE_RESTORE: _undo_creation,
     Verb.TABLE_DELETE: _undo_deletion,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.sql.entities import NOW
 from storage.sql.failures import ALONE
 from storage.sql.history import KEY_LIMIT, RECORDED_COLUMNS, Op, Recorder, recorded_table
@@ -34,6 +34,34 @@ class Skip(StrEnum):
     CHANGED = "changed"  # it is no longer in the expected version
     GONE = "gone"  # it was deleted
     EXISTS = "exists"  # it was to be inserted, but is there
+
+
+class Effect(StrEnum):
+    """What applying an image would do."""
+
+    INSERTED = "inserted"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many entities each effect has, and some of them."""
+
+    numbers: dict[Effect, int]
+    samples: "list[Sample]"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An entity as it is and as its image is; None where it does not exist."""
+
+    effect: Effect
+    key: EntityKey
+    now: StoredEntity | None
+    then: StoredEntity | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +204,56 @@ _RECORDING: Final = f"""
     ) AS done
 )
 """
+
+_PREVIEW: Final = f"""
+WITH images AS MATERIALIZED (
+    SELECT * FROM ({{images}}) AS images (pk, rk, expected, anns, vals)
+), judged AS MATERIALIZED (
+    SELECT i.pk, i.rk, CASE
+        WHEN i.expected IS DISTINCT FROM e.ts THEN '{Effect.SKIPPED}'
+        WHEN e.ts IS NULL THEN CASE WHEN i.vals IS NULL THEN '{Effect.UNCHANGED}' ELSE '{Effect.INSERTED}' END
+        WHEN i.vals IS NULL THEN '{Effect.DELETED}'
+        WHEN (i.anns, i.vals) = (e.anns, e.vals) THEN '{Effect.UNCHANGED}'
+        ELSE '{Effect.CHANGED}'
+    END AS effect
+    FROM images AS i LEFT JOIN {{relation}} AS e ON e.pk = i.pk AND e.rk = i.rk
+), sampled AS (
+    SELECT *, row_number() OVER (PARTITION BY effect ORDER BY pk COLLATE "C", rk COLLATE "C") AS place FROM judged
+)
+SELECT effect, count(*)::text, NULL, NULL, NULL, NULL, NULL FROM judged GROUP BY effect
+UNION ALL
+SELECT s.effect, NULL, s.pk, s.rk, e.ts::text, e.anns || e.vals, i.anns || i.vals
+FROM sampled AS s
+JOIN images AS i ON i.pk = s.pk AND i.rk = s.rk
+LEFT JOIN {{relation}} AS e ON e.pk = s.pk AND e.rk = s.rk
+WHERE s.effect <> '{Effect.UNCHANGED}' AND s.place <= {{sample}}
+ORDER BY 3 NULLS FIRST, 4
+"""
+
+
+def preview(relation: str, images: Images, sample: int) -> Statement[Preview]:
+    """Say what applying the images would do now, with up to ``sample`` entities of each effect."""
+    text = _PREVIEW.format(images=images.text, relation=relation, sample=sample)
+    return Statement(text, images.parameters, Lane.FILTER, _read_preview)
+
+
+def _read_preview(result: Result) -> Preview:
+    numbers, samples = dict.fromkeys(Effect, 0), []
+    for row in range(result.ntuples):
+        effect = Effect(text_at(result, row, 0))
+        if result.get_value(row, 1) is not None:
+            numbers[effect] = integer_at(result, row, 1)
+            continue
+        key = EntityKey(text_at(result, row, 2), text_at(result, row, 3))
+        ticks = result.get_value(row, 4)
+        now, then = (_stored(key, ticks, result.get_value(row, column)) for column in (5, 6))
+        samples.append(Sample(effect, key, now, then))
+    return Preview(numbers, samples)
+
+
+def _stored(key: EntityKey, ticks: bytes | None, content: bytes | None) -> StoredEntity | None:
+    """The Timestamp of an image is not known."""
+    return None if content is None else StoredEntity(encode_entity_key(key), ticks or b"0", content)
 
 
 def collect(images: Images) -> Statement[Collected]:

@@ -59,6 +59,7 @@ class Verb(StrEnum):
     ENTITY_CHANGE = "entity.change", Capability.MANAGE_TABLES
     ENTITY_DELETE = "entity.delete", Capability.MANAGE_TABLES
     ENTITY_REKEY = "entity.rekey", Capability.MANAGE_TABLES
+    ENTITY_REVERT = "entity.revert", Capability.MANAGE_TABLES  # recorded changes, undone together
     ENTITY_EXPORT = "entity.export"
     SIGN_IN = "user.sign-in"
     SIGN_OUT = "user.sign-out"

@@ -1,0 +1,236 @@
+"""What was changed in the entities of an account, by whom and when: lists, and counts by time."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from django.db.models import Q
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import OperationTimedOut
+from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
+from storage.sql import changes as statements
+from storage.sql import django as sql
+from storage.sql.changes import ChangeGroup, Selection
+from storage.sql.failures import Canceled
+from storage.sql.history import Op, segment_name
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+LIMIT: Final = timedelta(seconds=5)
+_SLACK: Final = timedelta(minutes=5)  # by which the time of a change and of its segment may differ
+# changes that a page reads at first, and if they are too few groups
+_WINDOWS: Final = (600, 20_000)
+_NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """Which changes of an account; an empty one matches all.
+
+    ``actor`` is part of a name or of the label of a SAS token, ``actors`` are exact ones with any address and client.
+    ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is exclusive. ``numbers`` are those of single
+    changes.
+    """
+
+    table: str = ""
+    table_id: int | None = None
+    actor: str = ""
+    actors: tuple[tuple[str, str], ...] = ()  # kinds and names
+    doors: tuple[ActorKind, ...] = ()
+    ops: tuple[Op, ...] = ()
+    requests: tuple[str, ...] = ()
+    skipped_requests: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    key: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeEntry:
+    """What one request changed in a table: several entities, or one. ``table`` is None if it is dropped.
+
+    ``is_open``: there may be more changes than the numbers tell.
+    """
+
+    request: str
+    table_id: int
+    table: Table | None
+    actor: Actor
+    label: str  # of a SAS token
+    latest: datetime
+    earliest: datetime
+    inserted: int
+    changed: int
+    deleted: int
+    key: EntityKey
+    is_open: bool
+
+    @property
+    def number(self) -> int:
+        return self.inserted + self.changed + self.deleted
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Entries, the newest first; ``is_last``: there are none beyond it in the direction in which it was read."""
+
+    entries: list[ChangeEntry]
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The number of changes from a time on, up to the next bucket."""
+
+    start: datetime
+    end: datetime
+    number: int
+
+
+def page(account: Account, wanted: ChangeFilter, *, top: int = 50, oldest_first: bool = False) -> ChangePage:
+    """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut."""
+    selection = select(account, wanted)
+    names = segments(account, wanted.since, wanted.until)
+    if selection is None or not names:
+        return ChangePage([], is_last=True)
+    for rows in _WINDOWS:
+        found = run_limited(
+            statements.groups(names, selection, rows=rows, top=top + 1, oldest_first=oldest_first)
+        )
+        if found.is_whole or len(found.groups) > top:
+            break
+    entries = _entries(account, found.groups[:top])
+    if oldest_first:
+        entries.reverse()
+    return ChangePage(entries, found.is_whole and len(found.groups) <= top)
+
+
+def histogram(
+    account: Account, wanted: ChangeFilter, since: datetime, until: datetime, buckets: int
+) -> list[Bucket]:
+    """Count the changes between two times, in buckets of equal length; raises OperationTimedOut."""
+    width = max(1, -(-(to_ticks(until) - to_ticks(since)) // buckets))
+    counted: Mapping[int, int] = {}
+    wanted = replace(wanted, since=since, until=until)
+    selection, names = select(account, wanted), segments(account, since, until)
+    if selection is not None and names:
+        counted = run_limited(statements.histogram(names, selection, to_ticks(since), width))
+    starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
+    return [Bucket(starts[number], starts[number + 1], counted.get(number, 0)) for number in range(buckets)]
+
+
+def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
+    """Count the matching changes of each table that has any, by its id; raises OperationTimedOut."""
+    selection, names = select(account, wanted), segments(account, wanted.since, wanted.until)
+    if selection is None or not names:
+        return {}
+    return run_limited(statements.by_table(names, selection))
+
+
+def kept_since(account: Account) -> datetime | None:
+    """Return since when changes are kept, None if there are none."""
+    found = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number").first()
+    return None if found is None else found.started_at
+
+
+def segments(account: Account, since: datetime | None = None, until: datetime | None = None) -> list[str]:
+    """Return the relations that may have changes of this time, the oldest first."""
+    kept = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number")
+    if since is not None:
+        kept = kept.filter(Q(ended_at=None) | Q(ended_at__gt=since - _SLACK))
+    if until is not None:
+        kept = kept.filter(started_at__lt=until + _SLACK)
+    return [segment_name(account.pk, number) for number in kept.values_list("number", flat=True)]
+
+
+def select(account: Account, wanted: ChangeFilter) -> Selection | None:
+    """Find the ids of what a filter names; None if nothing can match."""
+    tables: tuple[int, ...] | None = None if wanted.table_id is None else (wanted.table_id,)
+    if wanted.table:
+        named = Table.objects.filter(account=account, name__iexact=wanted.table)
+        tables = tuple(named.values_list("pk", flat=True))
+    actors = _find_actors(account, wanted)
+    if tables == () or actors == ():
+        return None
+    return Selection(
+        tables,
+        None if wanted.since is None else to_ticks(wanted.since),
+        None if wanted.until is None else to_ticks(wanted.until),
+        actors,
+        wanted.ops,
+        wanted.requests,
+        wanted.skipped_requests,
+        wanted.numbers,
+        wanted.key,
+    )
+
+
+def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | None:
+    conditions = Q()
+    if wanted.doors:
+        conditions &= Q(kind__in=wanted.doors)
+    if wanted.actor:
+        labelled = RegisteredSas.objects.filter(account=account, label__icontains=wanted.actor)
+        named = Q(name__icontains=wanted.actor) | Q(token__icontains=wanted.actor)
+        conditions &= named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
+    if wanted.actors:
+        exact = Q()
+        for kind, name in wanted.actors:
+            exact |= Q(kind=kind, name=name)
+        conditions &= exact
+    if not conditions:
+        return None
+    return tuple(HistoryActor.objects.filter(conditions).values_list("pk", flat=True))
+
+
+def _entries(account: Account, groups: Sequence[ChangeGroup]) -> list[ChangeEntry]:
+    tables = Table.objects.in_bulk({group.table_id for group in groups})
+    actors = HistoryActor.objects.in_bulk({group.actor for group in groups})
+    labels = sas_labels(account, actors.values())
+    entries = []
+    for group in groups:
+        actor = actors.get(group.actor, _NOBODY)
+        entries.append(
+            ChangeEntry(
+                group.request,
+                group.table_id,
+                tables.get(group.table_id),
+                to_actor(actor, group.request),
+                labels.get(actor.name, "") if actor.kind == ActorKind.SAS else "",
+                to_datetime(group.latest),
+                to_datetime(group.earliest),
+                group.inserted,
+                group.changed,
+                group.deleted,
+                group.key,
+                group.is_open,
+            )
+        )
+    return entries
+
+
+def sas_labels(account: Account, actors: Iterable[HistoryActor]) -> dict[str, str]:
+    """Return the labels of the SAS tokens among the actors, by their fingerprints."""
+    fingerprints: Collection[str] = {it.name for it in actors if it.kind == ActorKind.SAS}
+    if not fingerprints:
+        return {}
+    registered = RegisteredSas.objects.filter(account=account, fingerprint__in=fingerprints)
+    return dict(registered.values_list("fingerprint", "label"))
+
+
+def to_actor(stored: HistoryActor, request: str = "") -> Actor:
+    return Actor(ActorKind(stored.kind), stored.name, stored.address, stored.agent, request, stored.token)
+
+
+def run_limited(statement: Statement[T], limit: timedelta = LIMIT) -> T:
+    """Run a statement with a time limit; raises OperationTimedOut."""
+    try:
+        return sql.run_in_lane(statement, limit=limit)
+    except Canceled:
+        raise OperationTimedOut from None

@@ -1,0 +1,208 @@
+"""Undo recorded changes of entities, whoever made them: those of a caller, of a request, of a time, or single ones.
+
+An undo writes what the entities were before, as an ordinary recorded write with a request id of its own: it is in the
+history like any other, and can be undone. An entity that was changed again since keeps its newer work.
+"""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import ResourceNotFound
+from storage.domain.service.activity import Verb
+from storage.domain.values.ticks import to_datetime
+from storage.models import Account, Activity, HistoryActor, Table
+from storage.operations import accounts, activity, changes, reverting
+from storage.operations.changes import ChangeFilter
+from storage.operations.reverting import Reverted
+from storage.sql import changes as statements
+from storage.sql import restoring
+from storage.sql.changes import LatestChange
+from storage.sql.relations import relation_name
+from storage.sql.restoring import Effect, Images, Sample
+
+PREVIEW_LIMIT: Final = timedelta(seconds=20)
+_CLOCKS: Final = timedelta(minutes=5)  # by which ours and that of the database may differ
+
+
+@dataclass(frozen=True, slots=True)
+class NewerChange:
+    """The change that keeps an entity from being reverted."""
+
+    at: datetime
+    actor: Actor
+    label: str  # of a SAS token
+
+
+@dataclass(frozen=True, slots=True)
+class TablePreview:
+    """What an undo would do in a table. ``newer`` has those of the skipped samples that are known."""
+
+    table: Table
+    numbers: dict[Effect, int]
+    samples: list[Sample]
+    newer: dict[EntityKey, NewerChange]
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPreview:
+    """What an undo would do. ``dropped``: changes in tables that no longer exist."""
+
+    changes: int
+    tables: list[TablePreview]
+    dropped: int
+
+    def number(self, effect: Effect) -> int:
+        return sum(it.numbers[effect] for it in self.tables)
+
+    @property
+    def written(self) -> int:
+        return sum(self.number(effect) for effect in (Effect.CHANGED, Effect.INSERTED, Effect.DELETED))
+
+
+@dataclass(slots=True)
+class Undone:
+    """What an undo did in each table; ``activity`` is None if there was nothing to write."""
+
+    tables: list[tuple[Table, Reverted]] = field(default_factory=list)
+    activity: Activity | None = None
+
+    @property
+    def total(self) -> Reverted:
+        total = Reverted()
+        for _, it in self.tables:
+            total.inserted += it.inserted
+            total.changed += it.changed
+            total.deleted += it.deleted
+            total.unchanged += it.unchanged
+            total.skipped += it.skipped
+        return total
+
+
+def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoPreview:
+    """Say what undoing the matching changes would do now; raises OperationTimedOut."""
+    counts = changes.count_by_table(account, wanted)
+    existing = _existing(account, counts)
+    previews = [_preview_table(account, table, wanted, sample) for table in existing]
+    dropped = sum(counts.values()) - sum(counts[table.pk] for table in existing)
+    return UndoPreview(sum(counts.values()), previews, dropped)
+
+
+def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TablePreview:
+    images = _images(account, table, wanted)
+    if images is None:
+        return TablePreview(table, dict.fromkeys(Effect, 0), [], {})
+    found = changes.run_limited(
+        restoring.preview(relation_name(table.pk), images, sample), limit=PREVIEW_LIMIT
+    )
+    skipped = [it.key for it in found.samples if it.effect is Effect.SKIPPED]
+    return TablePreview(table, found.numbers, found.samples, _newer(account, table, skipped))
+
+
+def _newer(account: Account, table: Table, keys: list[EntityKey]) -> dict[EntityKey, NewerChange]:
+    if not keys:
+        return {}
+    found: dict[EntityKey, LatestChange] = changes.run_limited(
+        statements.latest(table.pk, changes.segments(account), keys)
+    )
+    actors = HistoryActor.objects.in_bulk({it.actor for it in found.values()})
+    labels = changes.sas_labels(account, actors.values())
+    return {
+        key: NewerChange(
+            to_datetime(it.ticks), changes.to_actor(actors[it.actor]), labels.get(actors[it.actor].name, "")
+        )
+        for key, it in found.items()
+        if it.actor in actors
+    }
+
+
+def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Undone:
+    """Undo the matching changes of all tables, as far as there is no newer work; recorded as one activity.
+
+    Tables are done one after another, each in chunks: a failure leaves done, and recorded, what was written before it.
+    Raises InsufficientAccountPermissions, OperationTimedOut and ServerBusy.
+    """
+    accounts.check_writable(account.pk)
+    by = replace(by, request_id=str(uuid.uuid4()))
+    undone, began = Undone(), timezone.now()
+    try:
+        for table in _existing(account, changes.count_by_table(account, wanted)):
+            images = _images(account, table, wanted)
+            if images is not None:
+                reverted = Reverted()
+                undone.tables.append((table, reverted))
+                reverting.apply_images(table, images, by=by, into=reverted)
+    finally:
+        if undone.total.written:
+            undone.activity = _record(account, wanted, undone, by, began, undoes)
+    return undone
+
+
+def undo_request(done: Activity, by: Actor) -> Undone:
+    """Undo an activity whose changes have its request id; raises ResourceNotFound if its account is gone."""
+    account = Account.objects.filter(pk=done.account_id or 0).first()
+    if account is None:
+        raise ResourceNotFound
+    began = datetime.fromisoformat(done.detail["began"])
+    wanted = ChangeFilter(requests=(done.request_id,), since=began - _CLOCKS, until=done.at + _CLOCKS)
+    return undo(account, wanted, by=by, undoes=done)
+
+
+def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
+    tables = Table.objects.filter(pk__in=counts, account=account, deleted_at=None).select_related("account")
+    return list(tables.order_by("pk"))
+
+
+def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | None:
+    selection = changes.select(account, replace(wanted, table="", table_id=table.pk))
+    names = changes.segments(account, wanted.since)
+    return None if selection is None or not names else statements.undoing(table.pk, names, selection)
+
+
+@transaction.atomic
+def _record(
+    account: Account,
+    wanted: ChangeFilter,
+    undone: Undone,
+    by: Actor,
+    began: datetime,
+    undoes: Activity | None,
+) -> Activity:
+    total = undone.total
+    written = [table for table, it in undone.tables if it.written]
+    detail: dict[str, object] = {
+        "changed": total.changed,
+        "inserted": total.inserted,
+        "deleted": total.deleted,
+        "skipped": total.skipped,
+        "rows": total.written,
+        "tables": len(written),
+        "began": began.isoformat(),
+        "selection": _describe(wanted),
+    }
+    return activity.record(
+        Verb.ENTITY_REVERT,
+        by,
+        account=account,
+        table=written[0] if len(written) == 1 else None,
+        detail=detail,
+        undoes=undoes,
+    )
+
+
+def _describe(wanted: ChangeFilter) -> dict[str, object]:
+    """What was selected, as the activity remembers it."""
+    described: dict[str, object] = {
+        "from": wanted.since and wanted.since.isoformat(),
+        "to": wanted.until and wanted.until.isoformat(),
+        "who": wanted.actor or ", ".join(name for _, name in wanted.actors),
+        "request": ", ".join(wanted.requests[:10]),
+        "key": wanted.key,
+    }
+    return {name: value for name, value in described.items() if value}

@@ -1,0 +1,272 @@
+"""Recorded changes of an account: listed, counted by time, and turned around to undo them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from storage.domain.entities.entity import EntityKey
+from storage.sql import arrays
+from storage.sql.history import Op
+from storage.sql.restoring import Images
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+from storage.sql.walks import Binder
+
+_NEVER: Final = -1  # a Timestamp that no entity has
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which changes; an empty one selects all.
+
+    ``since`` and ``until`` (exclusive) are in ticks, ``actors`` are ids of storage_historyactor, ``numbers`` are those
+    of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive.
+    """
+
+    tables: tuple[int, ...] | None = None
+    since: int | None = None
+    until: int | None = None
+    actors: tuple[int, ...] | None = None
+    ops: tuple[Op, ...] = ()
+    requests: tuple[str, ...] = ()
+    skipped_requests: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    key: str = ""
+
+    def condition(self, binder: Binder) -> str:
+        """Return the condition on a change ``h``."""
+        conditions = []
+        if self.tables is not None:
+            conditions.append(f"h.tbl = ANY ({binder.bind(_array(self.tables))}::bigint[])")
+        if self.since is not None:
+            conditions.append(f"h.ts >= {binder.bind(str(self.since))}::bigint")
+        if self.until is not None:
+            conditions.append(f"h.ts < {binder.bind(str(self.until))}::bigint")
+        if self.actors is not None:
+            conditions.append(f"h.actor = ANY ({binder.bind(_array(self.actors))}::integer[])")
+        if self.ops:
+            conditions.append(f'h.op = ANY ({binder.bind(_array(self.ops))}::"char"[])')
+        if self.requests:
+            conditions.append(f"h.request = ANY ({binder.bind(_array(self.requests))}::uuid[])")
+        if self.skipped_requests:
+            conditions.append(f"h.request <> ALL ({binder.bind(_array(self.skipped_requests))}::uuid[])")
+        if self.numbers:
+            conditions.append(f"h.seq = ANY ({binder.bind(_array(self.numbers))}::bigint[])")
+        if self.key:
+            key = binder.bind(self.key)
+            conditions.append(f"(strpos(h.pk, {key}) > 0 OR strpos(h.rk, {key}) > 0)")
+        return " AND ".join(conditions) or "true"
+
+
+def _array(items: Sequence[object]) -> str:
+    return "{" + ",".join(map(str, items)) + "}"
+
+
+class ChangeGroup(NamedTuple):
+    """The changes that one request made in one table. ``latest`` and ``earliest`` are in ticks.
+
+    ``key`` is that of the latest one. ``is_open``: it may have more changes than were read.
+    """
+
+    request: str
+    table_id: int
+    actor: int
+    latest: int
+    earliest: int
+    inserted: int
+    changed: int
+    deleted: int
+    key: EntityKey
+    is_open: bool
+
+    @property
+    def number(self) -> int:
+        return self.inserted + self.changed + self.deleted
+
+
+class GroupPage(NamedTuple):
+    """``is_whole``: all selected changes were read."""
+
+    groups: list[ChangeGroup]
+    is_whole: bool
+
+
+_WINDOW: Final = """
+(SELECT h.seq, h.tbl, h.ts, h.actor, h.op, h.request, h.pk, h.rk FROM {segment} AS h
+WHERE {condition} ORDER BY h.ts {direction}, h.seq {direction} LIMIT {rows})
+"""
+_GROUPS: Final = f"""
+WITH read AS MATERIALIZED (
+    SELECT * FROM ({{members}}) AS member ORDER BY ts {{direction}}, seq {{direction}} LIMIT {{rows}}
+), edge AS MATERIALIZED (
+    SELECT count(*) AS number, CASE '{{direction}}' WHEN 'DESC' THEN min(ts) ELSE max(ts) END AS moment FROM read
+)
+SELECT request::text, tbl::text, actor::text, max(ts)::text, min(ts)::text,
+    (count(*) FILTER (WHERE op = '{Op.INSERT}'))::text, (count(*) FILTER (WHERE op = '{Op.UPDATE}'))::text,
+    (count(*) FILTER (WHERE op = '{Op.DELETE}'))::text,
+    (array_agg(pk ORDER BY seq DESC))[1], (array_agg(rk ORDER BY seq DESC))[1],
+    (edge.number >= {{rows}} AND edge.moment BETWEEN min(ts) AND max(ts))::text,
+    (edge.number < {{rows}})::text
+FROM read CROSS JOIN edge
+GROUP BY request, tbl, actor, edge.number, edge.moment
+ORDER BY CASE '{{direction}}' WHEN 'DESC' THEN -max(ts) ELSE min(ts) END, max(seq) DESC
+LIMIT {{top}}
+"""
+
+
+def groups(
+    segments: Sequence[str], wanted: Selection, *, rows: int, top: int, oldest_first: bool = False
+) -> Statement[GroupPage]:
+    """Group the newest (or oldest) changes by request and table; reads at most that many rows."""
+    binder, direction = Binder(), "ASC" if oldest_first else "DESC"
+    condition = wanted.condition(binder)
+    members = " UNION ALL ".join(
+        _WINDOW.format(segment=it, condition=condition, direction=direction, rows=rows) for it in segments
+    )
+
+    def read(result: Result) -> GroupPage:
+        found = [_read_group(result, row) for row in range(result.ntuples)]
+        return GroupPage(found, not found or text_at(result, 0, 11) == "true")
+
+    text = _GROUPS.format(members=members, direction=direction, rows=rows, top=top)
+    return binder.statement(text, Lane.FILTER, read)
+
+
+def _read_group(result: Result, row: int) -> ChangeGroup:
+    table_id, actor, latest, earliest, inserted, changed, deleted = (
+        integer_at(result, row, column) for column in range(1, 8)
+    )
+    return ChangeGroup(
+        text_at(result, row, 0),
+        table_id,
+        actor,
+        latest,
+        earliest,
+        inserted,
+        changed,
+        deleted,
+        EntityKey(text_at(result, row, 8), text_at(result, row, 9)),
+        is_open=text_at(result, row, 10) == "true",
+    )
+
+
+_HISTOGRAM: Final = """
+SELECT (ts - {since}) / {width}, count(*) FROM ({members}) AS h GROUP BY 1
+"""
+
+
+def histogram(
+    segments: Sequence[str], wanted: Selection, since: int, width: int
+) -> Statement[dict[int, int]]:
+    """Count the selected changes by time, in buckets of ``width`` ticks from ``since`` on."""
+    binder = Binder()
+    condition = wanted.condition(binder)
+    text = _HISTOGRAM.format(
+        since=f"{binder.bind(str(since))}::bigint",
+        width=f"{binder.bind(str(width))}::bigint",
+        members=_union(segments, "h.ts", condition),
+    )
+
+    def read(result: Result) -> dict[int, int]:
+        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
+
+    return binder.statement(text, Lane.FILTER, read)
+
+
+def by_table(segments: Sequence[str], wanted: Selection) -> Statement[dict[int, int]]:
+    """Count the selected changes of each table, by its id."""
+    binder = Binder()
+    members = _union(segments, "h.tbl", wanted.condition(binder))
+
+    def read(result: Result) -> dict[int, int]:
+        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
+
+    return binder.statement(
+        f"SELECT tbl, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1", Lane.FILTER, read
+    )
+
+
+def _union(segments: Sequence[str], columns: str, condition: str) -> str:
+    return " UNION ALL ".join(f"SELECT {columns} FROM {it} AS h WHERE {condition}" for it in segments)
+
+
+# An entity goes back to what it was before the last run of selected changes, unless a change that was not selected came
+# after it. Everything that happened to the entity since the first selected change is looked at.
+_UNDOING: Final = f"""
+WITH selected AS (
+    SELECT pk, rk, min(seq) AS first FROM ({{selected}}) AS h GROUP BY pk, rk
+), chain AS (
+    SELECT s.pk, s.rk, c.*, coalesce(max(c.seq) FILTER (WHERE NOT c.is_selected) OVER of_entity, 0) AS newer
+    FROM selected AS s CROSS JOIN LATERAL ({{chain}}) AS c
+    WINDOW of_entity AS (
+        PARTITION BY s.pk, s.rk ORDER BY c.seq ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
+)
+SELECT pk, rk,
+    CASE
+        WHEN max(seq) = max(newer) THEN {_NEVER}
+        ELSE (array_agg(CASE WHEN op <> '{Op.DELETE}' THEN ts END ORDER BY seq DESC))[1]
+    END,
+    (array_agg(anns ORDER BY seq) FILTER (WHERE seq > newer))[1],
+    (array_agg(vals ORDER BY seq) FILTER (WHERE seq > newer))[1]
+FROM chain GROUP BY pk, rk
+"""
+_OF_ENTITY: Final = """
+SELECT h.seq, h.ts, h.op, h.anns, h.vals, {condition} AS is_selected FROM {segment} AS h
+WHERE h.tbl = {table_id} AND h.seq >= s.first AND h.pk = s.pk AND h.rk = s.rk
+    AND hashtextextended(h.pk, hashtextextended(h.rk, 0)) = hashtextextended(s.pk, hashtextextended(s.rk, 0))
+"""
+
+
+def undoing(table_id: int, segments: Sequence[str], wanted: Selection) -> Images:
+    """Return the images that undo the selected changes of a table; entities with newer work in them never match.
+
+    ``segments`` are those from the first selected change up to the present.
+    """
+    binder = Binder()
+    condition = wanted.condition(binder)
+    chain = " UNION ALL ".join(
+        _OF_ENTITY.format(segment=it, condition=condition, table_id=table_id) for it in segments
+    )
+    selected = _union(segments, "h.pk, h.rk, h.seq", f"h.tbl = {table_id} AND {condition}")
+    return Images(_UNDOING.format(selected=selected, chain=chain), tuple(binder.parameters))
+
+
+class LatestChange(NamedTuple):
+    """The latest recorded change of an entity: when, in ticks, and by whom."""
+
+    key: EntityKey
+    ticks: int
+    actor: int
+    op: Op
+
+
+_LATEST: Final = """
+SELECT k.pk, k.rk, c.ts, c.actor, c.op::text
+FROM unnest($1::text[], $2::text[]) AS k (pk, rk)
+CROSS JOIN LATERAL (SELECT * FROM ({members}) AS member ORDER BY seq DESC LIMIT 1) AS c
+"""
+_LATEST_MEMBER: Final = """
+(SELECT h.seq, h.ts, h.actor, h.op FROM {segment} AS h
+WHERE h.tbl = {table_id} AND h.pk = k.pk AND h.rk = k.rk
+    AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
+        = hashtextextended(k.pk COLLATE "C", hashtextextended(k.rk COLLATE "C", 0))
+ORDER BY h.seq DESC LIMIT 1)
+"""
+
+
+def latest(
+    table_id: int, segments: Sequence[str], keys: Sequence[EntityKey]
+) -> Statement[dict[EntityKey, LatestChange]]:
+    """Return the latest recorded change of each of the entities that have one."""
+    members = " UNION ALL ".join(_LATEST_MEMBER.format(segment=it, table_id=table_id) for it in segments)
+
+    def read(result: Result) -> dict[EntityKey, LatestChange]:
+        found = {}
+        for row in range(result.ntuples):
+            key = EntityKey(text_at(result, row, 0), text_at(result, row, 1))
+            ticks, actor = integer_at(result, row, 2), integer_at(result, row, 3)
+            found[key] = LatestChange(key, ticks, actor, Op(text_at(result, row, 4)))
+        return found
+
+    parameters = (arrays.texts(key.partition_key for key in keys), arrays.texts(key.row_key for key in keys))
+    return Statement(_LATEST.format(members=members), parameters, Lane.KEY, read)
