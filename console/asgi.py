@@ -18,7 +18,7 @@ django: Any = get_asgi_application()  # sets Django up, which the service's mode
 
 from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
-from storage.api import problems  # noqa: E402
+from storage.api import problems, streams  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
 from storage.protocol.http_request import RequestHead  # noqa: E402
@@ -79,7 +79,7 @@ async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
     if settings.ROOT_URLCONF not in sys.modules:
         await asyncio.to_thread(import_module, settings.ROOT_URLCONF)
         gc.freeze()  # as the server does with what is there at its start
-    await django(scope, receive, send)
+    await streams.run(django, service.live_feed, scope, receive, send)
 
 
 applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)

@@ -220,6 +220,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Keys"},
         {"name": "Tables"},
         {"name": "Indexes"},
+        {"name": "Changes"},
         {"name": "Policies"},
         {"name": "Shared access signatures"},
         {"name": "Service properties"},

@@ -56,6 +56,12 @@ NO_METHOD: Final = ProblemType(
 CONFLICT: Final = ProblemType(
     "conflict", 409, "Conflict", "The name is taken, or the current state does not allow the operation."
 )
+EXPIRED_TOKEN: Final = ProblemType(
+    "expired-token",
+    410,
+    "The changes are no longer known",
+    "The changes after the token or the time are no longer kept, or the token belongs to another database.",
+)
 PRECONDITION: Final = ProblemType(
     "precondition-failed",
     412,
@@ -82,8 +88,8 @@ UNAVAILABLE: Final = ProblemType(
     "unavailable", 503, "Service unavailable", "The database does not respond at the moment; try again."
 )
 PROBLEM_TYPES: Final = (
-    MALFORMED, INVALID, UNAUTHENTICATED, OUT_OF_SCOPE, FORBIDDEN, NOT_FOUND, NO_METHOD, CONFLICT, PRECONDITION,
-    TOO_LARGE, MEDIA_TYPE_REFUSED, KEY_REUSED, TOO_MANY, FAILED, UNAVAILABLE,
+    MALFORMED, INVALID, UNAUTHENTICATED, OUT_OF_SCOPE, FORBIDDEN, NOT_FOUND, NO_METHOD, CONFLICT, EXPIRED_TOKEN,
+    PRECONDITION, TOO_LARGE, MEDIA_TYPE_REFUSED, KEY_REUSED, TOO_MANY, FAILED, UNAVAILABLE,
 )  # fmt: skip
 BY_STATUS: Final = {
     kind.status: kind for kind in reversed(PROBLEM_TYPES) if kind not in (MALFORMED, OUT_OF_SCOPE)

@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from storage.domain.access import api_tokens
 from storage.domain.access.actor import Actor
-from storage.domain.access.roles import Scope
+from storage.domain.access.roles import Capability, Scope, may
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, ApiToken, IdempotencyRecord
-from storage.operations import activity
+from storage.operations import activity, members
 from storage.operations.members import Person
 
 TOKEN_LIMIT: Final = 100  # per user, without revoked ones
@@ -76,6 +76,15 @@ def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
     if found is not None:
         _record_use(found, now, address)
     return found
+
+
+def may_still(token: ApiToken, account: Account, capability: Capability) -> bool:
+    """Return whether a token that was authenticated some time ago is valid, and its user still has a capability."""
+    is_unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    working = ApiToken.objects.filter(pk=token.pk, revoked_at=None, user__is_active=True)
+    found = working.filter(is_unexpired).select_related("user").first()
+    role = members.role_in(found.user, account) if found is not None else None
+    return role is not None and may(role, capability)
 
 
 def _record_use(token: ApiToken, now: datetime, address: str) -> None:

@@ -26,6 +26,7 @@ from storage.domain.service.feed import (
     write_token,
 )
 from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.models import Account, Table
 from storage.sql import django as sql
 from storage.sql import feed as statements
 from storage.sql.feed import HistoryState, RawChange, RawPage, Segment
@@ -68,6 +69,13 @@ NOW: Final = Start()
 OLDEST: Final = Start(is_now=False)
 
 
+def exists(feed: Feed) -> bool:
+    """Return whether the account and the tables of a feed still exist."""
+    if feed.tables is None:
+        return Account.objects.filter(pk=feed.account_id).exists()
+    return Table.objects.own().filter(pk__in=feed.tables).count() == len(feed.tables)
+
+
 def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]:
     """Return a page of changes after a token or from a start, and the token of the next one.
 
@@ -76,28 +84,47 @@ def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]
     return sql.walk(read_steps(feed, after, top), sql.run_in_lane)
 
 
-def read_steps(feed: Feed, after: str | Start, top: int = TOP) -> Steps[tuple[FeedPage, str]]:
-    """Read as `read` does, by whoever runs the statements."""
+def read_steps(
+    feed: Feed, after: str | Start, top: int = TOP, *, target: str = ""
+) -> Steps[tuple[FeedPage, str]]:
+    """Read as `read` does, by whoever runs the statements.
+
+    ``target``: a snapshot that was taken after the token was, and is on disk; the page ends there.
+    """
     for _ in range(_ATTEMPTS):
         state: HistoryState = yield statements.state(feed.account_id)
         if not state.cluster:
             raise ServerBusy  # a standby
         try:
-            page = yield from _read(feed, after, top, state)
+            page = yield from _read(feed, after, top, state, target)
         except (_Retry, TableNotFound):  # a segment or a table was dropped
             continue
-        return page, write_token(FeedToken(state.cluster, feed.name, page.position), _secret())
+        return page, _write(state.cluster, feed, page.position)
     raise ServerBusy
 
 
-def _read(feed: Feed, after: str | Start, top: int, state: HistoryState) -> Steps[FeedPage]:
+def tokens(feed: Feed, page: FeedPage, last: str) -> list[str]:
+    """Return a token for each change of a page; ``last`` is that of the next page."""
+    cluster = read_token(last, _secret()).cluster
+    return [_write(cluster, feed, page.position_after(change)) for change in page.changes]
+
+
+def _write(cluster: str, feed: Feed, position: FeedPosition) -> str:
+    return write_token(FeedToken(cluster, feed.name, position), _secret())
+
+
+def _read(feed: Feed, after: str | Start, top: int, state: HistoryState, target: str) -> Steps[FeedPage]:
     _present(state.segments)
     if after == NOW:
-        return FeedPage([], (yield from _now(state.segments)), has_more=False)
+        now = yield from _now(state.segments)
+        return FeedPage([], now, has_more=False, window=now)
     if isinstance(after, str):
         position = _position(feed, after, state)
     else:
         position = yield from _start(feed, after, state.segments)
+    if target and not position.target:
+        position = replace(position, target=target, next_segment=_present(state.segments))
+        return (yield from _page(feed, position, state.segments, top, is_latest=True))
     return (yield from _page(feed, position, state.segments, top))
 
 
@@ -168,7 +195,10 @@ def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedP
     return FeedPosition(first, target=snapshot, next_segment=present, seq=seq - 1)
 
 
-def _page(feed: Feed, position: FeedPosition, segments: Sequence[Segment], top: int) -> Steps[FeedPage]:
+def _page(
+    feed: Feed, position: FeedPosition, segments: Sequence[Segment], top: int, *, is_latest: bool = False
+) -> Steps[FeedPage]:
+    """Read a page; ``is_latest``: its target is as good as the present, and on disk."""
     numbers = [it.number for it in segments if it.number >= position.segment and not it.is_broken]
     raw: RawPage = yield statements.page(feed.account_id, feed.tables, numbers, position, top)
     head = raw.head
@@ -176,17 +206,19 @@ def _page(feed: Feed, position: FeedPosition, segments: Sequence[Segment], top: 
         raise _Retry
     if head.is_ahead:
         raise ExpiredToken(f"The database was restored to a state before this token. {_ANEW}")
-    if not head.is_flushed:
+    if not (head.is_flushed or is_latest):
         yield statements.flush()
     changes = yield from _complete(feed, numbers, raw.changes)
+    window = position
     if not position.target:
-        position = replace(position, target=head.snapshot, next_segment=_present(segments))
-        is_latest = True
-    else:
-        is_latest = False
+        window, is_latest = (
+            replace(position, target=head.snapshot, next_segment=_present(segments)),
+            True,
+        )
     if len(changes) < head.unseen:
-        return FeedPage(changes, replace(position, seq=changes[-1].seq), has_more=True)
-    return FeedPage(changes, FeedPosition(position.next_segment, position.target), has_more=not is_latest)
+        return FeedPage(changes, replace(window, seq=changes[-1].seq), has_more=True, window=window)
+    following = FeedPosition(window.next_segment, window.target)
+    return FeedPage(changes, following, has_more=not is_latest, window=window)
 
 
 def _complete(feed: Feed, numbers: Sequence[int], changes: Sequence[RawChange]) -> Steps[list[FeedChange]]:

@@ -27,6 +27,7 @@ from storage.operations import analytics, entities, jobs, policies, service_prop
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
 from storage.operations.history import Actors
 from storage.operations.identity import Identity
+from storage.operations.live_feed import LiveFeed
 from storage.operations.observer import Observer
 from storage.operations.threads import in_thread
 from storage.operations.throughput import Throughput
@@ -46,6 +47,7 @@ class Service:
         self._catalog = Catalog(conninfo)
         self._lanes = Lanes(conninfo)
         self._actors = Actors(self._lanes)
+        self.live_feed = LiveFeed(self._lanes)
         self._throughput = Throughput(1 / processes)
         self._jobs: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
@@ -61,6 +63,7 @@ class Service:
         if self._jobs is not None:
             self._jobs.cancel()
             await asyncio.gather(self._jobs, return_exceptions=True)
+        await self.live_feed.close()
         await self.observer.close()
         await self._catalog.close()
         self._lanes.close()

@@ -174,6 +174,8 @@ class HttpConnection(asyncio.Protocol):
         """Close when nothing is left to answer; called by uvicorn when the server ends."""
         if self._exchanges:
             self._exchanges[-1].keep_alive = False
+            for exchange in self._exchanges:
+                exchange.end()
             return
         self.transport.close()
         if self._scheme == "https":

@@ -60,6 +60,9 @@ class Exchange(Protocol):
     def lose(self) -> None:
         """The connection is gone, or an error has been answered instead."""
 
+    def end(self) -> None:
+        """The server ends: an answer that would go on for ever should end too."""
+
 
 class ServiceExchange:
     """A request of the Table service."""
@@ -109,6 +112,9 @@ class ServiceExchange:
     def lose(self) -> None:
         self._is_lost = True
         self._body.lose()
+
+    def end(self) -> None:
+        pass
 
     def _run(self) -> None:
         if not self._is_lost:
@@ -173,6 +179,7 @@ class AsgiExchange:
     ) -> None:
         self._connection = connection
         self._application: Any = application
+        self._ending: asyncio.Event = scope["state"]["ending"]
         self._cycle = RequestResponseCycle(
             scope=scope,  # type: ignore[arg-type]
             transport=connection.transport,
@@ -226,6 +233,9 @@ class AsgiExchange:
         self._cycle.disconnected = True
         self._cycle.message_event.set()
 
+    def end(self) -> None:
+        self._ending.set()
+
 
 def asgi_scope(
     head: RequestHead, http_version: str, server: tuple[str, int | None] | None
@@ -243,7 +253,7 @@ def asgi_scope(
         "raw_path": head.path,
         "query_string": head.query,
         "headers": head.fields,
-        "state": {},
+        "state": {"ending": asyncio.Event()},  # set when the server ends
     }
 
 

@@ -19,6 +19,7 @@ from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service.service_properties import NO_LOGGING, CorsRule, Logging
 from storage.domain.values.kinds import AccountKind
 from storage.operations.catalog import KnownAccount
+from storage.operations.live_feed import LiveFeed
 from storage.operations.service import Service
 from storage.protocol import batch, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
@@ -70,6 +71,10 @@ class TableService:
         self._service = Service(settings.conninfo, settings.bearer, settings.processes)
         self._request_prefix = str(uuid4())[:24]
         self._request_numbers = count(1)
+
+    @property
+    def live_feed(self) -> LiveFeed:
+        return self._service.live_feed
 
     async def startup(self) -> None:
         await self._service.open()

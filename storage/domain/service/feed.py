@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from storage.domain.access.actor import ActorKind
@@ -104,11 +104,20 @@ class FeedChange(NamedTuple):
 
 
 class FeedPage(NamedTuple):
-    """Changes in order, and where the next page starts; ``has_more``: there is one already."""
+    """Changes in order, and where the next page starts; ``has_more``: there may be one already.
+
+    ``window`` is the position of the page once it has a target, so that each change has a position too.
+    """
 
     changes: Sequence[FeedChange]
     position: FeedPosition
     has_more: bool
+    window: FeedPosition
+
+    def position_after(self, change: FeedChange) -> FeedPosition:
+        """Return where a reader goes on who has read the page as far as this change."""
+        is_last = change is self.changes[-1]
+        return self.position if is_last else replace(self.window, seq=change.seq)
 
 
 OPERATIONS: Final = {"i": "insert", "u": "update", "d": "delete"}

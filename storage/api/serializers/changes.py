@@ -1,0 +1,86 @@
+"""Changes of entities, as the feed delivers them."""
+
+from typing import Any, Final
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from storage.api.serializers.fields import InstantField, QueryParameters
+from storage.domain.access.actor import ActorKind
+from storage.domain.service.feed import OPERATIONS
+from storage.operations.feed import NOW, OLDEST, TOP, Start
+
+TABLE_LIMIT: Final = 100  # of one feed
+TOKEN_LIMIT: Final = 8000  # characters
+
+
+class StartField(InstantField):
+    """`now`, `oldest`, or a time."""
+
+    def to_internal_value(self, value: Any) -> Start:  # type: ignore[override]
+        match value:
+            case "now":
+                return NOW
+            case "oldest":
+                return OLDEST
+        return Start(is_now=False, since=super().to_internal_value(value))
+
+
+class ChangeParameters(QueryParameters):
+    table = serializers.ListField(
+        child=serializers.CharField(max_length=255),
+        max_length=TABLE_LIMIT,
+        required=False,
+        help_text="Only changes of this table; repeat it for several.",
+    )
+    after = serializers.CharField(
+        max_length=TOKEN_LIMIT, required=False, help_text="The `token` of the previous page."
+    )
+    start = StartField(
+        required=False,
+        help_text="Where to start without a token: `now` (the default), `oldest` for all changes that are kept, or a"
+        " time such as `2026-11-30T18:00:00Z`.",
+    )
+    top = serializers.IntegerField(
+        min_value=1, max_value=TOP, default=TOP, help_text="Maximum number of changes."
+    )
+    shape = serializers.ChoiceField(
+        choices=["tablero", "cosmos"], default="tablero", help_text="`cosmos`: as Cosmos DB writes them."
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().get_fields()
+        return {"from" if name == "start" else name: field for name, field in fields.items()}
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "from" in given and "after" in given:
+            raise ValidationError({"from": ["Send either a token or a start, not both."]})
+        return given
+
+
+class ChangeActorSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=[kind.value for kind in ActorKind])
+    name = serializers.CharField(help_text="Of the key, the token or the user.")
+    token = serializers.CharField(help_text="Name of the user's API token; empty: none.")
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    sequence = serializers.IntegerField(help_text="Grows with each change of an entity.")
+    operation = serializers.ChoiceField(choices=list(OPERATIONS.values()))
+    table = serializers.CharField()
+    partition_key = serializers.CharField()
+    row_key = serializers.CharField()
+    timestamp = InstantField(help_text="The new Timestamp; of a deletion, when it was made.")
+    request_id = serializers.CharField(help_text="Shared by all changes of a request.")
+    actor = ChangeActorSerializer()
+    before = serializers.DictField(
+        allow_null=True, help_text="The entity before, as the Table service writes it; null for an insertion."
+    )
+    after = serializers.DictField(allow_null=True, help_text="The entity after; null for a deletion.")
+
+
+class ChangeListSerializer(serializers.Serializer[Any]):
+    items = ChangeSerializer(many=True)
+    token = serializers.CharField(help_text="Keep it to read what comes after these changes.")
+    has_more = serializers.BooleanField(help_text="Whether there may be more changes already.")
+    next = serializers.URLField(help_text="The address of the next page, which contains the token.")

@@ -1,0 +1,163 @@
+"""The change feed: as pages, as a stream of server-sent events, and as Cosmos DB writes its own."""
+
+from collections.abc import Iterable
+from typing import Any, Final, cast
+
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework.request import Request
+from rest_framework.utils.urls import remove_query_param, replace_query_param
+
+from storage.api import problems, streams
+from storage.api.documentation import operation
+from storage.api.problems import FieldError, Problem
+from storage.api.serializers import changes as serializers
+from storage.api.streams import Stream, TooManyStreams
+from storage.api.views.base import AccountScopedViewSet
+from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
+from storage.domain.service.feed import (
+    ExpiredToken,
+    FeedPage,
+    InvalidToken,
+    write_change,
+    write_cosmos_change,
+)
+from storage.operations import api_tokens, feed, tables
+from storage.operations.feed import NOW, Feed, NoHistory, Start
+
+COSMOS_TYPE: Final = "application/vnd.tablero.cosmos-changes+json"
+_LAST_EVENT_ID: Final = OpenApiParameter(
+    "Last-Event-ID",
+    str,
+    OpenApiParameter.HEADER,
+    description="The `id` of the last event, with which a client of a stream connects again. Replaces `after`.",
+)
+_IF_NONE_MATCH: Final = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="In the shape of Cosmos DB: the `ETag` of the previous page, or `*` to start now. Replaces `after`.",
+)
+_A_IM: Final = OpenApiParameter(
+    "A-IM",
+    str,
+    OpenApiParameter.HEADER,
+    description="`Incremental feed`, as SDKs of Cosmos DB send it, asks for the shape of Cosmos DB.",
+)
+
+
+class ChangeViewSet(AccountScopedViewSet):
+    tag = "Changes"
+    capabilities = {"index": Capability.READ}
+
+    @operation(
+        "list_changes",
+        "Read the change feed",
+        "Returns changes of entities after a token, in the order of each entity, without gaps or duplicates, with the"
+        " entity before and after each. With `Accept: text/event-stream` it goes on as server-sent events: the `data`"
+        " of an event is a change, its `id` the token after it.",
+        answer=serializers.ChangeListSerializer,
+        query=serializers.ChangeParameters,
+        headers=[_LAST_EVENT_ID, _IF_NONE_MATCH, _A_IM],
+        problems=[problems.CONFLICT, problems.EXPIRED_TOKEN],
+        other_responses={
+            (200, streams.MEDIA_TYPE): OpenApiTypes.STR,
+            (200, COSMOS_TYPE): OpenApiTypes.OBJECT,
+            304: OpenApiResponse(description="In the shape of Cosmos DB: nothing has changed."),
+        },
+    )
+    def index(self, request: Request, account: str) -> HttpResponse:
+        wanted = self.read_query()
+        is_cosmos = wanted["shape"] == "cosmos" or _accepts(request, COSMOS_TYPE) or "A-IM" in request.headers
+        is_stream = _accepts(request, streams.MEDIA_TYPE)
+        after, parameter = _start(request, wanted, is_cosmos=is_cosmos, is_stream=is_stream)
+        followed = Feed(self.account.pk, self._tables(wanted.get("table")))
+        page, token = self._read(followed, after, wanted["top"], parameter)
+        if is_stream:
+            return self._stream(followed, page, token, is_cosmos=is_cosmos)
+        if is_cosmos:
+            return _answer_cosmos(page, token)
+        return self._answer_page(page, token)
+
+    def _tables(self, names: Iterable[str] | None) -> tuple[int, ...] | None:
+        """Return the ids of tables."""
+        if names is None:
+            return None
+        found = []
+        for name in names:
+            try:
+                found.append(tables.get(self.account.pk, name).pk)
+            except StorageError:
+                raise Problem(problems.NOT_FOUND, f"The table {name} does not exist.") from None
+        return tuple(sorted(set(found)))
+
+    def _read(self, followed: Feed, after: str | Start, top: int, parameter: str) -> tuple[FeedPage, str]:
+        try:
+            return feed.read(followed, after, top)
+        except InvalidToken as error:
+            raise Problem(
+                problems.INVALID, str(error), errors=[FieldError(str(error), parameter=parameter)]
+            ) from None
+        except ExpiredToken as error:
+            raise Problem(problems.EXPIRED_TOKEN, str(error)) from None
+        except NoHistory:
+            detail = f"The account {self.account.name} keeps no history, so it has no change feed."
+            raise Problem(problems.CONFLICT, detail) from None
+
+    def _stream(self, followed: Feed, page: FeedPage, token: str, *, is_cosmos: bool) -> HttpResponse:
+        api_token, account = self.token, self.account
+
+        def is_allowed() -> bool:
+            return api_tokens.may_still(api_token, account, Capability.READ) and feed.exists(followed)
+
+        stream = Stream(
+            followed,
+            page,
+            token,
+            write_cosmos_change if is_cosmos else write_change,
+            f"token {api_token.pk}",
+            is_allowed,
+        )
+        try:
+            return streams.respond(cast("HttpRequest", self.request._request), stream)
+        except TooManyStreams:
+            detail = f"A token can have {streams.READER_LIMIT} streams at a time; end one first."
+            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+
+    def _answer_page(self, page: FeedPage, token: str) -> HttpResponse:
+        address = remove_query_param(self.request.build_absolute_uri(), "from")
+        following = replace_query_param(address, "after", token)
+        content = b'{"items":[%b],"token":"%b","has_more":%b,"next":"%b"}' % (
+            b",".join(map(write_change, page.changes)),
+            token.encode(),
+            b"true" if page.has_more else b"false",
+            following.encode(),
+        )
+        return HttpResponse(content, content_type="application/json")
+
+
+def _accepts(request: Request, media_type: str) -> bool:
+    return bool(request.headers.get("Accept", "").startswith(media_type))
+
+
+def _start(
+    request: Request, wanted: dict[str, Any], *, is_cosmos: bool, is_stream: bool
+) -> tuple[str | Start, str]:
+    """Return where to start, and what said so."""
+    known = request.headers.get("If-None-Match", "") if is_cosmos else ""
+    if is_stream and request.headers.get("Last-Event-ID"):
+        return request.headers["Last-Event-ID"], "Last-Event-ID"
+    if known:
+        return (NOW if known == "*" else known.removeprefix("W/").strip('"')), "If-None-Match"
+    return wanted.get("after") or wanted.get("from", feed.OLDEST if is_cosmos else NOW), "after"
+
+
+def _answer_cosmos(page: FeedPage, token: str) -> HttpResponse:
+    headers = {"ETag": f'"{token}"'}
+    if not page.changes:
+        return HttpResponse(status=304, headers=headers)
+    changes = b",".join(map(write_cosmos_change, page.changes))
+    content = b'{"Documents":[%b],"_count":%d}' % (changes, len(page.changes))
+    return HttpResponse(content, content_type=COSMOS_TYPE, headers=headers)

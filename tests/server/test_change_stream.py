@@ -1,0 +1,162 @@
+"""The change feed of a live server as server-sent events."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from uuid import uuid4
+
+import psutil
+import psycopg
+import pytest
+import requests
+from azure.data.tables import TableServiceClient
+
+from storage.server.data_folder import DataFolder
+from tests.live_server import ROOT, start_server
+
+WAIT = 30
+
+
+@pytest.fixture(scope="module")
+def live(scratch):
+    with start_server(scratch / "streams", "--workers", "1") as live:
+        yield live
+
+
+def manage(live, command, *arguments):
+    line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(live.data), *arguments]
+    return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def token(live):
+    manage(live, "user", "add", "robot", "--admin")
+    return manage(live, "token", "add", "robot", "feed", "--scope", "read")
+
+
+@pytest.fixture
+def table(live):
+    with TableServiceClient.from_connection_string(live.connection_string) as service:
+        yield service.create_table(f"t{uuid4().hex}")
+
+
+@contextmanager
+def stream(live, token, query="", **headers):
+    headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream", **headers}
+    address = f"{live.url}/ui/api/v1/accounts/{live.account}/changes{query}"
+    with requests.get(address, headers=headers, stream=True, timeout=WAIT) as answer:
+        yield answer
+
+
+def events(answer):
+    """Yield the id and the data of each event; data None: the event has only an id."""
+    event = {}
+    for line in answer.iter_lines(chunk_size=1):
+        name, _, value = line.decode().partition(":")
+        if line:
+            event[name] = value.strip()
+        elif "id" in event:
+            yield event["id"], json.loads(event["data"]) if "data" in event else None
+            event = {}
+        else:
+            event = {}
+
+
+def changes(answer):
+    return ((id_, data) for id_, data in events(answer) if data is not None)
+
+
+def put(table, row, number):
+    table.upsert_entity({"PartitionKey": "p", "RowKey": row, "Number": number})
+
+
+def test_changes_come_as_they_happen_and_a_client_goes_on_where_it_was(live, token, table):
+    query = f"?table={table.table_name}"
+    with stream(live, token, query) as answer:
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/event-stream")
+        assert answer.headers["Cache-Control"] == "no-store"
+        found = events(answer)
+        start, _ = next(found)
+        put(table, "ada", 1)
+        seen = [next(it for it in found if it[1] is not None)]
+        put(table, "ada", 2)
+        put(table, "eve", 3)
+        seen += [next(it for it in found if it[1] is not None) for _ in range(2)]
+    told = [(data["operation"], data["row_key"], data["after"]["Number"]) for _, data in seen]
+    assert told == [("insert", "ada", 1), ("update", "ada", 2), ("insert", "eve", 3)]
+    assert seen[1][1]["before"]["Number"] == 1
+
+    # from anywhere in the middle, by header or by parameter
+    for place in range(3):
+        after = [start, *(id_ for id_, _ in seen)][place]
+        with stream(live, token, query, **{"Last-Event-ID": after}) as answer:
+            again = changes(answer)
+            assert [next(again)[1] for _ in seen[place:]] == [data for _, data in seen[place:]]
+    with stream(live, token, f"{query}&after={seen[-1][0]}") as answer:
+        table.delete_entity("p", "eve")
+        assert next(changes(answer))[1]["operation"] == "delete"
+
+
+def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(live, token, table):
+    process = psutil.Process(live.pid)
+    put(table, "warm", 0)
+    with stream(live, token) as answer:
+        next(events(answer))
+    backends = connections(live)
+    threads = process.num_threads()
+    with ExitStack() as stack:
+        answers = []
+        while len(answers) < 20:  # those of before may not have ended yet
+            answer = stack.enter_context(stream(live, token, f"?table={table.table_name}"))
+            if answer.status_code == 200:
+                answers.append(answer)
+        following = [events(answer) for answer in answers]
+        for found in following:
+            assert next(found)[1] is None
+        assert process.num_threads() <= threads + 8  # of requests that have just been answered
+        assert connections(live) <= backends + 4
+        with stream(live, token) as refused:
+            assert refused.status_code == 429
+            assert "20 streams" in refused.json()["detail"]
+        put(table, "ada", 1)
+        rows = [next(data for _, data in found if data)["row_key"] for found in following]
+        assert rows == ["ada"] * 20
+
+
+def connections(live):
+    folder = DataFolder(live.data).socket_folder
+    with psycopg.connect(f"host={folder} user=tablero dbname=tablero") as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        return connection.execute(query).fetchone()[0]
+
+
+def test_refusals_are_problems_not_streams(live, token, table):
+    for query, headers, status in [
+        ("", {"Authorization": "Bearer nobody"}, 401),
+        ("?table=nobody", {}, 404),
+        ("?after=x", {}, 400),
+        ("", {"Last-Event-ID": "x"}, 400),
+    ]:
+        with stream(live, token, query, **headers) as answer:
+            assert answer.status_code == status
+            assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_streams_end_in_order_with_the_server(scratch):
+    with start_server(scratch / "ending") as live:
+        manage(live, "user", "add", "robot", "--admin")
+        token = manage(live, "token", "add", "robot", "feed", "--scope", "read")
+        with stream(live, token) as answer:
+            found = events(answer)
+            next(found)
+            stopping = threading.Thread(target=live.stop)
+            began = time.monotonic()
+            stopping.start()
+            # would raise if the end of the body were missing
+            assert [data for _, data in found if data is not None] == []
+            stopping.join(WAIT)
+        assert time.monotonic() - began < 8, "the server waited for the stream"
+        assert not any("Traceback" in line for line in live.output), live.output
