@@ -489,6 +489,93 @@ class HistoryActor(models.Model):
         return self.name
 
 
+class Snapshot(models.Model):
+    """An account as it was at a moment: see storage.operations.snapshots.
+
+    ``visible`` is the pg_snapshot that tells which changes it has, ``ticks`` a Timestamp up to which it has all.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="snapshots")
+    name = models.CharField(max_length=64)
+    reason = models.CharField(max_length=8)  # domain.service.snapshots.SnapshotReason
+    taken_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, default=None)  # when it is deleted; null: never
+    visible = models.TextField()
+    ticks = models.BigIntegerField()
+    service_properties = models.JSONField(null=True, default=None)  # null: the defaults
+    actor_kind = models.CharField(max_length=8)  # domain.access.actor.Actor
+    actor = models.CharField(max_length=256, blank=True, default="")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("account", "name"), name="one_snapshot_of_a_name"),)
+        indexes = (models.Index(fields=("expires_at",), name="snapshots_by_expiry"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SnapshotTable(models.Model):
+    """A table in a snapshot. Its entities are in the history, or in a relation of their own once ``is_copied``."""
+
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="tables")
+    # no constraint: what is copied outlives its table
+    table = models.ForeignKey(Table, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+")
+    name = models.CharField(max_length=255)
+    folded_name = models.CharField(max_length=255)
+    description = models.TextField(max_length=2000, blank=True, default="")
+    tags = models.JSONField(default=list)
+    throughput = models.PositiveIntegerField(default=0)
+    policies = models.JSONField(default=list)  # as operations.policies writes them
+    entities = models.BigIntegerField()  # an estimate, until they are copied
+    size = models.BigIntegerField()  # bytes of the table on disk when it was taken
+    is_copied = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("snapshot", "table"), name="one_table_of_a_snapshot"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SnapshotSchedule(models.Model):
+    """When snapshots of an account are taken: domain.service.snapshots.Schedule."""
+
+    account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    hour = models.PositiveSmallIntegerField()  # in UTC
+    weekday = models.PositiveSmallIntegerField(null=True, default=None)  # null: every day
+    keep = models.PositiveSmallIntegerField()
+    next_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"snapshots of {self.account_id}"
+
+
+class Branch(models.Model):
+    """An account that was made from another one's past or present: see storage.operations.branches."""
+
+    account = models.OneToOneField(
+        Account, on_delete=models.CASCADE, primary_key=True, related_name="branch"
+    )
+    source = models.ForeignKey(Account, on_delete=models.SET_NULL, null=True, related_name="branches")
+    source_name = models.CharField(max_length=24)
+    snapshot_name = models.CharField(max_length=64, blank=True, default="")  # empty: made from a time
+    at = models.DateTimeField()  # the time of the source that it was made from
+    origin = models.ForeignKey(Snapshot, on_delete=models.SET_NULL, null=True, default=None, related_name="+")
+    masking = models.JSONField(default=dict)  # rules by table and property
+    originals = models.JSONField(default=list)  # where original values were found that should be masked
+    actor_kind = models.CharField(max_length=8)  # domain.access.actor.Actor
+    actor = models.CharField(max_length=256, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    reset_at = models.DateTimeField(null=True, default=None)  # last
+    reset_entities = models.BigIntegerField(default=0)
+    reset_seconds = models.FloatField(default=0)
+
+    def __str__(self) -> str:
+        return f"branch of {self.source_name}"
+
+
 class AnalyticsProgress(models.Model):
     """Up to which time the metrics tables of an account are written."""
 

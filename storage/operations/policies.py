@@ -21,7 +21,7 @@ def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
     table = tables.find(account_id, folded_name)
     if table is None:
         raise ResourceNotFound
-    return [_identifier(policy) for policy in table.policies.order_by("place")]
+    return [identifier(policy) for policy in table.policies.order_by("place")]
 
 
 def tables_with_policies(account_id: int, *, except_table: int) -> list[Table]:
@@ -60,7 +60,7 @@ def replace(
         )
         if table is None:
             raise ResourceNotFound
-        before = write([_identifier(policy) for policy in table.policies.order_by("place")])
+        before = write([identifier(policy) for policy in table.policies.order_by("place")])
         expected = undoes.after if undoes is not None else before if seen is None else write(seen)
         if before != expected:
             raise activity.ChangedSince
@@ -105,5 +105,5 @@ def _record(table: Table, place: int, identifier: SignedIdentifier) -> StoredAcc
     )
 
 
-def _identifier(record: StoredAccessPolicy) -> SignedIdentifier:
+def identifier(record: StoredAccessPolicy) -> SignedIdentifier:
     return SignedIdentifier(record.identifier, record.terms if record.has_policy else None)

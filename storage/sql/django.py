@@ -67,6 +67,14 @@ def limited(limit: timedelta) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def repeatable_read() -> Iterator[None]:
+    """Run a transaction of its own in which all statements see what the first one sees."""
+    with transaction.atomic(durable=True):
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield
+
+
 def walk(steps: "Generator[Statement[Any], Any, T]", run: Callable[[Statement[Any]], Any] = run) -> T:
     """Run an operation of several statements: it yields each one and receives its result."""
     try:

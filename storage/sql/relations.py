@@ -13,15 +13,16 @@ from storage.sql.history import writers_name
 
 # The GIN index supports every equality filter. It prevents HOT updates, so vacuum runs earlier than by default. Rows
 # are stored uncompressed up to half a page: the default of 2 kB would compress most entities, at 10 µs each.
-_CREATE: Final = """
-CREATE TABLE {relation} (LIKE entity_template INCLUDING ALL) WITH (
+_STORAGE: Final = """WITH (
     toast_tuple_target = 4080,
     autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.02
-);
-CREATE INDEX ON {relation} USING gin (props jsonb_path_ops);
-"""
+)"""
+_CREATE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template INCLUDING ALL) {_STORAGE};"
+_CREATE_BARE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template) {_STORAGE};"
+_ADD_KEY: Final = "ALTER TABLE {relation} ADD PRIMARY KEY (pk, rk);"
+_ADD_PROPERTIES: Final = "CREATE INDEX ON {relation} USING gin (props jsonb_path_ops);"
 # first key of the advisory lock that a process has while it makes an index of a table; the second is the table's id
 INDEXING: Final = 0x7461626D
 _SOFT_DELETE: Final = f"""
@@ -49,7 +50,19 @@ def create(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORA
     """Return SQL that creates the relation of a table, whose changes are recorded in the history of its account."""
     relation = relation_name(table_id)
     function = batch.create_function(relation, writers_name(account_id), kind)
-    return _CREATE.format(relation=relation) + function
+    return (_CREATE + _ADD_PROPERTIES).format(relation=relation) + function
+
+
+def create_bare(table_id: int) -> str:
+    """Return SQL that creates a relation without indexes, to be filled before ``complete``."""
+    return _CREATE_BARE.format(relation=relation_name(table_id))
+
+
+def complete(table_id: int, account_id: int, kind: AccountKind) -> str:
+    """Return SQL that adds what create_bare leaves out: with many rows, that takes half the time."""
+    relation = relation_name(table_id)
+    function = batch.create_function(relation, writers_name(account_id), kind)
+    return (_ADD_KEY + _ADD_PROPERTIES).format(relation=relation) + f"ANALYZE {relation};" + function
 
 
 def soft_delete(table_id: int) -> str:

@@ -72,4 +72,11 @@ class Verb(StrEnum):
     MEMBER_REMOVE = "member.remove", Capability.OWN
     API_TOKEN_ISSUE = "api-token.issue"  # noqa: S105  a verb
     API_TOKEN_REVOKE = "api-token.revoke"  # noqa: S105
+    SNAPSHOT_TAKE = "snapshot.take"
+    SNAPSHOT_CHANGE = "snapshot.change"  # name, expiry
+    SNAPSHOT_DELETE = "snapshot.delete"
+    SNAPSHOT_SCHEDULE = "snapshot.schedule"
+    SNAPSHOT_RESTORE = "snapshot.restore", Capability.MANAGE_TABLES, _CATALOG
+    BRANCH_CREATE = "branch.create"
+    BRANCH_RESET = "branch.reset"
     UNDO = "undo"

@@ -1,0 +1,89 @@
+"""Rules by which a branch replaces personal values, and proposals for them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Self
+
+from storage.domain.entities.entity import KEY_PROPERTIES
+
+CONSTANT_LIMIT: Final = 200  # characters
+_CONSTANT = re.compile(r'[ !#-\[\]-~]*')  # what JSON does not escape
+
+
+class Mask(StrEnum):
+    """How a value is replaced. Equal values get equal replacements, except by a blank or constant one."""
+
+    HASH = "hash"  # a String by h: and 20 digits, a number or Guid by another one
+    NAME = "name"  # by a made-up name
+    EMAIL = "email"  # by an address at example.com
+    PHONE = "phone"  # by other digits in the same form
+    BLANK = "blank"  # by an empty String, a zero, and so on
+    CONSTANT = "constant"  # by a text
+    REMOVE = "remove"
+    KEEP = "keep"
+
+
+class MaskingError(ValueError):
+    """Why rules are invalid, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaskingRule:
+    """What becomes of a property; ``text`` is that of a constant."""
+
+    mask: Mask
+    text: str = ""
+
+    @classmethod
+    def read(cls, written: str) -> Self:
+        """Read `hash`, `constant:text` and the like; raises MaskingError."""
+        name, _, text = written.partition(":")
+        if name not in Mask._value2member_map_ or (text and name != Mask.CONSTANT):
+            names = ", ".join(Mask)
+            raise MaskingError(f"{written!r} is not a masking rule; use one of {names}, or constant:TEXT.")
+        if len(text) > CONSTANT_LIMIT or not _CONSTANT.fullmatch(text):
+            raise MaskingError(
+                f"The constant text can have up to {CONSTANT_LIMIT} ASCII characters without quotation marks and"
+                " backslashes."
+            )
+        return cls(Mask(name), text)
+
+    def __str__(self) -> str:
+        return f"{self.mask}:{self.text}" if self.mask is Mask.CONSTANT else self.mask.value
+
+
+# by property, and those by the name of the table
+Rules = Mapping[str, MaskingRule]
+TableRules = Mapping[str, Rules]
+
+
+def read_rules(written: Mapping[str, str]) -> dict[str, MaskingRule]:
+    """Read the rules of a table by property, without those that keep a value; raises MaskingError."""
+    rules = {name: MaskingRule.read(text) for name, text in written.items()}
+    for name in KEY_PROPERTIES:
+        if name in rules and rules[name].mask not in (Mask.HASH, Mask.KEEP):
+            raise MaskingError(f"{name} can only be hashed or kept, because keys must stay different.")
+    if "Timestamp" in rules:
+        raise MaskingError("Timestamp is set by the server and cannot be masked.")
+    return {name: rule for name, rule in rules.items() if rule.mask is not Mask.KEEP}
+
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_BY_NAME: Final = (
+    (re.compile(r"e?mail", re.I), Mask.EMAIL),
+    (re.compile(r"phone|mobile|^tel|telefon|fax", re.I), Mask.PHONE),
+    (re.compile(r"^(first|last|full|sur|given|family|middle|nick|maiden|user|display|contact|customer)?_?name$", re.I), Mask.NAME),
+    (re.compile(r"iban|ssn|passport|tax_?(id|no)|card_?(no|number)|national_?id|licen[cs]e|account_?(no|number)", re.I), Mask.HASH),
+    (re.compile(r"street|address|birth|^dob$|zip|postal|password|secret", re.I), Mask.BLANK),
+)  # fmt: skip
+
+
+def propose(name: str, examples: Iterable[object]) -> Mask | None:
+    """Return a mask for a property that looks personal by its name or by some of its values; None if it does not."""
+    if any(isinstance(value, str) and _EMAIL.fullmatch(value) for value in examples):
+        return Mask.HASH if name in KEY_PROPERTIES else Mask.EMAIL
+    if name in KEY_PROPERTIES:
+        return None
+    return next((mask for pattern, mask in _BY_NAME if pattern.search(name)), None)

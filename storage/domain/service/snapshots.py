@@ -1,0 +1,59 @@
+"""Snapshots of an account: their names, why they were taken, and when the next one of a schedule is due."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+NAME_LIMIT: Final = 64
+# how long snapshots that the server takes by itself are kept
+AUTOMATIC_LIFETIME: Final = timedelta(days=14)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_DAYS_OF_WEEK: Final = 7
+
+
+class SnapshotReason(StrEnum):
+    """Why a snapshot was taken. The values are stored."""
+
+    USER = "user"
+    SCHEDULE = "schedule"
+    RESTORE = "restore"  # of the present, before it is replaced by another snapshot
+    DELETION = "deletion"  # before many entities or a table are deleted
+    BRANCH = "branch"  # where a branch began
+
+    @property
+    def is_automatic(self) -> bool:
+        return self is not SnapshotReason.USER
+
+
+def is_snapshot_name(name: str) -> bool:
+    """Return whether a name has up to 64 letters, digits, periods, hyphens and underscores."""
+    return _NAME.fullmatch(name) is not None
+
+
+def numbered_name(name: str, number: int) -> str:
+    """Return the name with which to try again when those with smaller numbers are taken."""
+    if number == 1:
+        return name[:NAME_LIMIT]
+    suffix = f"-{number}"
+    return name[: NAME_LIMIT - len(suffix)] + suffix
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A snapshot each day at an hour in UTC, or each week on a ``weekday`` (Monday is 0); the last ones are kept."""
+
+    hour: int
+    weekday: int | None = None
+    keep: int = 7
+
+    def next_after(self, moment: datetime) -> datetime:
+        """Return when the first snapshot after a moment, in UTC, is due."""
+        due = moment.replace(hour=self.hour, minute=0, second=0, microsecond=0)
+        if self.weekday is not None:
+            due += timedelta(days=(self.weekday - due.weekday()) % _DAYS_OF_WEEK)
+        if due > moment:
+            return due
+        return due + timedelta(days=1 if self.weekday is None else _DAYS_OF_WEEK)

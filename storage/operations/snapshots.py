@@ -1,0 +1,400 @@
+"""Snapshots: an account as it was at a moment, to browse, restore, compare and branch from.
+
+Taking one costs nothing that grows with the data: it is a moment in the history of the account. Its entities are
+copied into relations of their own before the history that it needs is dropped, or at once in an account that keeps
+none.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, Sum
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import ServerBusy
+from storage.domain.service.activity import Verb
+from storage.domain.service.snapshots import (
+    AUTOMATIC_LIFETIME,
+    Schedule,
+    SnapshotReason,
+    is_snapshot_name,
+    numbered_name,
+)
+from storage.domain.values.names import fold_table_name
+from storage.models import (
+    Account,
+    Activity,
+    HistorySegment,
+    Snapshot,
+    SnapshotSchedule,
+    SnapshotTable,
+    StoredAccessPolicy,
+    Table,
+)
+from storage.operations import accounts, activity, history, policies
+from storage.sql import copying, relations
+from storage.sql import django as sql
+from storage.sql import history as segments
+from storage.sql import snapshots as statements
+from storage.sql.background import sizes_of
+from storage.sql.past import Past, as_of
+
+_ATTEMPTS: Final = 100  # for a name that is not taken
+_ROTATION: Final = timedelta(minutes=1)  # by which the end of a segment may be recorded too early
+
+
+class SnapshotError(Exception):
+    """An operation on a snapshot is refused; the message is a sentence for users."""
+
+
+class SnapshotExists(SnapshotError):
+    """The name is taken."""
+
+
+class SnapshotNotFound(SnapshotError):
+    """There is no snapshot of this name."""
+
+
+# taking
+
+
+def take(
+    account: Account,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    tables: Iterable[str] | None = None,
+    expires_at: datetime | None = None,
+) -> Snapshot:
+    """Take a snapshot of an account, or of some of its tables by name; without ``expires_at`` it is kept.
+
+    Raises SnapshotExists, and SnapshotError for an invalid name or for tables that do not exist.
+    """
+    _check_name(name)
+    found = _own_tables(account)
+    if tables is not None:
+        folded = {fold_table_name(table, accounts.kind_of(account.pk)) for table in tables}
+        found = [table for table in found if table.folded_name in folded]
+        missing = folded - {table.folded_name for table in found}
+        if missing:
+            raise SnapshotError(f"There is no table {min(missing)} in the account {account.name}.")
+    try:
+        return _take(account, name, found, by, SnapshotReason.USER, expires_at)
+    except IntegrityError:
+        if find(account, name) is None:
+            raise ServerBusy from None  # the account was deleted
+        raise SnapshotExists(f"A snapshot named {name} already exists.") from None
+
+
+def take_automatic(
+    account: Account,
+    name: str,
+    reason: SnapshotReason,
+    *,
+    by: Actor = SERVER,
+    lifetime: timedelta | None = AUTOMATIC_LIFETIME,
+) -> Snapshot:
+    """Take a snapshot for a reason of the server; a number is added to a name that is taken."""
+    expires_at = timezone.now() + lifetime if lifetime is not None else None
+    for number in range(1, _ATTEMPTS):
+        free = numbered_name(name, number)
+        if find(account, free) is None:
+            try:
+                return _take(account, free, _own_tables(account), by, reason, expires_at)
+            except IntegrityError:
+                continue
+    raise ServerBusy
+
+
+def _take(
+    account: Account,
+    name: str,
+    tables: Sequence[Table],
+    by: Actor,
+    reason: SnapshotReason,
+    expires_at: datetime | None,
+) -> Snapshot:
+    is_recorded = history.is_recorded(account)
+    # without history, all tables are copied as they are at one moment
+    with transaction.atomic() if is_recorded else sql.repeatable_read():
+        moment = sql.run(statements.take_moment())
+        snapshot = Snapshot.objects.create(
+            account=account,
+            name=name,
+            reason=reason,
+            taken_at=timezone.now(),
+            expires_at=expires_at,
+            visible=moment.snapshot,
+            ticks=moment.ticks,
+            service_properties=account.service_properties,
+            actor_kind=by.kind,
+            actor=sql.storable_text(by.name, 256),
+        )
+        _add_tables(snapshot, tables)
+        if not is_recorded:
+            copy(snapshot)
+        if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):
+            activity.record(Verb.SNAPSHOT_TAKE, by, account=account, detail={"snapshot": name})
+    return snapshot
+
+
+def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
+    sizes = sizes_of([table.pk for table in tables])
+    stored: dict[int, list[StoredAccessPolicy]] = {}
+    for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
+        stored.setdefault(policy.table_id, []).append(policy)
+    SnapshotTable.objects.bulk_create(
+        SnapshotTable(
+            snapshot=snapshot,
+            table=table,
+            name=table.name,
+            folded_name=table.folded_name,
+            description=table.description,
+            tags=table.tags,
+            throughput=table.throughput,
+            policies=policies.write([policies.identifier(policy) for policy in stored.get(table.pk, ())]),
+            entities=sizes[table.pk].rows if table.pk in sizes else 0,
+            size=sizes[table.pk].capacity if table.pk in sizes else 0,
+        )
+        for table in tables
+    )
+
+
+def _own_tables(account: Account) -> list[Table]:
+    return list(Table.objects.own().filter(account=account).order_by("folded_name"))
+
+
+def _check_name(name: str) -> None:
+    if not is_snapshot_name(name):
+        raise SnapshotError(
+            f"{name!r} cannot be the name of a snapshot: use up to 64 letters, digits, periods, hyphens and"
+            " underscores, and begin with a letter or digit."
+        )
+
+
+# reading
+
+
+def find(account: Account, name: str) -> Snapshot | None:
+    return Snapshot.objects.filter(account=account, name=name).first()
+
+
+def get(account: Account, name: str) -> Snapshot:
+    """Return a snapshot by its name; raises SnapshotNotFound."""
+    snapshot = find(account, name)
+    if snapshot is None:
+        raise SnapshotNotFound(f"The account {account.name} has no snapshot named {name}.")
+    return snapshot
+
+
+def listed(account: Account) -> list[Snapshot]:
+    """Return the snapshots, latest first, with the sums over their tables: ``table_count``, ``rows`` and ``bytes``.
+
+    Those where branches began are not listed.
+    """
+    found = Snapshot.objects.filter(account=account).exclude(reason=SnapshotReason.BRANCH)
+    summed = found.annotate(
+        table_count=Count("tables"),
+        rows=Sum("tables__entities", default=0),
+        bytes=Sum("tables__size", default=0),
+        copied=Count("tables", filter=Q(tables__is_copied=True)),
+    )
+    return list(summed.order_by("-taken_at", "-pk"))
+
+
+def moment_of(snapshot: Snapshot) -> Moment:
+    return Moment(snapshot.ticks, snapshot.visible)
+
+
+def past_of(found: SnapshotTable) -> Past:
+    """Return a table as of its snapshot, for storage.sql.past."""
+    snapshot, moment = found.snapshot, moment_of(found.snapshot)
+    if found.is_copied:
+        relation = statements.relation_name(snapshot.pk, found.table_id)
+        return Past(found.table_id, relation, (), moment)
+    is_deleted = Table.objects.filter(pk=found.table_id).exclude(deleted_at=None).exists()
+    name = relations.deleted_name if is_deleted else relations.relation_name
+    return Past(found.table_id, name(found.table_id), segments_after(snapshot), moment)
+
+
+def segments_after(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the names of the segments that may have changes after a snapshot, the oldest first."""
+    kept = HistorySegment.objects.filter(account=snapshot.account_id, dropped_at=None)
+    later = kept.filter(Q(ended_at=None) | Q(ended_at__gt=snapshot.taken_at - _ROTATION))
+    numbers = later.order_by("number").values_list("number", flat=True)
+    return tuple(segments.segment_name(snapshot.account_id, number) for number in numbers)
+
+
+# copying out of the history
+
+
+def copy(snapshot: Snapshot) -> int:
+    """Copy the entities of a snapshot into relations of their own, in the caller's transaction; return their number."""
+    total = 0
+    for found in snapshot.tables.select_for_update().filter(is_copied=False).order_by("pk"):
+        relation = statements.relation_name(snapshot.pk, found.table_id)
+        past = past_of(found)
+        sql.execute(statements.create(relation))
+        number = sql.run(as_of(copying.copy_all(relations.relation_name(found.table_id), relation), past))
+        sql.execute(statements.index(relation))
+        found.entities, found.is_copied = number, True
+        found.save(update_fields=("entities", "is_copied"))
+        total += number
+    return total
+
+
+def needs_segments(account: Account) -> datetime | None:
+    """Return the earliest end of a segment that a snapshot of an account needs; None if no segment is needed."""
+    needing = Snapshot.objects.filter(account=account, tables__is_copied=False)
+    first = needing.order_by("taken_at").values_list("taken_at", flat=True).first()
+    return None if first is None else first - _ROTATION
+
+
+def copy_those_before(account: Account, moment: datetime) -> None:
+    """Copy the snapshots that need a segment that ended at a moment, before it is dropped."""
+    needing = Snapshot.objects.filter(
+        account=account, tables__is_copied=False, taken_at__lt=moment + _ROTATION
+    )
+    for snapshot in needing.distinct():
+        with transaction.atomic():
+            copy(snapshot)
+
+
+def copy_outstanding(account: Account) -> None:
+    """Copy all snapshots of an account, before it ceases to keep history."""
+    copy_those_before(account, timezone.now() + _ROTATION)
+
+
+# changing
+
+
+@transaction.atomic
+def rename(snapshot: Snapshot, name: str, *, by: Actor = SERVER) -> Activity | None:
+    """Rename a snapshot; raises SnapshotError, SnapshotExists."""
+    _check_name(name)
+    if name == snapshot.name:
+        return None
+    before = snapshot.name
+    try:
+        with transaction.atomic():
+            Snapshot.objects.filter(pk=snapshot.pk).update(name=name)
+    except IntegrityError:
+        raise SnapshotExists(f"A snapshot named {name} already exists.") from None
+    snapshot.name = name
+    return _record_change(snapshot, by, {"name": before}, {"name": name})
+
+
+@transaction.atomic
+def keep_until(snapshot: Snapshot, expires_at: datetime | None, *, by: Actor = SERVER) -> Activity | None:
+    """Set when a snapshot is deleted; None: never."""
+    before = snapshot.expires_at
+    if before == expires_at:
+        return None
+    snapshot.expires_at = expires_at
+    snapshot.save(update_fields=("expires_at",))
+    return _record_change(snapshot, by, _expiry(before), _expiry(expires_at))
+
+
+def _expiry(moment: datetime | None) -> dict[str, str | None]:
+    return {"expires_at": None if moment is None else moment.isoformat()}
+
+
+def _record_change(snapshot: Snapshot, by: Actor, before: object, after: object) -> Activity:
+    return activity.record(
+        Verb.SNAPSHOT_CHANGE,
+        by,
+        account=snapshot.account,
+        detail={"snapshot": snapshot.name},
+        before=before,
+        after=after,
+    )
+
+
+@transaction.atomic
+def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
+    """Delete a snapshot with what was copied for it."""
+    _drop_relations(snapshot)
+    if not SnapshotReason(snapshot.reason).is_automatic:
+        activity.record(
+            Verb.SNAPSHOT_DELETE, by, account=snapshot.account, detail={"snapshot": snapshot.name}
+        )
+    snapshot.delete()
+
+
+def _drop_relations(snapshot: Snapshot) -> None:
+    for table_id in snapshot.tables.filter(is_copied=True).values_list("table_id", flat=True):
+        sql.execute(statements.drop(statements.relation_name(snapshot.pk, table_id)))
+
+
+# jobs
+
+
+def schedule(account: Account, wanted: Schedule | None, *, by: Actor = SERVER) -> None:
+    """Set when snapshots of an account are taken; None: by request only."""
+    with transaction.atomic():
+        before = scheduled(account)
+        if before == wanted:
+            return
+        if wanted is None:
+            SnapshotSchedule.objects.filter(account=account).delete()
+        else:
+            fields = {
+                "hour": wanted.hour,
+                "weekday": wanted.weekday,
+                "keep": wanted.keep,
+                "next_at": wanted.next_after(timezone.now()),
+            }
+            SnapshotSchedule.objects.update_or_create(account=account, defaults=fields)
+        activity.record(
+            Verb.SNAPSHOT_SCHEDULE, by, account=account, before=_written(before), after=_written(wanted)
+        )
+
+
+def scheduled(account: Account) -> Schedule | None:
+    found = SnapshotSchedule.objects.filter(account=account).first()
+    return None if found is None else _schedule(found)
+
+
+def _schedule(found: SnapshotSchedule) -> Schedule:
+    return Schedule(found.hour, found.weekday, found.keep)
+
+
+def _written(wanted: Schedule | None) -> dict[str, int | None] | None:
+    if wanted is None:
+        return None
+    return {"hour": wanted.hour, "weekday": wanted.weekday, "keep": wanted.keep}
+
+
+def tidy(now: datetime) -> None:
+    """Take the snapshots that are due, and delete those that have expired or are more than are kept.
+
+    A failure with one does not stop the others; all failures are raised together at the end.
+    """
+    failed: list[Exception] = []
+    for due in SnapshotSchedule.objects.filter(next_at__lte=now).select_related("account"):
+        try:
+            _take_scheduled(due, now)
+        except Exception as error:
+            failed.append(error)
+    for snapshot in Snapshot.objects.filter(expires_at__lte=now).select_related("account"):
+        try:
+            delete(snapshot)
+        except Exception as error:
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup("Not every snapshot could be taken or deleted", failed)
+
+
+def _take_scheduled(due: SnapshotSchedule, now: datetime) -> None:
+    wanted, account = _schedule(due), due.account
+    name = f"{'daily' if wanted.weekday is None else 'weekly'}-{now:%Y-%m-%d}"
+    take_automatic(account, name, SnapshotReason.SCHEDULE, lifetime=None)
+    due.next_at = wanted.next_after(now)
+    due.save(update_fields=("next_at",))
+    former = Snapshot.objects.filter(account=account, reason=SnapshotReason.SCHEDULE).order_by("-taken_at")
+    for snapshot in former[wanted.keep :]:
+        delete(snapshot)

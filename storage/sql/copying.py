@@ -1,0 +1,64 @@
+"""Copy rows of an entity relation, or of its past, into another relation."""
+
+from typing import Final
+
+from storage.domain.filters.query import EntityQuery
+from storage.sql import walks
+from storage.sql.failures import ALONE
+from storage.sql.history import KEY_LIMIT
+from storage.sql.masking import Masking
+from storage.sql.statement import Lane, Result, Statement, integer_at
+from storage.sql.walks import Binder
+
+_INSERT: Final = """
+WITH copied AS (INSERT INTO {target} (pk, rk, ts, props, anns, vals) {rows} RETURNING pk)
+SELECT count(*) FROM copied
+"""
+_LENGTH: Final = "octet_length(pk) + octet_length(rk)"
+_MAKE_ROOM: Final = f"""
+SELECT count(*) FROM (
+    SELECT entity_make_room('{{target}}', pk, rk, {ALONE})
+    FROM (SELECT pk, rk FROM {{source}} WHERE {_LENGTH} > {KEY_LIMIT} LIMIT 1) AS first
+    OFFSET 0
+) AS made
+"""
+
+
+def copy_all(source: str, target: str) -> Statement[int]:
+    """Copy all rows into a relation without a limit of keys; return their number."""
+    rows = f"SELECT pk, rk, ts, props, anns, vals FROM {source}"
+    return Statement(_INSERT.format(target=target, rows=rows), (), Lane.FILTER, _count)
+
+
+def copy(
+    source: str, target: str, query: EntityQuery, masking: Masking | None = None, *, are_long: bool = False
+) -> Statement[int]:
+    """Copy the rows that a query finds into a new entity relation, those with long keys on their own.
+
+    Their Timestamps stay, so that ETags do too, and that what is older than the copy is known to be unchanged.
+    """
+    binder = Binder()
+    condition = f"({walks.walk(query, binder).condition}) AND {_is_long(are_long=are_long)}"
+    parameters = tuple(binder.parameters)
+    if masking is None:
+        rows = f"SELECT pk, rk, ts, props, anns, vals FROM {source} WHERE {condition}"
+    else:
+        rows = masking.select(source, condition, len(parameters) + 1)
+        parameters = (*parameters, *masking.parameters)
+    # hashed keys are short
+    child = "_long" if are_long and not (masking is not None and masking.hashes_keys) else ""
+    return Statement(_INSERT.format(target=target + child, rows=rows), parameters, Lane.FILTER, _count)
+
+
+def make_room(source: str, target: str) -> Statement[bool]:
+    """Prepare the target for entities with long keys if there are any; return whether there are."""
+    text = _MAKE_ROOM.format(source=source, target=target)
+    return Statement(text, (), Lane.FILTER, lambda result: _count(result) > 0)
+
+
+def _is_long(*, are_long: bool) -> str:
+    return f"{_LENGTH} {'>' if are_long else '<='} {KEY_LIMIT}"
+
+
+def _count(result: Result) -> int:
+    return integer_at(result, 0, 0)

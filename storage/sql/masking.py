@@ -1,0 +1,119 @@
+"""Masked rows of an entity relation, by the function entity_masked, and the search for values that should be masked.
+
+Replacements come from a hash with the secret of a branch, so that they are equal for equal values, in all tables of
+the branch and in no other.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, quote_name
+from storage.domain.entities.masking import Mask, Rules
+from storage.domain.values.encoding import escape
+from storage.sql import arrays
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """The rules of a table, and 32 bytes that are known to the server only while it makes the branch."""
+
+    rules: Rules
+    secret: bytes
+
+    def select(self, relation: str, condition: str, first: int) -> str:
+        """Return a SELECT of masked rows; ``parameters`` are bound from ``$first`` on."""
+        keys = [
+            f"entity_masked_key({column}, decode(${first + 6}, 'hex')) AS {column}"
+            if name in self.rules
+            else column
+            for name, column in zip(KEY_PROPERTIES, ("pk", "rk"), strict=True)
+        ]
+        arguments = ", ".join(f"${first + place}::text[]" for place in range(6))
+        return f"""
+SELECT {", ".join(keys)}, ts, masked.props, masked.anns, masked.vals
+FROM (SELECT pk, rk, ts, props, anns, vals FROM {relation} WHERE {condition}) AS e,
+    entity_masked({arguments}, decode(${first + 6}, 'hex'), e.props, e.anns, e.vals) AS masked
+"""
+
+    @property
+    def hashes_keys(self) -> bool:
+        return any(name in self.rules for name in KEY_PROPERTIES)
+
+    @property
+    def parameters(self) -> tuple[str | bytes, ...]:
+        """Names as the projection has them, patterns of their lines, masks, starts of lines, constants; the secret."""
+        properties = [name for name in self.rules if name not in KEY_PROPERTIES]
+        members = [quote_name(name) for name in properties]
+        annotations = [f'{member[:-1]}{ODATA_TYPE}"' for member in members]
+        return (
+            arrays.texts(map(escape, properties)),
+            arrays.texts(_line_pattern(member) for member in members),
+            arrays.texts(_line_pattern(member) for member in annotations),
+            arrays.texts(self.rules[name].mask.value for name in properties),
+            arrays.texts(f"\n,{member}:" for member in members),
+            arrays.texts(self.rules[name].text for name in properties),
+            self.secret.hex(),
+        )
+
+
+def _line_pattern(member: str) -> str:
+    """Match the line of a member, which begins with a line break and a comma."""
+    return "\n," + re.sub(r"([\\.])", r"\\\1", member) + ":[^\n]*"
+
+
+# Strings only, and not the shortest: a number or a word of two letters is found anywhere
+_SHORTEST: Final = 4
+ORIGINALS: Final = "CREATE TEMPORARY TABLE branch_original (value text COLLATE \"C\") ON COMMIT DROP"
+_COLLECT: Final = """
+INSERT INTO branch_original
+SELECT DISTINCT substr(value, 2) FROM {relation} AS e, LATERAL (
+    SELECT e.props->>name AS value FROM unnest($1::text[]) AS name {keys}
+) AS named
+WHERE value LIKE 's%' AND length(value) > {shortest}
+"""
+_FIND: Final = """
+WITH given AS (
+    SELECT key AS name, substr(value, 2) AS value
+    FROM {relation} AS e, LATERAL (
+        SELECT key, value FROM jsonb_each_text(e.props) WHERE key <> ALL ($1::text[])
+        UNION ALL SELECT 'PartitionKey', 's' || e.pk
+        UNION ALL SELECT 'RowKey', 's' || e.rk
+    ) AS member
+    WHERE value LIKE 's%' AND length(value) > {shortest}
+), parts AS (
+    SELECT name, value FROM given
+    UNION ALL
+    SELECT name, address[1] FROM given, regexp_matches(value, '[[:alnum:]._%+-]+@[[:alnum:].-]+', 'g') AS address
+    WHERE value LIKE '%@%'
+)
+SELECT name, count(*) FROM parts WHERE value IN (SELECT value FROM branch_original) GROUP BY name ORDER BY name
+"""
+
+
+def collect_originals(relation: str, rules: Rules) -> Statement[int]:
+    """Return the statement that adds the values of masked properties to a temporary relation."""
+    names = [escape(name) for name in rules if name not in KEY_PROPERTIES]
+    keys = "".join(
+        f" UNION ALL SELECT 's' || e.{column}"
+        for name, column in zip(KEY_PROPERTIES, ("pk", "rk"), strict=True)
+        if name in rules
+    )
+    text = _COLLECT.format(relation=relation, keys=keys, shortest=_SHORTEST)
+    return Statement(text, (arrays.texts(names),), Lane.FILTER, lambda result: result.ntuples)
+
+
+def find_originals(relation: str, rules: Rules) -> Statement[list[tuple[str, int]]]:
+    """Return in which properties of a branch's table an original value is found, and how often.
+
+    Made-up names are not searched: one of them may be a real one of somebody else. E-mail addresses are found inside
+    other text, too.
+    """
+    names = [escape(name) for name, rule in rules.items() if rule.mask is Mask.NAME]
+    text = _FIND.format(relation=relation, shortest=_SHORTEST)
+
+    def read(result: Result) -> list[tuple[str, int]]:
+        return [(text_at(result, row, 0), integer_at(result, row, 1)) for row in range(result.ntuples)]
+
+    return Statement(text, (arrays.texts(names),), Lane.FILTER, read)

@@ -1,0 +1,51 @@
+"""The moment of a snapshot, and the relations with its entities once they are copied out of the history."""
+
+from typing import Final
+
+from storage.domain.entities.moments import Moment
+from storage.sql.history import KEY_LIMIT
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+
+# A change that the snapshot does not have was made by a statement that ran when it was taken, or later: its Timestamp
+# is not before the oldest running transaction, apart from differences of clocks and of when a start is published.
+_SLACK: Final = 10  # seconds
+_MOMENT: Final = f"""
+SELECT pg_current_snapshot()::text, (extract(epoch FROM least(
+    statement_timestamp(),
+    (SELECT min(xact_start) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+    (SELECT min(prepared) FROM pg_prepared_xacts)
+) - interval '{_SLACK} seconds') * 10000000)::bigint
+"""
+
+
+def take_moment() -> Statement[Moment]:
+    """Return the moment before which all committed changes are visible, and after which none is."""
+
+    def read(result: Result) -> Moment:
+        return Moment(integer_at(result, 0, 1), text_at(result, 0, 0))
+
+    return Statement(_MOMENT, (), Lane.KEY, read)
+
+
+def relation_name(snapshot_id: int, table_id: int) -> str:
+    """Return the name of the relation with the entities of a table as of a snapshot."""
+    return f"snapshot_{snapshot_id}_{table_id}"
+
+
+def create(relation: str) -> str:
+    """Return SQL that makes the relation, which is filled before it is indexed."""
+    return f"CREATE TABLE {relation} (LIKE entity_template) WITH (toast_tuple_target = 4080)"
+
+
+def index(relation: str) -> str:
+    """Return SQL that adds the indexes: one of keys that fit into it, and one of the others."""
+    short = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
+    return (
+        f"CREATE INDEX ON {relation} (pk, rk) WHERE {short};"
+        f"CREATE INDEX ON {relation} (entity_key_hash(pk, rk)) WHERE NOT ({short});"
+        f"ANALYZE {relation}"
+    )
+
+
+def drop(relation: str) -> str:
+    return f"DROP TABLE IF EXISTS {relation}"
