@@ -498,6 +498,7 @@ class Snapshot(models.Model):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="snapshots")
     name = models.CharField(max_length=64)
     reason = models.CharField(max_length=8)  # domain.service.snapshots.SnapshotReason
+    is_whole = models.BooleanField(default=True)  # it has all tables, not only some
     taken_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, default=None)  # when it is deleted; null: never
     visible = models.TextField()

@@ -18,6 +18,25 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$
 """
 
+MASKED_NAME = """
+CREATE FUNCTION entity_masked_name(hash bytea) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT split_part(
+        'Ada Ahmet Aiko Alma Amara Anders Aylin Bao Berk Bianca Carla Cem Chen Clara Daniel '
+        'Deniz Diego Elif Elena Emeka Emil Emre Fatma Felix Freya Gita Hana Hugo Ida Ines Ivan '
+        'Jana Jonas Kemal Keiko Lale Lars Leila Lena Li Lucas Maja Marta Mei Merve Milan Mina '
+        'Nadia Nils Noor Olga Omar Pablo Priya Rafael Rosa Sami Selin Sofia Tariq Uma Vera Yusuf '
+        'Zeynep',
+        ' ', get_byte(hash, 0) % 64 + 1) || ' ' || split_part(
+        'Acar Adeyemi Aksoy Alvarez Andersen Arslan Aydin Bauer Becker Bianchi Bose Castro Chen '
+        'Costa Dahl Demir Diaz Dogan Eriksen Farouk Fischer Fontana Garcia Gupta Haddad Hansen '
+        'Ito Ivanov Jansen Kaplan Kaya Keller Kim Kovac Kumar Larsen Lehmann Lin Lopez Mancini '
+        'Meyer Mori Nakamura Novak Nowak Okafor Olsen Ortiz Ozturk Park Patel Petrov Reyes Rossi '
+        'Sahin Santos Sato Schmidt Silva Tanaka Vogel Wang Weber Yilmaz',
+        ' ', get_byte(hash, 1) % 64 + 1)
+$$
+"""
+
 # the digits of a number in its form, the country code kept; what has too few of them becomes ten
 MASKED_PHONE = """
 CREATE FUNCTION entity_masked_phone(value text, hash text) RETURNS text
@@ -56,17 +75,6 @@ CREATE FUNCTION entity_masked(
 )
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
-    first_names text[] := string_to_array(
-        'Ada Ahmet Aiko Alma Amara Anders Aylin Bao Berk Bianca Carla Cem Chen Clara Daniel Deniz '
-        'Diego Elif Elena Emeka Emil Emre Fatma Felix Freya Gita Hana Hugo Ida Ines Ivan Jana Jonas '
-        'Kemal Keiko Lale Lars Leila Lena Li Lucas Maja Marta Mei Merve Milan Mina Nadia Nils Noor '
-        'Olga Omar Pablo Priya Rafael Rosa Sami Selin Sofia Tariq Uma Vera Yusuf Zeynep', ' ');
-    last_names text[] := string_to_array(
-        'Acar Adeyemi Aksoy Alvarez Andersen Arslan Aydin Bauer Becker Bianchi Bose Castro Chen '
-        'Costa Dahl Demir Diaz Dogan Eriksen Farouk Fischer Fontana Garcia Gupta Haddad Hansen Ito '
-        'Ivanov Jansen Kaplan Kaya Keller Kim Kovac Kumar Larsen Lehmann Lin Lopez Mancini Meyer '
-        'Mori Nakamura Novak Nowak Okafor Olsen Ortiz Ozturk Park Patel Petrov Reyes Rossi Sahin '
-        'Santos Sato Schmidt Silva Tanaka Vogel Wang Weber Yilmaz', ' ');
     original text;
     kind text;
     hash bytea;
@@ -79,15 +87,19 @@ BEGIN
     FOR i IN 1 .. cardinality(names) LOOP
         original := props ->> names[i];
         CONTINUE WHEN original IS NULL;
+        -- the type of a number is in its scale: see storage.domain.values.encoding.project
         kind := CASE jsonb_typeof(props -> names[i])
+            WHEN 'string' THEN left(original, 1)
             WHEN 'boolean' THEN '?'
-            WHEN 'number' THEN
-                CASE WHEN original ~ '\d\.00$' THEN '6' WHEN strpos(original, '.') = 0 AND length(original) < 12 THEN '3' ELSE 'n' END
-            ELSE left(original, 1)
+            WHEN 'number' THEN CASE
+                WHEN original LIKE '%.00' AND original <> '0.000' THEN '6'
+                WHEN strpos(original, '.') = 0 AND length(original) < 12 THEN '3'
+                ELSE 'n'
+            END
         END;
         hash := entity_keyed_hash(secret, CASE kind WHEN 's' THEN substr(original, 2) ELSE original END);
         digits := encode(hash, 'hex');
-        number := abs(('x' || left(digits, 7))::bit(28)::integer)::text;
+        number := ('x' || left(digits, 7))::bit(28)::integer::text;
         masked := NULL;
         projected := NULL;
         CASE masks[i]
@@ -96,9 +108,9 @@ BEGIN
         WHEN 'constant' THEN
             masked := constants[i];
         WHEN 'name' THEN
-            masked := first_names[get_byte(hash, 0) % 64 + 1] || ' ' || last_names[get_byte(hash, 1) % 64 + 1];
+            masked := entity_masked_name(hash);
             IF kind = 's' AND masked = substr(original, 2) THEN
-                masked := first_names[get_byte(hash, 2) % 64 + 1] || ' ' || last_names[(get_byte(hash, 1) + 1) % 64 + 1];
+                masked := entity_masked_name(substr(hash, 3));
             END IF;
         WHEN 'email' THEN
             masked := 'u' || left(digits, 12) || '@example.com';
@@ -141,7 +153,7 @@ BEGIN
             vals := regexp_replace(vals, value_lines[i], starts[i] || written);
         END IF;
         -- a Double has one only if it is not finite
-        IF masked IS NOT NULL OR projected IS NULL OR kind = 'n' THEN
+        IF anns <> '' AND (masked IS NOT NULL OR projected IS NULL OR kind = 'n') THEN
             anns := regexp_replace(anns, annotation_lines[i], '');
         END IF;
     END LOOP;
@@ -151,11 +163,12 @@ $$
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0021_history")]
+    dependencies = [("storage", "0022_projection")]
 
     operations = [
         migrations.RunSQL(HASH, "DROP FUNCTION entity_keyed_hash"),
         migrations.RunSQL(MASKED_KEY, "DROP FUNCTION entity_masked_key"),
+        migrations.RunSQL(MASKED_NAME, "DROP FUNCTION entity_masked_name"),
         migrations.RunSQL(MASKED_PHONE, "DROP FUNCTION entity_masked_phone"),
         migrations.RunSQL(MASKED, "DROP FUNCTION entity_masked"),
         migrations.CreateModel(
@@ -164,6 +177,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("name", models.CharField(max_length=64)),
                 ("reason", models.CharField(max_length=8)),
+                ("is_whole", models.BooleanField(default=True)),
                 ("taken_at", models.DateTimeField()),
                 ("expires_at", models.DateTimeField(default=None, null=True)),
                 ("visible", models.TextField()),

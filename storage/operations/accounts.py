@@ -28,8 +28,8 @@ from storage.domain.service.labels import check_labels as check_labels
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT as DEVELOPMENT_ACCOUNT
 from storage.domain.values.names import is_account_name
-from storage.models import Account, Activity, RetiredKey, Table
-from storage.operations import activity, history
+from storage.models import Account, Activity, RetiredKey, Snapshot, Table
+from storage.operations import activity, history, snapshot_copies
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import django as sql
 from storage.sql import relations
@@ -96,6 +96,7 @@ def add(
     lifetime: timedelta | None = None,
     expires_at: datetime | None = None,
     request_digest: str = "",
+    enabled: bool = True,
 ) -> Account:
     """Create an account. With a ``lifetime`` or ``expires_at``, it is frozen at that time and deleted later."""
     _check_name(name)
@@ -104,7 +105,7 @@ def add(
     described = {"label": label, "description": description, "colour": colour, "labels": dict(labels or {})}
     _check_settings(described)
     end = timezone.now() + lifetime if lifetime is not None else expires_at
-    new = _new(name, kind, expires_at=end, request_digest=request_digest, **described)
+    new = _new(name, kind, expires_at=end, request_digest=request_digest, enabled=enabled, **described)
     try:
         with invalidating_catalogs():
             account = _store(new, keys)
@@ -211,6 +212,8 @@ def set_fields(
 ) -> Activity | None:
     """Set settings and update ``seen``; raises ChangedSince if ``undoes`` is not the last change."""
     _check_settings(fields)
+    if seen is not None and fields.get("history_days") == 0:
+        snapshot_copies.copy_outstanding(seen)  # here nobody waits for it
     with invalidating_catalogs() if _IN_CATALOGS & fields.keys() else transaction.atomic():
         account = _locked(name)
         before = {field: getattr(account, field) for field in fields}
@@ -241,6 +244,7 @@ def set_fields(
 
 def _switch_history(account: Account) -> None:
     if not account.history_days:
+        snapshot_copies.copy_outstanding(account)
         history.end(account)
     elif not history.is_recorded(account):
         history.start(account)
@@ -376,6 +380,8 @@ def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
         if table.deleted_at is None:
             sql.execute(relations.soft_delete(table.pk))
         sql.execute(relations.drop(table.pk))
+    for snapshot in Snapshot.objects.filter(account=account):
+        snapshot_copies.drop_relations(snapshot)
     history.remove(account)
     before = _in_json({field: getattr(account, field) for field in SETTINGS})
     activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})

@@ -1,6 +1,6 @@
 """The stored access policies of a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -84,12 +84,19 @@ def write(identifiers: Sequence[SignedIdentifier]) -> list[dict[str, Any]]:
     return [asdict(identifier) for identifier in identifiers]
 
 
-def read(written: list[dict[str, Any]]) -> list[SignedIdentifier]:
+def read(written: Sequence[Mapping[str, Any]]) -> list[SignedIdentifier]:
     """Read policies from the activity log."""
     return [
         SignedIdentifier(one["identifier"], None if one["policy"] is None else AccessPolicy(**one["policy"]))
         for one in written
     ]
+
+
+def copy(written: Sequence[Mapping[str, Any]], table: Table) -> None:
+    """Give policies that ``write`` has written to a table that is being made."""
+    StoredAccessPolicy.objects.bulk_create(
+        _record(table, place, identifier) for place, identifier in enumerate(read(written))
+    )
 
 
 def _record(table: Table, place: int, identifier: SignedIdentifier) -> StoredAccessPolicy:

@@ -28,7 +28,11 @@ COSMOS_PROPERTIES: Final = ServiceProperties(hour_metrics=Metrics(enabled=False)
 def for_account(account: Account) -> ServiceProperties:
     if account.kind == AccountKind.COSMOS:
         return COSMOS_PROPERTIES
-    stored = account.service_properties
+    return read_stored(account.service_properties)
+
+
+def read_stored(stored: Any) -> ServiceProperties:
+    """Read what an account stores, which is None for the defaults."""
     return DEFAULT_PROPERTIES if stored is None else read(stored)
 
 

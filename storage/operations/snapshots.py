@@ -14,7 +14,6 @@ from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
-from storage.domain.entities.moments import Moment
 from storage.domain.errors import ServerBusy
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import (
@@ -28,23 +27,18 @@ from storage.domain.values.names import fold_table_name
 from storage.models import (
     Account,
     Activity,
-    HistorySegment,
     Snapshot,
     SnapshotSchedule,
     SnapshotTable,
     StoredAccessPolicy,
     Table,
 )
-from storage.operations import accounts, activity, history, policies
-from storage.sql import copying, relations
+from storage.operations import accounts, activity, history, policies, snapshot_copies
 from storage.sql import django as sql
-from storage.sql import history as segments
 from storage.sql import snapshots as statements
 from storage.sql.background import sizes_of
-from storage.sql.past import Past, as_of
 
 _ATTEMPTS: Final = 100  # for a name that is not taken
-_ROTATION: Final = timedelta(minutes=1)  # by which the end of a segment may be recorded too early
 
 
 class SnapshotError(Exception):
@@ -83,7 +77,9 @@ def take(
         if missing:
             raise SnapshotError(f"There is no table {min(missing)} in the account {account.name}.")
     try:
-        return _take(account, name, found, by, SnapshotReason.USER, expires_at)
+        return _take(
+            account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None
+        )
     except IntegrityError:
         if find(account, name) is None:
             raise ServerBusy from None  # the account was deleted
@@ -117,6 +113,8 @@ def _take(
     by: Actor,
     reason: SnapshotReason,
     expires_at: datetime | None,
+    *,
+    is_whole: bool = True,
 ) -> Snapshot:
     is_recorded = history.is_recorded(account)
     # without history, all tables are copied as they are at one moment
@@ -126,6 +124,7 @@ def _take(
             account=account,
             name=name,
             reason=reason,
+            is_whole=is_whole,
             taken_at=timezone.now(),
             expires_at=expires_at,
             visible=moment.snapshot,
@@ -136,7 +135,7 @@ def _take(
         )
         _add_tables(snapshot, tables)
         if not is_recorded:
-            copy(snapshot)
+            snapshot_copies.copy(snapshot)
         if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):
             activity.record(Verb.SNAPSHOT_TAKE, by, account=account, detail={"snapshot": name})
     return snapshot
@@ -206,69 +205,6 @@ def listed(account: Account) -> list[Snapshot]:
     return list(summed.order_by("-taken_at", "-pk"))
 
 
-def moment_of(snapshot: Snapshot) -> Moment:
-    return Moment(snapshot.ticks, snapshot.visible)
-
-
-def past_of(found: SnapshotTable) -> Past:
-    """Return a table as of its snapshot, for storage.sql.past."""
-    snapshot, moment = found.snapshot, moment_of(found.snapshot)
-    if found.is_copied:
-        relation = statements.relation_name(snapshot.pk, found.table_id)
-        return Past(found.table_id, relation, (), moment)
-    is_deleted = Table.objects.filter(pk=found.table_id).exclude(deleted_at=None).exists()
-    name = relations.deleted_name if is_deleted else relations.relation_name
-    return Past(found.table_id, name(found.table_id), segments_after(snapshot), moment)
-
-
-def segments_after(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the names of the segments that may have changes after a snapshot, the oldest first."""
-    kept = HistorySegment.objects.filter(account=snapshot.account_id, dropped_at=None)
-    later = kept.filter(Q(ended_at=None) | Q(ended_at__gt=snapshot.taken_at - _ROTATION))
-    numbers = later.order_by("number").values_list("number", flat=True)
-    return tuple(segments.segment_name(snapshot.account_id, number) for number in numbers)
-
-
-# copying out of the history
-
-
-def copy(snapshot: Snapshot) -> int:
-    """Copy the entities of a snapshot into relations of their own, in the caller's transaction; return their number."""
-    total = 0
-    for found in snapshot.tables.select_for_update().filter(is_copied=False).order_by("pk"):
-        relation = statements.relation_name(snapshot.pk, found.table_id)
-        past = past_of(found)
-        sql.execute(statements.create(relation))
-        number = sql.run(as_of(copying.copy_all(relations.relation_name(found.table_id), relation), past))
-        sql.execute(statements.index(relation))
-        found.entities, found.is_copied = number, True
-        found.save(update_fields=("entities", "is_copied"))
-        total += number
-    return total
-
-
-def needs_segments(account: Account) -> datetime | None:
-    """Return the earliest end of a segment that a snapshot of an account needs; None if no segment is needed."""
-    needing = Snapshot.objects.filter(account=account, tables__is_copied=False)
-    first = needing.order_by("taken_at").values_list("taken_at", flat=True).first()
-    return None if first is None else first - _ROTATION
-
-
-def copy_those_before(account: Account, moment: datetime) -> None:
-    """Copy the snapshots that need a segment that ended at a moment, before it is dropped."""
-    needing = Snapshot.objects.filter(
-        account=account, tables__is_copied=False, taken_at__lt=moment + _ROTATION
-    )
-    for snapshot in needing.distinct():
-        with transaction.atomic():
-            copy(snapshot)
-
-
-def copy_outstanding(account: Account) -> None:
-    """Copy all snapshots of an account, before it ceases to keep history."""
-    copy_those_before(account, timezone.now() + _ROTATION)
-
-
 # changing
 
 
@@ -317,17 +253,12 @@ def _record_change(snapshot: Snapshot, by: Actor, before: object, after: object)
 @transaction.atomic
 def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
     """Delete a snapshot with what was copied for it."""
-    _drop_relations(snapshot)
+    snapshot_copies.drop_relations(snapshot)
     if not SnapshotReason(snapshot.reason).is_automatic:
         activity.record(
             Verb.SNAPSHOT_DELETE, by, account=snapshot.account, detail={"snapshot": snapshot.name}
         )
     snapshot.delete()
-
-
-def _drop_relations(snapshot: Snapshot) -> None:
-    for table_id in snapshot.tables.filter(is_copied=True).values_list("table_id", flat=True):
-        sql.execute(statements.drop(statements.relation_name(snapshot.pk, table_id)))
 
 
 # jobs

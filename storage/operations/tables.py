@@ -1,11 +1,11 @@
 """Create, change, delete and restore tables, and Query Tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
@@ -22,7 +22,7 @@ from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name, is_analytics_name
-from storage.models import Account, Activity, StoredAccessPolicy, Table, Tables
+from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
 from storage.operations import accounts, activity, service_properties
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import background, relations
@@ -98,6 +98,27 @@ def create(
         if find(account_id, folded) is None:  # the account was deleted
             raise ServerBusy from None
         raise TableAlreadyExists from None
+
+
+def create_filled(account: Account, copied: Table | SnapshotTable, fill: Callable[[str], int]) -> tuple[Table, int]:
+    """Create a table with what ``fill`` inserts into its relation, which is indexed afterwards.
+
+    In the caller's transaction; what it has besides entities and policies is that of the one that is copied.
+    """
+    kind = AccountKind(account.kind)
+    table = Table.objects.create(
+        account=account,
+        name=copied.name,
+        folded_name=fold_table_name(copied.name, kind),
+        description=copied.description,
+        tags=copied.tags,
+        throughput=copied.throughput,
+    )
+    sql.execute(relations.create_bare(table.pk))
+    count = fill(relations.relation_name(table.pk))
+    sql.execute(relations.complete(table.pk, account.pk, kind))
+    notify("tables")
+    return table, count
 
 
 def _account(account_id: int, name: str | None) -> Account:
@@ -182,12 +203,16 @@ def _kept() -> Tables:
 
 
 @transaction.atomic
-def restore(table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None) -> Activity:
+def restore(
+    table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None, even_expired: bool = False
+) -> Activity:
     """Restore a deleted table with its entities, policies and settings.
 
-    Raises ResourceNotFound if its retention is over, TableAlreadyExists if its name is taken.
+    Raises ResourceNotFound if its retention is over, unless ``even_expired`` and it is not dropped yet, and
+    TableAlreadyExists if its name is taken.
     """
-    table = _kept().select_for_update().filter(pk=table_id).first()
+    deleted = Table.objects.exclude(deleted_at=None) if even_expired else _kept()
+    table = deleted.select_for_update().filter(pk=table_id).first()
     if table is None:
         raise ResourceNotFound
     account = _account(table.account_id, None)
@@ -273,7 +298,8 @@ def drop_expired_tables() -> int:
     """Drop deleted tables whose retention is over and that no other process is dropping; return their number."""
     count = 0
     over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
-        deleted_at=None
+        # a snapshot may need its entities
+        Q(deleted_at=None) | Exists(SnapshotTable.objects.filter(table=OuterRef("pk"), is_copied=False))
     )
     for pk in over.values_list("pk", flat=True):
         with transaction.atomic():

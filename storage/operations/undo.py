@@ -32,11 +32,13 @@ from storage.operations import (
     policies,
     sas,
     service_properties,
+    snapshot_restores,
     tables,
 )
 from storage.operations.accounts import AccountError
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.sas import SasDescription
+from storage.operations.snapshots import SnapshotNotFound
 from storage.sql.background import has_rows
 
 _CHECKED: Final = 100  # entities of an activity up to which later changes of them are looked for
@@ -252,6 +254,14 @@ def _undo_account_change(done: Activity, by: Actor) -> Activity | None:
     return accounts.set_fields(account.name, before, by=by, undoes=done)
 
 
+def _undo_restore(done: Activity, by: Actor) -> Activity:
+    _check_first(done)
+    try:
+        return snapshot_restores.undo(_account(done), done, by=by)
+    except SnapshotNotFound:
+        raise CannotUndo(Reason.TOO_OLD, done) from None
+
+
 def _account(done: Activity) -> Account:
     account = Account.objects.filter(pk=done.account_id or 0).first()
     if account is None:
@@ -289,4 +299,5 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.SAS_UNBLOCK: _undo_block,
     Verb.PROPERTIES_SET: _undo_properties,
     Verb.ACCOUNT_CHANGE: _undo_account_change,
+    Verb.SNAPSHOT_RESTORE: _undo_restore,
 }

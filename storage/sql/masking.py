@@ -65,7 +65,8 @@ def _line_pattern(member: str) -> str:
 
 # Strings only, and not the shortest: a number or a word of two letters is found anywhere
 _SHORTEST: Final = 4
-ORIGINALS: Final = "CREATE TEMPORARY TABLE branch_original (value text COLLATE \"C\") ON COMMIT DROP"
+ORIGINALS: Final = 'CREATE TEMPORARY TABLE branch_original (value text COLLATE "C") ON COMMIT DROP'
+ANALYZE: Final = "ANALYZE branch_original"
 _COLLECT: Final = """
 INSERT INTO branch_original
 SELECT DISTINCT substr(value, 2) FROM {relation} AS e, LATERAL (
@@ -86,7 +87,7 @@ WITH given AS (
     SELECT name, value FROM given
     UNION ALL
     SELECT name, address[1] FROM given, regexp_matches(value, '[[:alnum:]._%+-]+@[[:alnum:].-]+', 'g') AS address
-    WHERE value LIKE '%@%'
+    WHERE value LIKE '%@%' AND address[1] <> value
 )
 SELECT name, count(*) FROM parts WHERE value IN (SELECT value FROM branch_original) GROUP BY name ORDER BY name
 """
@@ -107,10 +108,10 @@ def collect_originals(relation: str, rules: Rules) -> Statement[int]:
 def find_originals(relation: str, rules: Rules) -> Statement[list[tuple[str, int]]]:
     """Return in which properties of a branch's table an original value is found, and how often.
 
-    Made-up names are not searched: one of them may be a real one of somebody else. E-mail addresses are found inside
-    other text, too.
+    Made-up names and numbers are not searched: one of them may be a real one of somebody else. E-mail addresses are
+    found inside other text, too.
     """
-    names = [escape(name) for name, rule in rules.items() if rule.mask is Mask.NAME]
+    names = [escape(name) for name, rule in rules.items() if rule.mask in (Mask.NAME, Mask.PHONE)]
     text = _FIND.format(relation=relation, shortest=_SHORTEST)
 
     def read(result: Result) -> list[tuple[str, int]]:

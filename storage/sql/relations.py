@@ -21,6 +21,7 @@ _STORAGE: Final = """WITH (
 )"""
 _CREATE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template INCLUDING ALL) {_STORAGE};"
 _CREATE_BARE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template) {_STORAGE};"
+_INDEX_MEMORY: Final = "256MB"  # to make the indexes of a relation that is filled
 _ADD_KEY: Final = "ALTER TABLE {relation} ADD PRIMARY KEY (pk, rk);"
 _ADD_PROPERTIES: Final = "CREATE INDEX ON {relation} USING gin (props jsonb_path_ops);"
 # first key of the advisory lock that a process has while it makes an index of a table; the second is the table's id
@@ -62,7 +63,8 @@ def complete(table_id: int, account_id: int, kind: AccountKind) -> str:
     """Return SQL that adds what create_bare leaves out: with many rows, that takes half the time."""
     relation = relation_name(table_id)
     function = batch.create_function(relation, writers_name(account_id), kind)
-    return (_ADD_KEY + _ADD_PROPERTIES).format(relation=relation) + f"ANALYZE {relation};" + function
+    indexes = (_ADD_KEY + _ADD_PROPERTIES).format(relation=relation)
+    return f"SET LOCAL maintenance_work_mem = '{_INDEX_MEMORY}';{indexes}ANALYZE {relation};{function}"
 
 
 def soft_delete(table_id: int) -> str:

@@ -1,0 +1,270 @@
+"""Branches: accounts made from another's present, a snapshot or a time, whole or in part, masked or not."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Q
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.entities.masking import TableRules
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.activity import Verb
+from storage.domain.service.snapshots import SnapshotReason
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_ticks
+from storage.models import Account, Branch, Membership, Snapshot, SnapshotTable, StoredAccessPolicy, Table
+from storage.operations import accounts, activity, past, policies, snapshot_copies, snapshots, tables
+from storage.operations.accounts import AccountError
+from storage.sql import copying
+from storage.sql import django as sql
+from storage.sql import masking as masks
+from storage.sql.masking import Masking
+from storage.sql.past import Past, as_of
+from storage.sql.relations import relation_name
+from storage.sql.statement import Statement
+
+_ORIGIN: Final = "origin"
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRequest:
+    """What to make a branch of. Without a snapshot or time, it is made of the present.
+
+    ``filters``: which tables, by name, and which of their entities; None: all. ``rules`` are by the names of tables.
+    """
+
+    name: str
+    snapshot: Snapshot | None = None
+    at: datetime | None = None
+    filters: Mapping[str, Filter | None] | None = None
+    rules: TableRules = field(default_factory=dict)
+    with_policies: bool = True
+    with_settings: bool = True
+    expires_at: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A property of a branch in which original values were found that should be masked."""
+
+    table: str
+    property: str
+    entities: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branched:
+    """A new branch. With ``originals``, it stays frozen."""
+
+    branch: Branch
+    tables: int
+    entities: int
+    originals: Sequence[Original]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A table to copy: ``past`` is None for the present, ``relation`` is what statements name."""
+
+    table: Table | SnapshotTable
+    relation: str
+    past: Past | None
+    policies: Sequence[Mapping[str, object]]
+
+    def read(self, statement: Statement[int]) -> int:
+        return sql.run(statement if self.past is None else as_of(statement, self.past))
+
+
+def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Branched:
+    """Make a branch, which refuses requests until it is complete and holds no value that should be masked.
+
+    Raises AccountError for a name that is taken and for tables that do not exist.
+    """
+    wanted = _folded(wanted, AccountKind(source.kind))
+    sources = _selected(_sources(source, wanted), wanted)
+    account = accounts.add(
+        wanted.name,
+        kind=AccountKind(source.kind),
+        by=by,
+        label=source.label,
+        description=source.description,
+        colour=source.colour,
+        labels={**source.labels, **wanted.labels},
+        expires_at=wanted.expires_at,
+        enabled=False,
+    )
+    try:
+        return _fill(source, account, sources, wanted, by)
+    except BaseException:
+        accounts.remove(account.name, with_tables=True, by=by)
+        raise
+
+
+def _fill(
+    source: Account, account: Account, sources: Sequence[_Source], wanted: BranchRequest, by: Actor
+) -> Branched:
+    secret = secrets.token_bytes(32)
+    now = timezone.now()
+    with sql.repeatable_read():
+        copied = [_copy(it, account, wanted, secret) for it in sources]
+        originals = _find_originals(account, sources, [table for table, _ in copied], wanted.rules)
+        if wanted.with_settings:
+            Account.objects.filter(pk=account.pk).update(
+                service_properties=wanted.snapshot.service_properties
+                if wanted.snapshot is not None
+                else source.service_properties
+            )
+        Membership.objects.bulk_create(
+            Membership(account=account, user_id=it.user_id, role=it.role)
+            for it in Membership.objects.filter(account=source)
+        )
+        branch = Branch.objects.create(
+            account=account,
+            source=source,
+            source_name=source.name,
+            snapshot_name=wanted.snapshot.name if wanted.snapshot is not None else "",
+            at=wanted.snapshot.taken_at if wanted.snapshot is not None else wanted.at or now,
+            masking={
+                table: {name: str(rule) for name, rule in rules.items()}
+                for table, rules in wanted.rules.items()
+            },
+            originals=[[it.table, it.property, it.entities] for it in originals],
+            actor_kind=by.kind,
+            actor=sql.storable_text(by.name, 256),
+        )
+        activity.record(
+            Verb.BRANCH_CREATE,
+            by,
+            account=source,
+            detail={"branch": account.name, "snapshot": branch.snapshot_name},
+        )
+    account.refresh_from_db()
+    branch.account = account
+    branch.origin = snapshots.take_automatic(
+        account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None
+    )
+    branch.save(update_fields=("origin",))
+    if not originals:
+        accounts.change(account, by=by, enabled=True)
+    return Branched(branch, len(copied), sum(number for _, number in copied), originals)
+
+
+# what is copied
+
+
+def _sources(source: Account, wanted: BranchRequest) -> list[_Source]:
+    if wanted.snapshot is not None:
+        return [_from_snapshot(it) for it in wanted.snapshot.tables.order_by("folded_name")]
+    if wanted.at is not None:
+        return _at(source, wanted.at)
+    return [_from_table(it, None) for it in Table.objects.own().filter(account=source).order_by("folded_name")]
+
+
+def _from_snapshot(found: SnapshotTable) -> _Source:
+    if found.is_copied:
+        past = snapshot_copies.past_of(found)
+        return _Source(found, past.source, None, found.policies)
+    return _Source(found, relation_name(found.table_id), snapshot_copies.past_of(found), found.policies)
+
+
+def _from_table(table: Table, past: Past | None) -> _Source:
+    stored = [policies.identifier(it) for it in StoredAccessPolicy.objects.filter(table=table).order_by("place")]
+    return _Source(table, relation_name(table.pk), past, policies.write(stored))
+
+
+def _folded(wanted: BranchRequest, kind: AccountKind) -> BranchRequest:
+    """Return the request with folded names of tables."""
+    return replace(
+        wanted,
+        filters=None
+        if wanted.filters is None
+        else {fold_table_name(name, kind): filter_ for name, filter_ in wanted.filters.items()},
+        rules={fold_table_name(name, kind): rules for name, rules in wanted.rules.items() if rules},
+    )
+
+
+def _at(source: Account, moment: datetime) -> list[_Source]:
+    """Return the tables that there were at a time, with the policies that they have now."""
+    at = Moment(to_ticks(moment))
+    there = Table.objects.filter(Q(deleted_at=None) | Q(deleted_at__gt=moment), created_at__lte=moment)
+    own = there.filter(account=source).exclude(folded_name__startswith="$").order_by("folded_name")
+    try:
+        return [_from_table(table, past.find(table, at)) for table in own]
+    except StorageError as error:
+        raise AccountError(error.text) from None
+
+
+def _selected(sources: list[_Source], wanted: BranchRequest) -> list[_Source]:
+    named = {it.table.folded_name for it in sources}
+    for name in (*(wanted.filters or ()), *wanted.rules):
+        if name not in named:
+            raise AccountError(f"There is no table {name} to copy.")
+    if wanted.filters is None:
+        return sources
+    unused = wanted.rules.keys() - wanted.filters.keys()
+    if unused:
+        raise AccountError(f"The table {min(unused)} has masking rules, but is not copied.")
+    return [it for it in sources if it.table.folded_name in wanted.filters]
+
+
+# copying
+
+
+def _copy(source: _Source, account: Account, wanted: BranchRequest, secret: bytes) -> tuple[Table, int]:
+    name = source.table.folded_name
+    rules = wanted.rules.get(name)
+    masking = None if rules is None else Masking(rules, secret)
+    query = EntityQuery(filter=None if wanted.filters is None else wanted.filters[name])
+
+    def fill(target: str) -> int:
+        count = source.read(copying.copy(source.relation, target, query, masking))
+        if source.read(copying.make_room(source.relation, target)):
+            count += source.read(copying.copy(source.relation, target, query, masking, are_long=True))
+        return count
+
+    table, count = tables.create_filled(account, source.table, fill)
+    if wanted.with_policies:
+        policies.copy(source.policies, table)
+    return table, count
+
+
+def _find_originals(
+    account: Account, sources: Sequence[_Source], copied: Sequence[Table], rules: TableRules
+) -> list[Original]:
+    """Search the branch for the values that masked properties have in the source."""
+    if not rules:
+        return []
+    sql.execute(masks.ORIGINALS)
+    for source in sources:
+        if source.table.folded_name in rules:
+            source.read(masks.collect_originals(source.relation, rules[source.table.folded_name]))
+    sql.execute(masks.ANALYZE)
+    return [
+        Original(table.name, name, number)
+        for table in copied
+        for name, number in sql.run(
+            masks.find_originals(relation_name(table.pk), rules.get(table.folded_name, {}))
+        )
+    ]
+
+
+# reading
+
+
+def listed(account: Account) -> list[Branch]:
+    """Return the branches that were made from an account, latest first."""
+    return list(Branch.objects.filter(source=account).select_related("account", "origin").order_by("-created_at"))
+
+
+def find(account: Account) -> Branch | None:
+    """Return what an account is a branch of; None if it is not one."""
+    return Branch.objects.filter(account=account).select_related("account", "origin", "source").first()

@@ -1,0 +1,319 @@
+"""Restore tables, entities, policies and service properties from a snapshot, and reset branches.
+
+Only what differs is written, as ordinary recorded changes that never overwrite what is newer than their preview.
+"""
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.entities.entity import EntityKey
+from storage.domain.service.activity import Verb
+from storage.domain.service.snapshots import SnapshotReason
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.models import Account, Activity, Branch, Snapshot, SnapshotTable, StoredAccessPolicy, Table
+from storage.operations import (
+    accounts,
+    activity,
+    policies,
+    reverting,
+    service_properties,
+    snapshot_copies,
+    snapshots,
+    tables,
+)
+from storage.operations.reverting import Reverted
+from storage.operations.snapshots import SnapshotError
+from storage.sql import django as sql
+from storage.sql import snapshots as statements
+from storage.sql.past import Past, as_of
+from storage.sql.relations import relation_name
+from storage.sql.restoring import Images
+from storage.sql.snapshots import ImageCount
+
+_EXAMPLES: Final = 20  # skipped entities that the activity log names
+
+
+class TableAction(StrEnum):
+    """What a restore does with a table as such."""
+
+    KEEP = "keep"
+    CREATE = "create"
+    RESTORE = "restore"  # it is deleted, but not dropped yet
+    DELETE = "delete"  # it is newer than the snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRequest:
+    """What to restore. ``tables``: by name, None: all. ``keys``: of entities of the only table, None: all.
+
+    ``deletes_new``: tables that are newer than the snapshot are deleted; else only those that ``deletes`` names.
+    """
+
+    tables: Sequence[str] | None = None
+    keys: Sequence[EntityKey] | None = None
+    with_policies: bool = False
+    with_settings: bool = False
+    deletes_new: bool = False
+    deletes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What a restore does to a table."""
+
+    name: str
+    action: TableAction
+    count: ImageCount
+    changes_policies: bool = False
+
+    @property
+    def is_unchanged(self) -> bool:
+        return self.action is TableAction.KEEP and not self.count.total and not self.changes_policies
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What a restore would do now."""
+
+    tables: Sequence[TablePlan]
+    changes_settings: bool
+
+    @property
+    def entities(self) -> int:
+        return sum(it.count.total for it in self.tables)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.changes_settings and all(it.is_unchanged for it in self.tables)
+
+
+@dataclass(slots=True)
+class Restored:
+    """What a restore has done: entities by table, and the snapshot of the state before, if one was taken."""
+
+    tables: dict[str, Reverted] = field(default_factory=dict)
+    created: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    before: Snapshot | None = None
+    activity: Activity | None = None
+    seconds: float = 0
+
+    @property
+    def entities(self) -> int:
+        return sum(it.written for it in self.tables.values())
+
+    @property
+    def skipped(self) -> int:
+        return sum(it.skipped for it in self.tables.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A table of a snapshot, and the one that has its name now; ``deleted``: the one it was, if it can be restored."""
+
+    found: SnapshotTable
+    present: Table | None
+    deleted: Table | None
+
+    @property
+    def action(self) -> TableAction:
+        if self.present is not None:
+            return TableAction.KEEP
+        return TableAction.CREATE if self.deleted is None else TableAction.RESTORE
+
+
+def preview(snapshot: Snapshot, wanted: RestoreRequest) -> RestorePlan:
+    """Return what a restore would change now; raises SnapshotError for tables that the snapshot does not have."""
+    plans = []
+    for pair in _pairs(snapshot, wanted):
+        count = sql.run(statements.count(_images(pair, wanted.keys)))
+        changes_policies = wanted.with_policies and _changes_policies(pair)
+        plans.append(TablePlan(pair.found.name, pair.action, count, changes_policies))
+    plans += [
+        TablePlan(it.name, TableAction.DELETE, ImageCount()) for it in _tables_to_delete(snapshot, wanted)
+    ]
+    return RestorePlan(plans, wanted.with_settings and _changes_settings(snapshot))
+
+
+def restore(
+    snapshot: Snapshot,
+    wanted: RestoreRequest,
+    *,
+    by: Actor = SERVER,
+    takes_snapshot: bool = True,
+    undoes: Activity | None = None,
+) -> Restored:
+    """Restore what is wanted, after a snapshot of the present.
+
+    Entities that somebody changes meanwhile are skipped. Raises SnapshotError, and InsufficientAccountPermissions in a
+    read-only account.
+    """
+    began = time.perf_counter()
+    account = snapshot.account
+    accounts.check_writable(account.pk)
+    pairs = _pairs(snapshot, wanted)
+    by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
+    restored = Restored()
+    if takes_snapshot:
+        restored.before = snapshots.take_automatic(
+            account, f"before-restore-{snapshot.name}", SnapshotReason.RESTORE, by=by
+        )
+    newer = _tables_to_delete(snapshot, wanted)
+    for pair in pairs:
+        _restore_table(pair, wanted, restored, by)
+    for table in newer:
+        tables.delete(account.pk, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION)
+        restored.deleted.append(table.name)
+    if wanted.with_settings and _changes_settings(snapshot):
+        properties = service_properties.read_stored(snapshot.service_properties)
+        service_properties.replace(account.pk, lambda _: properties, by=by)
+    restored.seconds = time.perf_counter() - began
+    restored.activity = activity.record(
+        Verb.SNAPSHOT_RESTORE, by, account=account, detail=_detail(snapshot, wanted, restored), undoes=undoes
+    )
+    return restored
+
+
+def reset(branch: Branch, *, by: Actor = SERVER) -> Restored:
+    """Make a branch what it was when it was made: tables, policies and service properties."""
+    if branch.origin is None:
+        raise SnapshotError(f"The account {branch.account.name} no longer has the snapshot it began with.")
+    wanted = RestoreRequest(with_policies=True, with_settings=True, deletes_new=True)
+    restored = restore(branch.origin, wanted, by=by, takes_snapshot=False)
+    branch.reset_at, branch.reset_entities = timezone.now(), restored.entities
+    branch.reset_seconds = restored.seconds
+    branch.save(update_fields=("reset_at", "reset_entities", "reset_seconds"))
+    return restored
+
+
+def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
+    """Restore the snapshot that a restore took before it; raises SnapshotNotFound when that is gone."""
+    before = snapshots.get(account, str(done.detail["before"]))
+    wanted = RestoreRequest(
+        with_policies=bool(done.detail["policies"]),
+        with_settings=bool(done.detail["settings"]),
+        deletes=done.detail["created"],
+    )
+    restored = restore(before, wanted, by=by, undoes=done)
+    assert restored.activity is not None
+    return restored.activity
+
+
+def _tables_to_delete(snapshot: Snapshot, wanted: RestoreRequest) -> list[Table]:
+    """Return the tables that a snapshot of all tables does not have, or those that are named."""
+    found = Table.objects.own().filter(account=snapshot.account).order_by("folded_name")
+    if wanted.deletes_new and snapshot.is_whole and wanted.tables is None:
+        return list(found.exclude(folded_name__in=snapshot.tables.values("folded_name")))
+    kind = accounts.kind_of(snapshot.account_id)
+    return list(found.filter(folded_name__in=[fold_table_name(name, kind) for name in wanted.deletes]))
+
+
+# one table
+
+
+def _pairs(snapshot: Snapshot, wanted: RestoreRequest) -> list[_Pair]:
+    found = list(snapshot.tables.select_related("snapshot").order_by("folded_name"))
+    if wanted.tables is not None:
+        kind = accounts.kind_of(snapshot.account_id)
+        names = {fold_table_name(name, kind) for name in wanted.tables}
+        missing = names - {it.folded_name for it in found}
+        if missing:
+            raise SnapshotError(f"The snapshot {snapshot.name} has no table {min(missing)}.")
+        found = [it for it in found if it.folded_name in names]
+    if wanted.keys is not None and len(found) != 1:
+        raise SnapshotError("Name the one table whose entities to restore.")
+    present = {
+        it.folded_name: it for it in Table.objects.own().filter(account=snapshot.account).select_related("account")
+    }
+    deleted = Table.objects.filter(pk__in=[it.table_id for it in found]).exclude(deleted_at=None)
+    by_id = {it.pk: it for it in deleted.select_related("account")}
+    return [_Pair(it, present.get(it.folded_name), by_id.get(it.table_id)) for it in found]
+
+
+def _images(pair: _Pair, keys: Sequence[EntityKey] | None) -> Images:
+    """Return what to write so that the table, a deleted one once it is restored, is as in the snapshot."""
+    found, past = pair.found, snapshot_copies.past_of(pair.found)
+    if pair.present is None:
+        # its entities appear, whether they are inserted or restored with it
+        return _read_past(found, past, statements.all_images(_source(found, past), keys))
+    if not found.is_copied and pair.present.pk == found.table_id:
+        return statements.changed_images(past, keys)
+    target = relation_name(pair.present.pk)
+    return _read_past(found, past, statements.different_images(_source(found, past), target, keys))
+
+
+def _source(found: SnapshotTable, past: Past) -> str:
+    return past.source if found.is_copied else relation_name(found.table_id)
+
+
+def _read_past(found: SnapshotTable, past: Past, images: Images) -> Images:
+    if found.is_copied:
+        return images
+    statement = as_of(statements.as_statement(images), past)
+    return Images(statement.text, statement.parameters)
+
+
+def _restore_table(pair: _Pair, wanted: RestoreRequest, restored: Restored, by: Actor) -> None:
+    found, table = pair.found, pair.present
+    if table is None:
+        table = _make_table(pair, by)
+        restored.created.append(table.name)
+        pair = replace(pair, present=table, deleted=None)
+    reverted = reverting.apply_images(table, _images(pair, wanted.keys), by=by)
+    restored.tables[table.name] = reverted
+    if wanted.with_policies and _changes_policies(pair):
+        policies.replace(table.account_id, table.folded_name, policies.read(found.policies), by=by)
+
+
+def _make_table(pair: _Pair, by: Actor) -> Table:
+    found = pair.found
+    if pair.deleted is not None:
+        tables.restore(pair.deleted.pk, by=by, even_expired=True)
+        return Table.objects.select_related("account").get(pk=pair.deleted.pk)
+    account = found.snapshot.account
+    made = tables.create(account.pk, found.name, by=by, description=found.description, tags=found.tags)
+    if found.throughput:
+        tables.change(made, by=by, throughput=found.throughput)
+    return made
+
+
+def _changes_policies(pair: _Pair) -> bool:
+    if AccountKind(pair.found.snapshot.account.kind) is AccountKind.COSMOS:
+        return False
+    table = pair.present or pair.deleted
+    if table is None:
+        return bool(pair.found.policies)
+    stored = StoredAccessPolicy.objects.filter(table=table).order_by("place")
+    return policies.write([policies.identifier(it) for it in stored]) != pair.found.policies
+
+
+def _changes_settings(snapshot: Snapshot) -> bool:
+    if AccountKind(snapshot.account.kind) is AccountKind.COSMOS:
+        return False
+    now = service_properties.get(snapshot.account_id)
+    return now != service_properties.read_stored(snapshot.service_properties)
+
+
+def _detail(snapshot: Snapshot, wanted: RestoreRequest, restored: Restored) -> dict[str, object]:
+    return {
+        "snapshot": snapshot.name,
+        "before": restored.before.name if restored.before is not None else "",
+        "tables": {
+            name: [it.inserted, it.changed, it.deleted, it.skipped] for name, it in restored.tables.items()
+        },
+        "created": restored.created,
+        "deleted": restored.deleted,
+        "skipped": [
+            [name, *it.key] for name, table in restored.tables.items() for it in table.examples[:_EXAMPLES]
+        ],
+        "policies": wanted.with_policies,
+        "settings": wanted.with_settings,
+    }

@@ -1,0 +1,249 @@
+"""Branches: accounts made from another's present or a snapshot, whole or in part, masked or not."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.changes import Delete, Insert, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.entities.masking import read_rules
+from storage.domain.filters.parser import parse
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.operations import (
+    accounts,
+    branches,
+    entities,
+    history,
+    policies,
+    snapshot_restores,
+    snapshots,
+    tables,
+)
+from storage.operations.accounts import AccountError
+from storage.operations.branches import BranchRequest, Original
+from storage.sql import django as sql
+from storage.sql import entities as statements
+from storage.sql.relations import relation_name
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def text(value):
+    return EdmValue(Edm.STRING, value)
+
+
+def fill(account, name, rows):
+    table = tables.create(account.pk, name)
+    recorder = history.recorder(account, SERVER)
+    for key, properties in rows.items():
+        change = Insert(Entity(EntityKey(*key), properties))
+        sql.run(statements.change(relation_name(table.pk), change, recorder))
+    return table
+
+
+def write(table, *changes):
+    recorder = history.recorder(table.account, SERVER)
+    for change in changes:
+        sql.run(statements.change(relation_name(table.pk), change, recorder))
+
+
+def content(account, name):
+    found = entities.page(tables.get(account.pk, name), EntityQuery()).entities
+    return {tuple(it.key): dict(read_stored(it).properties) for it in found}
+
+
+@pytest.fixture
+def shop():
+    return accounts.add("shop", label="Shop")
+
+
+LONG = ("名" * 1000, "前" * 1000)
+ROWS = {("se", "1"): {"Name": text("Ada")}, ("us", "2"): {"Name": text("Bob")}, LONG: {"Name": text("Li")}}
+
+
+def test_a_branch_has_what_the_account_has_now(shop):
+    table = fill(shop, "Customers", ROWS)
+    fill(shop, "empty", {})
+    policy = SignedIdentifier("reader", AccessPolicy("", "", "r"))
+    policies.replace(shop.pk, "customers", [policy])
+
+    made = branches.create(shop, BranchRequest("shopbranch"))
+
+    account = made.branch.account
+    assert (made.tables, made.entities, made.originals) == (2, 3, [])
+    assert (account.enabled, account.label) == (True, "Shop")
+    assert content(account, "customers") == content(shop, "customers")
+    etags = [
+        [it.ticks for it in entities.page(tables.get(its.pk, "customers"), EntityQuery()).entities]
+        for its in (shop, account)
+    ]
+    assert etags[0] == etags[1]
+    assert policies.stored(account.pk, "customers") == [policy]
+    # ordinary tables from then on
+    write(tables.get(account.pk, "customers"), Upsert(Entity(EntityKey("x", "y"), {}), merge=False))
+    assert ("x", "y") not in content(shop, "customers")
+    assert (branches.listed(shop), branches.find(account).source_name) == ([made.branch], "shop")
+    assert table.pk != tables.get(account.pk, "customers").pk
+
+
+def test_a_branch_of_a_part(shop):
+    fill(shop, "customers", ROWS)
+    fill(shop, "orders", ROWS)
+
+    made = branches.create(shop, BranchRequest("part", filters={"Customers": parse("PartitionKey eq 'se'")}))
+
+    assert (made.tables, made.entities) == (1, 1)
+    assert list(content(made.branch.account, "customers")) == [("se", "1")]
+    for filters, message in (({"nowhere": None}, "no table nowhere"), ({"orders": None}, "is not copied")):
+        request = BranchRequest("other", filters=filters, rules={"customers": read_rules({"Name": "name"})})
+        with pytest.raises(AccountError, match=message):
+            branches.create(shop, request)
+        assert accounts.find("other") is None
+
+
+def test_a_branch_of_a_snapshot(shop):
+    table = fill(shop, "customers", ROWS)
+    gone = fill(shop, "sessions", ROWS)
+    snapshot = snapshots.take(shop, "ci-baseline")
+    write(
+        table,
+        Delete(EntityKey("se", "1"), ANY),
+        Upsert(Entity(EntityKey("us", "2"), {"Name": text("Robert")}), merge=False),
+        Insert(Entity(EntityKey("x", "new"), {})),
+    )
+    tables.delete(shop.pk, gone.name)
+    tables.drop_expired_tables()
+
+    made = branches.create(shop, BranchRequest("branch", snapshot=snapshot))
+
+    assert (made.tables, made.entities, made.branch.snapshot_name) == (2, 6, "ci-baseline")
+    for name in ("customers", "sessions"):
+        assert content(made.branch.account, name) == ROWS
+
+
+PERSON = {
+    "Name": text("Ayşe Yılmaz"),
+    "Email": text("ayse@shop.test"),
+    "Phone": text("+90 532 111 22 33"),
+    "Iban": text("TR33 0006 1005"),
+    "Note": text("VIP, calls often"),
+    "Visits": EdmValue(Edm.INT32, 12),
+    "Number": EdmValue(Edm.INT64, 5_000_000_000),
+    "Balance": EdmValue(Edm.DOUBLE, 1200.5),
+    "Born": EdmValue(Edm.DATETIME, 0),
+    "Id": EdmValue(Edm.GUID, "7f3a19c0-0000-4000-8000-000000000001"),
+    "Photo": EdmValue(Edm.BINARY, b"abc"),
+    "Kept": EdmValue(Edm.INT64, 7),
+    "Açık": text("gizli bilgi"),
+}
+RULES = {
+    "RowKey": "hash",
+    "Name": "name",
+    "Email": "email",
+    "Phone": "phone",
+    "Iban": "hash",
+    "Note": "constant:(masked)",
+    "Visits": "hash",
+    "Number": "hash",
+    "Balance": "blank",
+    "Born": "blank",
+    "Id": "hash",
+    "Photo": "remove",
+    "Kept": "keep",
+    "Açık": "blank",
+}
+
+
+def test_a_masked_branch(shop):
+    fill(shop, "customers", {("se", "ayse@shop.test"): PERSON, ("se", "bob"): {"Name": text("Bob"), "Kept": PERSON["Kept"]}})
+    fill(shop, "orders", {("se", "1"): {"Customer": PERSON["Iban"], "Mail": PERSON["Email"]}})
+    rules = {"customers": read_rules(RULES), "orders": read_rules({"Customer": "hash", "Mail": "email"})}
+
+    made = branches.create(shop, BranchRequest("masked", rules=rules))
+    again = branches.create(shop, BranchRequest("another", rules=rules))
+
+    assert (made.originals, made.branch.account.enabled) == ([], True)
+    [(key, masked)] = [it for it in content(made.branch.account, "customers").items() if len(it[1]) > 2]
+    order = content(made.branch.account, "orders")["se", "1"]
+    assert (order["Customer"], order["Mail"]) == (masked["Iban"], masked["Email"])
+    assert {name: value.type for name, value in masked.items()} == {
+        name: Edm.STRING if name in ("Note",) else value.type for name, value in PERSON.items() if name != "Photo"
+    }
+    assert list(masked) == [name for name in PERSON if name != "Photo"]
+    same = {name for name, value in masked.items() if value == PERSON[name]}
+    assert same == {"Kept"}
+    assert key[1].startswith("h:") and masked["Iban"].value.startswith("h:")
+    assert masked["Email"].value.endswith("@example.com")
+    phone = masked["Phone"].value
+    assert phone.startswith("+90 ") and len(phone) == len("+90 532 111 22 33")
+    assert [masked[name].value for name in ("Note", "Balance", "Açık")] == ["(masked)", 0.0, ""]
+    assert content(again.branch.account, "orders")["se", "1"] != order
+    # filters read the projection, which must say the same as the entity
+    table = tables.get(made.branch.account.pk, "customers")
+    for name in ("Name", "Email", "Note", "Iban"):
+        wanted = EntityQuery(filter=parse(f"{name} eq '{masked[name].value}'"))
+        assert len(entities.page(table, wanted).entities) == 1, name
+    selected = EntityQuery(filter=parse(f"Name eq '{masked['Name'].value}'"), select=tuple(masked))
+    [stored] = entities.page(table, selected).entities
+    assert dict(read_stored(stored).properties) == masked
+
+
+def test_a_branch_stays_frozen_while_it_has_original_values(shop):
+    fill(shop, "customers", {("se", "1"): {"Email": PERSON["Email"], "Contact": PERSON["Email"]}})
+    fill(shop, "tickets", {("se", "1"): {"Text": text(f"Please call back ({PERSON['Email'].value}).")}})
+
+    made = branches.create(
+        shop, BranchRequest("leaky", rules={"customers": read_rules({"Email": "email"})})
+    )
+
+    assert made.originals == [Original("customers", "Contact", 1), Original("tickets", "Text", 1)]
+    assert not accounts.find("leaky").enabled
+
+
+def test_a_branch_of_a_time(shop):
+    table, gone = fill(shop, "customers", ROWS), fill(shop, "sessions", ROWS)
+    moment = timezone.now()
+    write(table, Delete(EntityKey("se", "1"), ANY))
+    tables.delete(shop.pk, gone.name, keep=tables.DELETED_TABLE_RETENTION)
+    fill(shop, "later", ROWS)
+
+    made = branches.create(shop, BranchRequest("then", at=moment))
+
+    assert (made.tables, made.branch.at) == (2, moment)
+    for name in ("customers", "sessions"):
+        assert content(made.branch.account, name) == ROWS
+    with pytest.raises(AccountError, match="Changes are kept since"):
+        branches.create(shop, BranchRequest("before", at=shop.created_at - timedelta(seconds=1)))
+
+
+def test_reset_makes_a_branch_what_it_was(shop):
+    fill(shop, "customers", ROWS)
+    fill(shop, "sessions", ROWS)
+    reader = SignedIdentifier("reader", AccessPolicy("", "", "r"))
+    policies.replace(shop.pk, "customers", [reader])
+    branch = branches.create(shop, BranchRequest("branch")).branch
+    account = branch.account
+    for _ in range(2):
+        write(
+            tables.get(account.pk, "customers"),
+            Delete(EntityKey("se", "1"), ANY),
+            Upsert(Entity(EntityKey("us", "2"), {"Name": text("Robert")}), merge=False),
+            Insert(Entity(EntityKey("x", "new"), {})),
+        )
+        tables.delete(account.pk, "sessions")
+        fill(account, "later", ROWS)
+        policies.replace(account.pk, "customers", [])
+
+        restored = snapshot_restores.reset(branch)
+
+        assert (restored.entities, restored.created, restored.deleted) == (3, ["sessions"], ["later"])
+        for name in ("customers", "sessions"):
+            assert content(account, name) == ROWS
+        assert policies.stored(account.pk, "customers") == [reader]
+        assert tables.find(account.pk, "later") is None
+        assert (branch.reset_entities, snapshot_restores.reset(branch).entities) == (3, 0)

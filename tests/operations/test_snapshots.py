@@ -1,0 +1,228 @@
+"""Snapshots: taken, kept beyond the history, and restored whole or in part."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.service_properties import Metrics, ServiceProperties
+from storage.domain.service.snapshots import Schedule, SnapshotReason
+from storage.domain.values.etag import ANY
+from storage.models import SnapshotSchedule, Table
+from storage.operations import (
+    accounts,
+    policies,
+    service_properties,
+    snapshot_copies,
+    snapshot_restores,
+    snapshots,
+    tables,
+    undo,
+)
+from storage.operations.snapshot_restores import RestoreRequest, TableAction
+from storage.operations.snapshots import SnapshotError, SnapshotExists
+from storage.sql import django as sql
+from storage.sql import pages, restoring
+from storage.sql.past import as_of
+from storage.sql.relations import relation_name
+from tests.operations.test_branches import LONG, ROWS, content, fill, text, write
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def shop():
+    return accounts.add("shop")
+
+
+def as_taken(snapshot, name):
+    """The content of a table as of a snapshot."""
+    found = snapshot.tables.select_related("snapshot").get(folded_name=name)
+    statement = pages.page(relation_name(found.table_id), EntityQuery())
+    page = sql.run(as_of(statement, snapshot_copies.past_of(found)))
+    return {tuple(it.key): dict(read_stored(it).properties) for it in page.entities}
+
+
+def break_data(table):
+    write(
+        table,
+        Delete(EntityKey("se", "1"), ANY),
+        Update(Entity(EntityKey("us", "2"), {"Name": text("Robert")}), ANY, merge=True),
+        Upsert(Entity(EntityKey(*LONG), {}), merge=False),
+        Insert(Entity(EntityKey("x", "new"), {})),
+    )
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["in the history", "copied"])
+def test_restores_what_has_changed(shop, copied):
+    table = fill(shop, "Customers", ROWS)
+    fill(shop, "quiet", {("a", "b"): {}})
+    snapshot = snapshots.take(shop, "before")
+    if copied:
+        snapshot_copies.copy_outstanding(shop)
+    break_data(table)
+    broken = content(shop, "customers")
+
+    wanted = RestoreRequest()
+    plan = snapshot_restores.preview(snapshot, wanted)
+    assert {it.name: tuple(it.count) for it in plan.tables} == {"Customers": (1, 2, 1), "quiet": (0, 0, 0)}
+    assert as_taken(snapshot, "customers") == ROWS
+    restored = snapshot_restores.restore(snapshot, wanted)
+
+    assert content(shop, "customers") == ROWS
+    assert (restored.entities, restored.skipped) == (4, 0)
+    assert snapshot_restores.preview(snapshot, wanted).is_empty
+    assert restored.before.name == "before-restore-before"
+    undo.undo(restored.activity, by=accounts.SERVER)
+    assert content(shop, "customers") == broken
+
+
+def test_restores_some_entities_of_some_tables(shop):
+    table, other = fill(shop, "customers", ROWS), fill(shop, "orders", ROWS)
+    snapshot = snapshots.take(shop, "before")
+    break_data(table)
+    break_data(other)
+    broken = content(shop, "orders")
+
+    request = RestoreRequest(tables=["Customers"], keys=[EntityKey("se", "1"), EntityKey("no", "such")])
+    assert snapshot_restores.preview(snapshot, request).entities == 1
+    snapshot_restores.restore(snapshot, request)
+    assert content(shop, "customers") == {**broken, ("se", "1"): ROWS["se", "1"]}
+    snapshot_restores.restore(snapshot, RestoreRequest(tables=["customers"]))
+    assert (content(shop, "customers"), content(shop, "orders")) == (ROWS, broken)
+    for wrong in (RestoreRequest(tables=["nowhere"]), RestoreRequest(keys=[EntityKey("a", "b")])):
+        with pytest.raises(SnapshotError):
+            snapshot_restores.preview(snapshot, wrong)
+
+
+@pytest.mark.parametrize("fate", ["deleted", "dropped", "recreated"])
+def test_restores_tables_that_are_gone(shop, fate):
+    fill(shop, "customers", ROWS)
+    reader = SignedIdentifier("reader", AccessPolicy("", "", "r"))
+    policies.replace(shop.pk, "customers", [reader])
+    snapshot = snapshots.take(shop, "before")
+    tables.delete(shop.pk, "customers")
+    tables.drop_expired_tables()
+    if fate == "dropped":
+        snapshot_copies.copy_outstanding(shop)
+        Table.objects.update(kept_until=None)
+        assert tables.drop_expired_tables() == 1
+    if fate == "recreated":
+        fill(shop, "customers", {("se", "1"): ROWS["se", "1"], ("other", "1"): {}})
+    fill(shop, "later", ROWS)
+
+    request = RestoreRequest(with_policies=True)
+    plan = snapshot_restores.preview(snapshot, request)
+    actions = {"deleted": TableAction.RESTORE, "dropped": TableAction.CREATE, "recreated": TableAction.KEEP}
+    counts = {"recreated": (2, 0, 1)}
+    assert [(it.action, tuple(it.count)) for it in plan.tables] == [(actions[fate], counts.get(fate, (3, 0, 0)))]
+    restored = snapshot_restores.restore(snapshot, request)
+
+    assert content(shop, "customers") == ROWS
+    assert policies.stored(shop.pk, "customers") == [reader]
+    assert content(shop, "later") == ROWS
+    undo.undo(restored.activity, by=accounts.SERVER)
+    assert (tables.find(shop.pk, "customers") is None) == (fate != "recreated")
+
+
+def test_restores_policies_and_settings_on_request(shop):
+    fill(shop, "customers", ROWS)
+    writer = SignedIdentifier("writer", AccessPolicy("", "", "raud"))
+    policies.replace(shop.pk, "customers", [writer])
+    snapshot = snapshots.take(shop, "before")
+    reader = SignedIdentifier("writer", AccessPolicy("", "", "r"))
+    policies.replace(shop.pk, "customers", [reader])
+    changed = ServiceProperties(hour_metrics=Metrics(enabled=False))
+    service_properties.replace(shop.pk, lambda _: changed)
+
+    assert snapshot_restores.preview(snapshot, RestoreRequest()).is_empty
+    everything = RestoreRequest(with_policies=True, with_settings=True)
+    plan = snapshot_restores.preview(snapshot, everything)
+    assert (plan.tables[0].changes_policies, plan.changes_settings) == (True, True)
+    restored = snapshot_restores.restore(snapshot, everything)
+    assert policies.stored(shop.pk, "customers") == [writer]
+    assert service_properties.get(shop.pk) == ServiceProperties()
+    undo.undo(restored.activity, by=accounts.SERVER)
+    assert policies.stored(shop.pk, "customers") == [reader]
+    assert service_properties.get(shop.pk) == changed
+
+
+def test_what_is_copied_survives_the_history(shop):
+    table = fill(shop, "customers", ROWS)
+    snapshot = snapshots.take(shop, "before")
+    assert snapshot_copies.needs_segments(shop) < snapshot.taken_at
+    accounts.change(shop, history_days=0)
+    assert snapshot_copies.needs_segments(shop) is None
+    # without history, a snapshot is copied when it is taken
+    again = snapshots.take(shop, "again")
+    write(table, Delete(EntityKey("se", "1"), ANY))
+
+    for one in (snapshot, again):
+        assert as_taken(one, "customers") == ROWS
+        assert snapshots.listed(shop)[0].rows == 3
+    snapshot_restores.restore(snapshot, RestoreRequest())
+    assert content(shop, "customers") == ROWS
+    snapshots.delete(snapshot)
+    accounts.remove("shop", with_tables=True)
+    assert sql.fetch("SELECT relname FROM pg_class WHERE relname LIKE 'snapshot~_%' ESCAPE '~'") == []
+
+
+def test_names_and_expiry(shop):
+    fill(shop, "customers", ROWS)
+    snapshot = snapshots.take(shop, "one", tables=["CUSTOMERS"])
+    for name, error in (("one", SnapshotExists), ("no spaces", SnapshotError), ("", SnapshotError)):
+        with pytest.raises(error):
+            snapshots.take(shop, name)
+    with pytest.raises(SnapshotError, match="no table nowhere"):
+        snapshots.take(shop, "two", tables=["nowhere"])
+    other = snapshots.take(shop, "two")
+    snapshots.rename(snapshot, "baseline")
+    with pytest.raises(SnapshotExists):
+        snapshots.rename(snapshot, "two")
+    assert [(it.name, it.table_count) for it in snapshots.listed(shop)] == [("two", 1), ("baseline", 1)]
+
+    now = timezone.now()
+    snapshots.keep_until(snapshot, now + timedelta(days=1))
+    snapshots.tidy(now + timedelta(days=2))
+    assert snapshots.listed(shop) == [other]
+
+
+def test_a_schedule_takes_and_drops_snapshots(shop):
+    fill(shop, "customers", ROWS)
+    snapshots.schedule(shop, Schedule(hour=3, keep=2))
+    for _ in range(3):
+        due = SnapshotSchedule.objects.get().next_at
+        snapshots.tidy(due - timedelta(seconds=1))
+        snapshots.tidy(due)
+    assert SnapshotSchedule.objects.get().next_at == due + timedelta(days=1)
+    kept = snapshots.listed(shop)
+    assert len(kept) == 2 and {it.reason for it in kept} == {SnapshotReason.SCHEDULE}
+    weekly = Schedule(hour=3, weekday=0)
+    monday = weekly.next_after(due)
+    assert (monday.weekday(), monday.hour, weekly.next_after(monday) - monday) == (0, 3, timedelta(days=7))
+    snapshots.schedule(shop, None)
+    assert not SnapshotSchedule.objects.exists()
+
+
+def test_a_restore_leaves_newer_work_alone(shop, monkeypatch):
+    """An entity that somebody changes between the search for differences and their writing is skipped."""
+    table = fill(shop, "customers", ROWS)
+    snapshot = snapshots.take(shop, "before")
+    break_data(table)
+    newer = Upsert(Entity(EntityKey("us", "2"), {"Name": text("newer")}), merge=False)
+    spans = restoring.spans
+
+    def spans_while_others_write():
+        write(table, newer)
+        return spans()
+
+    monkeypatch.setattr(restoring, "spans", spans_while_others_write)
+    restored = snapshot_restores.restore(snapshot, RestoreRequest())
+
+    assert (restored.entities, restored.skipped) == (3, 1)
+    assert content(shop, "customers") == {**ROWS, ("us", "2"): {"Name": text("newer")}}
+    assert restored.activity.detail["skipped"] == [["customers", "us", "2"]]
