@@ -532,9 +532,7 @@ class SnapshotTable(models.Model):
     is_copied = models.BooleanField(default=False)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("snapshot", "table"), name="one_table_of_a_snapshot"),
-        )
+        constraints = (models.UniqueConstraint(fields=("snapshot", "table"), name="one_table_of_a_snapshot"),)
 
     def __str__(self) -> str:
         return self.name
@@ -556,9 +554,7 @@ class SnapshotSchedule(models.Model):
 class Branch(models.Model):
     """An account that was made from another one's past or present: see storage.operations.branches."""
 
-    account = models.OneToOneField(
-        Account, on_delete=models.CASCADE, primary_key=True, related_name="branch"
-    )
+    account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="branch")
     source = models.ForeignKey(Account, on_delete=models.SET_NULL, null=True, related_name="branches")
     source_name = models.CharField(max_length=24)
     snapshot_name = models.CharField(max_length=64, blank=True, default="")  # empty: made from a time

@@ -33,6 +33,7 @@ class Group(StrEnum):
     TABLES = "tables"
     QUERIES = "queries"
     ACCESS = "access"
+    SNAPSHOTS = "snapshots"
     SETTINGS = "settings"
     PEOPLE = "people"
 
@@ -42,6 +43,7 @@ GROUP_LABELS: Final[Mapping[Group, Promise]] = {
     Group.TABLES: _("Tables"),
     Group.QUERIES: _("Saved queries"),
     Group.ACCESS: _("Policies and keys"),
+    Group.SNAPSHOTS: _("Snapshots and branches"),
     Group.SETTINGS: _("Account and service"),
     Group.PEOPLE: _("People"),
 }
@@ -215,6 +217,27 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     ),
     Verb.PROPERTIES_SET: Presentation(
         Group.SETTINGS, "sliders-horizontal", _("%(who)s changed the service properties")
+    ),
+    Verb.SNAPSHOT_TAKE: Presentation(
+        Group.SNAPSHOTS, "camera", _("%(who)s took the snapshot %(snapshot)s of %(account)s")
+    ),
+    Verb.SNAPSHOT_CHANGE: Presentation(
+        Group.SNAPSHOTS, "camera", _("%(who)s changed the snapshot %(snapshot)s of %(account)s")
+    ),
+    Verb.SNAPSHOT_DELETE: Presentation(
+        Group.SNAPSHOTS, "trash-2", _("%(who)s deleted the snapshot %(snapshot)s of %(account)s")
+    ),
+    Verb.SNAPSHOT_SCHEDULE: Presentation(
+        Group.SNAPSHOTS, "calendar", _("%(who)s changed the schedule of snapshots of %(account)s")
+    ),
+    Verb.SNAPSHOT_RESTORE: Presentation(
+        Group.SNAPSHOTS,
+        "rotate-ccw",
+        _("%(who)s restored the snapshot %(snapshot)s of %(account)s"),
+        undone=lambda number: gettext("Restored the state before it."),
+    ),
+    Verb.BRANCH_CREATE: Presentation(
+        Group.SNAPSHOTS, "git-branch", _("%(who)s made the branch %(branch)s of %(account)s")
     ),
     Verb.SIGN_IN: Presentation(Group.PEOPLE, "log-in", _("%(who)s signed in")),
     Verb.SIGN_OUT: Presentation(Group.PEOPLE, "log-out", _("%(who)s signed out")),

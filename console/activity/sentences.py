@@ -209,6 +209,8 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "key": _name_key,
     "sas": _name_sas,
     "token": lambda done: _mono(done.detail.get("token", "")),
+    "snapshot": lambda done: _strong_bdi(done.detail.get("snapshot", "")),
+    "branch": lambda done: _strong(done.detail.get("branch", "")),
     "user": lambda done: _strong(done.detail.get("user", "")),
     "role": lambda done: _strong(_label_role(done)),
     "inviter": lambda done: _strong(done.detail.get("invited_by", "")),

@@ -29,7 +29,7 @@ CONSOLE_UNDO: Final[Mapping[Verb, Callable[..., Activity]]] = {
     Verb.QUERY_DELETE: saved_changes.undo,
 }
 # refused by a read-only account
-_WRITES: Final = frozenset({"entity", "table", "index", "policies", "properties"})
+_WRITES: Final = frozenset({"entity", "table", "index", "policies", "properties", "snapshot"})
 
 
 def roles_of(user: User) -> Roles:

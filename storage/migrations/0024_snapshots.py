@@ -174,7 +174,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Snapshot",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("name", models.CharField(max_length=64)),
                 ("reason", models.CharField(max_length=8)),
                 ("is_whole", models.BooleanField(default=True)),
@@ -185,7 +190,14 @@ class Migration(migrations.Migration):
                 ("service_properties", models.JSONField(default=None, null=True)),
                 ("actor_kind", models.CharField(max_length=8)),
                 ("actor", models.CharField(blank=True, default="", max_length=256)),
-                ("account", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="snapshots", to="storage.account")),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="snapshots",
+                        to="storage.account",
+                    ),
+                ),
             ],
             options={
                 "indexes": (models.Index(fields=("expires_at",), name="snapshots_by_expiry"),),
@@ -197,7 +209,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SnapshotTable",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("name", models.CharField(max_length=255)),
                 ("folded_name", models.CharField(max_length=255)),
                 ("description", models.TextField(blank=True, default="", max_length=2000)),
@@ -207,8 +224,23 @@ class Migration(migrations.Migration):
                 ("entities", models.BigIntegerField()),
                 ("size", models.BigIntegerField()),
                 ("is_copied", models.BooleanField(default=False)),
-                ("snapshot", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="tables", to="storage.snapshot")),
-                ("table", models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name="+", to="storage.table")),
+                (
+                    "snapshot",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tables",
+                        to="storage.snapshot",
+                    ),
+                ),
+                (
+                    "table",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="storage.table",
+                    ),
+                ),
             ],
             options={
                 "constraints": (
@@ -219,7 +251,16 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SnapshotSchedule",
             fields=[
-                ("account", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="+", serialize=False, to="storage.account")),
+                (
+                    "account",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to="storage.account",
+                    ),
+                ),
                 ("hour", models.PositiveSmallIntegerField()),
                 ("weekday", models.PositiveSmallIntegerField(default=None, null=True)),
                 ("keep", models.PositiveSmallIntegerField()),
@@ -229,7 +270,16 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Branch",
             fields=[
-                ("account", models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name="branch", serialize=False, to="storage.account")),
+                (
+                    "account",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="branch",
+                        serialize=False,
+                        to="storage.account",
+                    ),
+                ),
                 ("source_name", models.CharField(max_length=24)),
                 ("snapshot_name", models.CharField(blank=True, default="", max_length=64)),
                 ("at", models.DateTimeField()),
@@ -241,8 +291,25 @@ class Migration(migrations.Migration):
                 ("reset_at", models.DateTimeField(default=None, null=True)),
                 ("reset_entities", models.BigIntegerField(default=0)),
                 ("reset_seconds", models.FloatField(default=0)),
-                ("origin", models.ForeignKey(default=None, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="storage.snapshot")),
-                ("source", models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="branches", to="storage.account")),
+                (
+                    "origin",
+                    models.ForeignKey(
+                        default=None,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="storage.snapshot",
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="branches",
+                        to="storage.account",
+                    ),
+                ),
             ],
         ),
     ]

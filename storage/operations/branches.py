@@ -121,7 +121,7 @@ def _fill(
             Account.objects.filter(pk=account.pk).update(
                 service_properties=wanted.snapshot.service_properties
                 if wanted.snapshot is not None
-                else source.service_properties
+                else Account.objects.values_list("service_properties", flat=True).get(pk=source.pk)
             )
         Membership.objects.bulk_create(
             Membership(account=account, user_id=it.user_id, role=it.role)
@@ -149,9 +149,7 @@ def _fill(
         )
     account.refresh_from_db()
     branch.account = account
-    branch.origin = snapshots.take_automatic(
-        account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None
-    )
+    branch.origin = snapshots.take_automatic(account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None)
     branch.save(update_fields=("origin",))
     if not originals:
         accounts.change(account, by=by, enabled=True)
@@ -166,7 +164,9 @@ def _sources(source: Account, wanted: BranchRequest) -> list[_Source]:
         return [_from_snapshot(it) for it in wanted.snapshot.tables.order_by("folded_name")]
     if wanted.at is not None:
         return _at(source, wanted.at)
-    return [_from_table(it, None) for it in Table.objects.own().filter(account=source).order_by("folded_name")]
+    return [
+        _from_table(it, None) for it in Table.objects.own().filter(account=source).order_by("folded_name")
+    ]
 
 
 def _from_snapshot(found: SnapshotTable) -> _Source:
@@ -177,7 +177,9 @@ def _from_snapshot(found: SnapshotTable) -> _Source:
 
 
 def _from_table(table: Table, past: Past | None) -> _Source:
-    stored = [policies.identifier(it) for it in StoredAccessPolicy.objects.filter(table=table).order_by("place")]
+    stored = [
+        policies.identifier(it) for it in StoredAccessPolicy.objects.filter(table=table).order_by("place")
+    ]
     return _Source(table, relation_name(table.pk), past, policies.write(stored))
 
 
@@ -194,6 +196,12 @@ def _folded(wanted: BranchRequest, kind: AccountKind) -> BranchRequest:
 
 def _at(source: Account, moment: datetime) -> list[_Source]:
     """Return the tables that there were at a time, with the policies that they have now."""
+    since = past.kept_since(source.pk)
+    if since is None or moment < since:
+        kept = (
+            "no history is kept" if since is None else f"changes are kept since {since:%Y-%m-%d %H:%M:%S} UTC"
+        )
+        raise AccountError(f"The account {source.name} cannot be read as of that time: {kept}.")
     at = Moment(to_ticks(moment))
     there = Table.objects.filter(Q(deleted_at=None) | Q(deleted_at__gt=moment), created_at__lte=moment)
     own = there.filter(account=source).exclude(folded_name__startswith="$").order_by("folded_name")
@@ -262,7 +270,9 @@ def _find_originals(
 
 def listed(account: Account) -> list[Branch]:
     """Return the branches that were made from an account, latest first."""
-    return list(Branch.objects.filter(source=account).select_related("account", "origin").order_by("-created_at"))
+    return list(
+        Branch.objects.filter(source=account).select_related("account", "origin").order_by("-created_at")
+    )
 
 
 def find(account: Account) -> Branch | None:

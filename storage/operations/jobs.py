@@ -23,6 +23,7 @@ from storage.operations import (
     request_log,
     retention,
     retired_keys,
+    snapshots,
     table_use,
     tables,
     usage,
@@ -84,6 +85,11 @@ async def run() -> None:
             lambda: run_exclusively("accounts", _INTERVAL, accounts.expire),
             _INTERVAL,
             "Expired accounts could not be frozen or deleted",
+        ),
+        _Job(
+            lambda: run_exclusively("snapshots", _ADAPT_INTERVAL, snapshots.tidy),
+            _ADAPT_INTERVAL,
+            "Snapshots could not be taken or deleted",
         ),
         _Job(
             lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),

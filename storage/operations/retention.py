@@ -17,7 +17,7 @@ from django.db import OperationalError, transaction
 from django.db.models.functions import Now
 
 from storage.models import Account, HistorySegment
-from storage.operations import history
+from storage.operations import history, snapshot_copies
 from storage.operations.accounts import LEAST_HISTORY
 from storage.sql import django as sql
 from storage.sql import history as statements
@@ -91,6 +91,7 @@ def _tidy(account: Account, segments: list[HistorySegment], sizes: list[int], no
         assert segment.ended_at is not None
         is_kept = is_recorded and total <= most and segment.ended_at > now - longest
         if not is_kept:
+            snapshot_copies.copy_those_before(account, segment.ended_at)
             _try(partial(_drop, segment))
             total -= size
         elif not segment.packed and size > _WORTH_PACKING:

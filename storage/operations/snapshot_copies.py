@@ -24,13 +24,13 @@ def moment_of(snapshot: Snapshot) -> Moment:
 
 def past_of(found: SnapshotTable) -> Past:
     """Return a table as of its snapshot, for storage.sql.past."""
-    snapshot, moment = found.snapshot, moment_of(found.snapshot)
+    snapshot = found.snapshot
     if found.is_copied:
         relation = statements.relation_name(snapshot.pk, found.table_id)
-        return Past(found.table_id, relation, (), moment)
+        return Past(found.table_id, relation, (), Moment(snapshot.ticks))
     is_deleted = Table.objects.filter(pk=found.table_id).exclude(deleted_at=None).exists()
     name = relations.deleted_name if is_deleted else relations.relation_name
-    return Past(found.table_id, name(found.table_id), segments_after(snapshot), moment)
+    return Past(found.table_id, name(found.table_id), segments_after(snapshot), moment_of(snapshot))
 
 
 def segments_after(snapshot: Snapshot) -> tuple[str, ...]:

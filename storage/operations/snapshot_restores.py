@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from django.db import transaction
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
@@ -176,9 +177,14 @@ def restore(
         properties = service_properties.read_stored(snapshot.service_properties)
         service_properties.replace(account.pk, lambda _: properties, by=by)
     restored.seconds = time.perf_counter() - began
-    restored.activity = activity.record(
-        Verb.SNAPSHOT_RESTORE, by, account=account, detail=_detail(snapshot, wanted, restored), undoes=undoes
-    )
+    with transaction.atomic():
+        restored.activity = activity.record(
+            Verb.SNAPSHOT_RESTORE,
+            by,
+            account=account,
+            detail=_detail(snapshot, wanted, restored),
+            undoes=undoes,
+        )
     return restored
 
 
@@ -231,7 +237,8 @@ def _pairs(snapshot: Snapshot, wanted: RestoreRequest) -> list[_Pair]:
     if wanted.keys is not None and len(found) != 1:
         raise SnapshotError("Name the one table whose entities to restore.")
     present = {
-        it.folded_name: it for it in Table.objects.own().filter(account=snapshot.account).select_related("account")
+        it.folded_name: it
+        for it in Table.objects.own().filter(account=snapshot.account).select_related("account")
     }
     deleted = Table.objects.filter(pk__in=[it.table_id for it in found]).exclude(deleted_at=None)
     by_id = {it.pk: it for it in deleted.select_related("account")}
@@ -292,7 +299,7 @@ def _changes_policies(pair: _Pair) -> bool:
     if table is None:
         return bool(pair.found.policies)
     stored = StoredAccessPolicy.objects.filter(table=table).order_by("place")
-    return policies.write([policies.identifier(it) for it in stored]) != pair.found.policies
+    return bool(policies.write([policies.identifier(it) for it in stored]) != pair.found.policies)
 
 
 def _changes_settings(snapshot: Snapshot) -> bool:

@@ -77,9 +77,7 @@ def take(
         if missing:
             raise SnapshotError(f"There is no table {min(missing)} in the account {account.name}.")
     try:
-        return _take(
-            account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None
-        )
+        return _take(account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
     except IntegrityError:
         if find(account, name) is None:
             raise ServerBusy from None  # the account was deleted
@@ -120,6 +118,7 @@ def _take(
     # without history, all tables are copied as they are at one moment
     with transaction.atomic() if is_recorded else sql.repeatable_read():
         moment = sql.run(statements.take_moment())
+        assert moment.snapshot is not None
         snapshot = Snapshot.objects.create(
             account=account,
             name=name,
@@ -129,7 +128,9 @@ def _take(
             expires_at=expires_at,
             visible=moment.snapshot,
             ticks=moment.ticks,
-            service_properties=account.service_properties,
+            service_properties=Account.objects.values_list("service_properties", flat=True).get(
+                pk=account.pk
+            ),
             actor_kind=by.kind,
             actor=sql.storable_text(by.name, 256),
         )

@@ -100,7 +100,9 @@ def create(
         raise TableAlreadyExists from None
 
 
-def create_filled(account: Account, copied: Table | SnapshotTable, fill: Callable[[str], int]) -> tuple[Table, int]:
+def create_filled(
+    account: Account, copied: Table | SnapshotTable, fill: Callable[[str], int]
+) -> tuple[Table, int]:
     """Create a table with what ``fill`` inserts into its relation, which is indexed afterwards.
 
     In the caller's transaction; what it has besides entities and policies is that of the one that is copied.

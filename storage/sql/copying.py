@@ -7,7 +7,7 @@ from storage.sql import walks
 from storage.sql.failures import ALONE
 from storage.sql.history import KEY_LIMIT
 from storage.sql.masking import Masking
-from storage.sql.statement import Lane, Result, Statement, integer_at
+from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at
 from storage.sql.walks import Binder
 
 _INSERT: Final = """
@@ -39,7 +39,7 @@ def copy(
     """
     binder = Binder()
     condition = f"({walks.walk(query, binder).condition}) AND {_is_long(are_long=are_long)}"
-    parameters = tuple(binder.parameters)
+    parameters: Parameters = tuple(binder.parameters)
     if masking is None:
         rows = f"SELECT pk, rk, ts, props, anns, vals FROM {source} WHERE {condition}"
     else:

@@ -9,13 +9,14 @@ from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.service_properties import Metrics, ServiceProperties
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.domain.service.snapshots import Schedule, SnapshotReason
 from storage.domain.values.etag import ANY
-from storage.models import SnapshotSchedule, Table
+from storage.models import HistorySegment, SnapshotSchedule, Table
 from storage.operations import (
     accounts,
     policies,
+    retention,
     service_properties,
     snapshot_copies,
     snapshot_restores,
@@ -119,7 +120,9 @@ def test_restores_tables_that_are_gone(shop, fate):
     plan = snapshot_restores.preview(snapshot, request)
     actions = {"deleted": TableAction.RESTORE, "dropped": TableAction.CREATE, "recreated": TableAction.KEEP}
     counts = {"recreated": (2, 0, 1)}
-    assert [(it.action, tuple(it.count)) for it in plan.tables] == [(actions[fate], counts.get(fate, (3, 0, 0)))]
+    assert [(it.action, tuple(it.count)) for it in plan.tables] == [
+        (actions[fate], counts.get(fate, (3, 0, 0)))
+    ]
     restored = snapshot_restores.restore(snapshot, request)
 
     assert content(shop, "customers") == ROWS
@@ -145,7 +148,7 @@ def test_restores_policies_and_settings_on_request(shop):
     assert (plan.tables[0].changes_policies, plan.changes_settings) == (True, True)
     restored = snapshot_restores.restore(snapshot, everything)
     assert policies.stored(shop.pk, "customers") == [writer]
-    assert service_properties.get(shop.pk) == ServiceProperties()
+    assert service_properties.get(shop.pk) == DEFAULT_PROPERTIES
     undo.undo(restored.activity, by=accounts.SERVER)
     assert policies.stored(shop.pk, "customers") == [reader]
     assert service_properties.get(shop.pk) == changed
@@ -166,9 +169,11 @@ def test_what_is_copied_survives_the_history(shop):
         assert snapshots.listed(shop)[0].rows == 3
     snapshot_restores.restore(snapshot, RestoreRequest())
     assert content(shop, "customers") == ROWS
+    ids = snapshot.pk, again.pk
     snapshots.delete(snapshot)
     accounts.remove("shop", with_tables=True)
-    assert sql.fetch("SELECT relname FROM pg_class WHERE relname LIKE 'snapshot~_%' ESCAPE '~'") == []
+    kept = sql.fetch("SELECT relname FROM pg_class WHERE relkind = 'r'")
+    assert not {f"snapshot_{pk}_{table.pk}" for pk in ids} & {name for (name,) in kept}
 
 
 def test_names_and_expiry(shop):
@@ -226,3 +231,17 @@ def test_a_restore_leaves_newer_work_alone(shop, monkeypatch):
     assert (restored.entities, restored.skipped) == (3, 1)
     assert content(shop, "customers") == {**ROWS, ("us", "2"): {"Name": text("newer")}}
     assert restored.activity.detail["skipped"] == [["customers", "us", "2"]]
+
+
+def test_a_snapshot_is_copied_before_its_history_is_dropped(shop):
+    table = fill(shop, "customers", ROWS)
+    snapshot = snapshots.take(shop, "before")
+    break_data(table)
+    now = timezone.now()
+    for days in (2, 20):
+        retention.tidy(now + timedelta(days=days))
+
+    assert not HistorySegment.objects.filter(account=shop, dropped_at=None, ended_at__lt=now).exists()
+    assert snapshot.tables.get().is_copied
+    snapshot_restores.restore(snapshot, RestoreRequest())
+    assert content(shop, "customers") == ROWS

@@ -9,7 +9,7 @@ from typing import Final, Self
 from storage.domain.entities.entity import KEY_PROPERTIES
 
 CONSTANT_LIMIT: Final = 200  # characters
-_CONSTANT = re.compile(r'[ !#-\[\]-~]*')  # what JSON does not escape
+_CONSTANT = re.compile(r"[ !#-\[\]-~]*")  # what JSON does not escape
 
 
 class Mask(StrEnum):
@@ -71,13 +71,19 @@ def read_rules(written: Mapping[str, str]) -> dict[str, MaskingRule]:
 
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-_BY_NAME: Final = (
-    (re.compile(r"e?mail", re.I), Mask.EMAIL),
-    (re.compile(r"phone|mobile|^tel|telefon|fax", re.I), Mask.PHONE),
-    (re.compile(r"^(first|last|full|sur|given|family|middle|nick|maiden|user|display|contact|customer)?_?name$", re.I), Mask.NAME),
-    (re.compile(r"iban|ssn|passport|tax_?(id|no)|card_?(no|number)|national_?id|licen[cs]e|account_?(no|number)", re.I), Mask.HASH),
-    (re.compile(r"street|address|birth|^dob$|zip|postal|password|secret", re.I), Mask.BLANK),
-)  # fmt: skip
+_PEOPLE: Final = "first|last|full|sur|given|family|middle|nick|maiden|user|display|contact|customer"
+_NUMBERS: Final = r"iban|ssn|passport|national_?id|licen[cs]e|(card|account|tax)_?(no|number|id)"
+_PLACES: Final = "street|address|birth|^dob$|zip|postal|password|secret"
+_BY_NAME: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), mask)
+    for pattern, mask in (
+        ("e?mail", Mask.EMAIL),
+        ("phone|mobile|^tel|telefon|fax", Mask.PHONE),
+        (f"^({_PEOPLE})?_?name$", Mask.NAME),
+        (_NUMBERS, Mask.HASH),
+        (_PLACES, Mask.BLANK),
+    )
+)
 
 
 def propose(name: str, examples: Iterable[object]) -> Mask | None:

@@ -78,5 +78,4 @@ class Verb(StrEnum):
     SNAPSHOT_SCHEDULE = "snapshot.schedule"
     SNAPSHOT_RESTORE = "snapshot.restore", Capability.MANAGE_TABLES, _CATALOG
     BRANCH_CREATE = "branch.create"
-    BRANCH_RESET = "branch.reset"
     UNDO = "undo"
