@@ -94,6 +94,7 @@ class TableViewSet(AccountScopedViewSet):
         "Update the description, tags or throughput of a table",
         body=serializers.TableChangeSerializer,
         answer=serializers.TableSerializer,
+        problems=[problems.NO_METHOD],  # accounts of the kind storage limit no throughput
         example={"tags": ["demo", "2026"]},
     )
     def partial_update(self, request: Request, account: str, table: str) -> Response:

@@ -142,6 +142,34 @@ def write_change(change: FeedChange) -> bytes:
     )
 
 
+def describe_change(change: FeedChange) -> str:
+    """Describe a change in a line for people: when, what, whose, and the properties that it changed."""
+    by = f"{change.actor_kind} {change.actor}".rstrip()
+    key = f"{change.table}({change.key.partition_key!r}, {change.key.row_key!r})"
+    line = f"{write_datetime(change.ticks)}  {OPERATIONS[change.op]}  {key}  by {by}"
+    if change.op != "u" or change.after is None:
+        return line
+    before, after = _properties(change.before), _properties(change.after)
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return f"{line}: " + ", ".join(
+        f"{name} {before.get(name, 'nothing')} → {after.get(name, 'nothing')}" for name in names
+    )
+
+
+def _properties(entity: StoredEntity | None) -> dict[str, str]:
+    """Return the values of an entity as short JSON."""
+    if entity is None:
+        return {}
+    members = json.loads(b"{" + entity.content.lstrip(b"\n,") + b"}")
+    texts = {
+        name: json.dumps(value, ensure_ascii=False) for name, value in members.items() if "@" not in name
+    }
+    return {name: text if len(text) <= _SHORT else f"{text[:_SHORT]}…" for name, text in texts.items()}
+
+
+_SHORT: Final = 60  # characters of a value
+
+
 def _write_entity(entity: StoredEntity | None) -> bytes:
     if entity is None:
         return b"null"

@@ -1,0 +1,103 @@
+"""The command `changes`: print the change feed of an account or a table, once or as it goes on."""
+
+import argparse
+import time
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from storage.domain.errors import ServerBusy, StorageError
+from storage.domain.service.feed import ExpiredToken, FeedPage, InvalidToken, describe_change, write_change
+from storage.models import Account
+from storage.operations import feed, tables
+from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
+from storage.operations.live_feed import INTERVAL
+from storage.server import migration
+
+
+def read_start(text: str) -> Start:
+    match text:
+        case "now":
+            return NOW
+        case "oldest":
+            return OLDEST
+    try:
+        return Start(is_now=False, since=datetime.fromisoformat(text).astimezone())
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError("give now, oldest, or a time such as 2026-11-30T18:00:00Z") from None
+
+
+class Command(BaseCommand):
+    help = "Print the changes of entities, also while the server runs: those that are kept, or with --follow new ones."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
+        )
+        parser.add_argument("feed", metavar="ACCOUNT[/TABLE]")
+        parser.add_argument("--follow", action="store_true", help="go on with new changes until interrupted")
+        parser.add_argument(
+            "--json", action="store_true", help="print a JSON object per line, with its token"
+        )
+        start = parser.add_mutually_exclusive_group()
+        start.add_argument("--after", metavar="TOKEN", help="start after the change with this token")
+        start.add_argument(
+            "--from",
+            dest="start",
+            type=read_start,
+            metavar="START",
+            help="now (the default with --follow), oldest (the default without), or a time",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        migration.migrate(self.stderr.write)
+        try:
+            followed = _find_feed(options["feed"])
+            self._print(followed, options)
+        except (InvalidToken, ExpiredToken) as error:
+            raise CommandError(str(error)) from None
+        except NoHistory:
+            raise CommandError("The account keeps no history, so it has no change feed.") from None
+        except StorageError as error:
+            raise CommandError(error.text) from None
+
+    def _print(self, followed: Feed, options: dict[str, Any]) -> None:
+        is_followed: bool = options["follow"]
+        after = options["after"] or options["start"] or (NOW if is_followed else OLDEST)
+        while True:
+            try:
+                page, after = feed.read(followed, after)
+            except ServerBusy:
+                if not is_followed or not isinstance(after, str):
+                    raise
+                time.sleep(1)
+                continue
+            self._print_page(followed, page, after, as_json=options["json"])
+            if page.has_more:
+                continue
+            if not is_followed:
+                break
+            time.sleep(INTERVAL)
+        if not options["json"]:
+            self.stderr.write(f"To go on from here: --after {after}")
+
+    def _print_page(self, followed: Feed, page: FeedPage, last: str, *, as_json: bool) -> None:
+        if not page.changes:
+            return
+        if not as_json:
+            for change in page.changes:
+                self.stdout.write(describe_change(change))
+        else:
+            for change, token in zip(page.changes, feed.tokens(followed, page, last), strict=True):
+                self.stdout.write(f'{write_change(change).decode()[:-1]},"token":"{token}"}}')
+        self.stdout.flush()
+
+
+def _find_feed(name: str) -> Feed:
+    account_name, _, table = name.partition("/")
+    account = Account.objects.filter(name=account_name).first()
+    if account is None:
+        raise CommandError(f"The account {account_name} does not exist.")
+    return Feed(account.pk, (tables.get(account.pk, table).pk,) if table else None)
