@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from storage.api import documentation
-from storage.api.views import accounts, changes, indexes, sas, service, tables
+from storage.api.views import accounts, changes, history, indexes, sas, service, tables
 
 ACCOUNT = "accounts/<str:account>"
 TABLE = f"{ACCOUNT}/tables/<str:table>"
@@ -38,6 +38,7 @@ urlpatterns = [
     _path(f"{TABLE}/indexes", indexes.IndexViewSet, "indexes", get="index", post="create"),
     _path(f"{TABLE}/indexes/<str:property>", indexes.IndexViewSet, "index", get="retrieve", delete="destroy"),
     _path(f"{ACCOUNT}/changes", changes.ChangeViewSet, "changes", get="index"),
+    _path(f"{TABLE}/history", history.HistoryViewSet, "history", get="index"),
     _path(f"{ACCOUNT}/sas", sas.SasViewSet, "sas-list", get="index", post="create"),
     _path(TOKEN, sas.SasViewSet, "sas", get="retrieve"),
     _path(f"{TOKEN}/block", sas.SasViewSet, "sas-block", post="block"),

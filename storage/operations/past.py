@@ -23,7 +23,7 @@ _CLOCKS: Final = timedelta(minutes=1)  # by which clocks may differ
 
 def kept_since(account_id: int) -> datetime | None:
     """Return since when all changes of an account are kept; None if none are."""
-    segments = _kept(account_id)
+    segments = kept_segments(account_id)
     return segments[0].started_at if segments else None
 
 
@@ -34,7 +34,7 @@ def find(table: Table, moment: Moment) -> Past:
         raise OutOfRangeInput(f"{moment} is in the future.")
     if find_metrics_table(table.folded_name) is not None:
         raise OutOfRangeInput("System tables have no history.")
-    segments = _kept(table.account_id)
+    segments = kept_segments(table.account_id)
     if not segments:
         raise OutOfRangeInput("The account keeps no history.")
     if at < segments[0].started_at:
@@ -43,7 +43,7 @@ def find(table: Table, moment: Moment) -> Past:
         raise TableNotFound
     return Past(
         table.pk,
-        relation_name(table.pk) if table.deleted_at is None else deleted_name(table.pk),
+        source_of(table),
         tuple(
             segment_name(table.account_id, it.number)
             for it in segments
@@ -51,6 +51,19 @@ def find(table: Table, moment: Moment) -> Past:
         ),
         moment,
     )
+
+
+def find_by_id(table_id: int, moment: Moment) -> Past:
+    """Like find; raises TableNotFound also if the table is gone."""
+    table = Table.objects.filter(pk=table_id).first()
+    if table is None:
+        raise TableNotFound
+    return find(table, moment)
+
+
+def source_of(table: Table) -> str:
+    """Return the relation with the entities of a table, which has another name if the table is deleted."""
+    return relation_name(table.pk) if table.deleted_at is None else deleted_name(table.pk)
 
 
 def find_table(account_id: int, name: str, moment: Moment) -> Table:
@@ -67,7 +80,7 @@ def find_table(account_id: int, name: str, moment: Moment) -> Table:
     return table
 
 
-def _kept(account_id: int) -> Sequence[HistorySegment]:
+def kept_segments(account_id: int) -> Sequence[HistorySegment]:
     """Return the segments since the last change that is not kept, the oldest first."""
     segments: list[HistorySegment] = []
     is_open = False

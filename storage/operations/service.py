@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
@@ -11,6 +12,7 @@ from storage.domain.access.identity import Trust
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Change
 from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.moments import Moment
 from storage.domain.errors import (
     ChangeSetError,
     InsufficientAccountPermissions,
@@ -23,8 +25,18 @@ from storage.domain.service.indexes import COSTLY_SCAN
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
-from storage.operations import analytics, entities, jobs, policies, service_properties, tables, throughput
+from storage.operations import (
+    analytics,
+    entities,
+    jobs,
+    past,
+    policies,
+    service_properties,
+    tables,
+    throughput,
+)
 from storage.operations.catalog import Catalog, KnownAccount, KnownTable
+from storage.operations.entities import Steps
 from storage.operations.history import Actors
 from storage.operations.identity import Identity
 from storage.operations.live_feed import LiveFeed
@@ -35,6 +47,7 @@ from storage.sql import batch, pages
 from storage.sql import entities as sql
 from storage.sql.failures import Canceled
 from storage.sql.lanes import Lanes
+from storage.sql.past import as_of
 
 T = TypeVar("T")
 
@@ -158,17 +171,33 @@ class Service:
         )
 
     async def get(
-        self, account: KnownAccount, table: str, key: EntityKey, query: EntityQuery
+        self,
+        account: KnownAccount,
+        table: str,
+        key: EntityKey,
+        query: EntityQuery,
+        moment: Moment | None = None,
     ) -> StoredEntity:
-        return await self._on(
-            account,
-            table,
-            lambda t: self._lanes.run(pages.point(t.relation, key, query)),
-            lambda _: throughput.READ,
-        )
+        """Query Entity, of now or as of a moment."""
 
-    async def query(self, account: KnownAccount, table: str, query: EntityQuery) -> Page[StoredEntity]:
+        async def get(known: KnownTable) -> StoredEntity:
+            statement = pages.point(known.relation, key, query)
+            if moment is not None:
+                statement = as_of(statement, await in_thread(past.find_by_id, known.id, moment))
+            return await self._lanes.run(statement)
+
+        return await self._on(account, table, get, lambda _: throughput.READ)
+
+    async def query(
+        self, account: KnownAccount, table: str, query: EntityQuery, moment: Moment | None = None
+    ) -> Page[StoredEntity]:
+        """Query Entities, of now or as of a moment."""
+
         async def walk(known: KnownTable) -> Page[StoredEntity]:
+            if moment is not None:
+                then = await in_thread(past.find_by_id, known.id, moment)
+                steps: Steps[Page[StoredEntity]] = entities.query(known.relation, query, time.monotonic)
+                return await self._lanes.walk(steps, partial(as_of, past=then))
             wanted = replace(query, indexed=known.indexed) if known.indexed else query
             began = time.perf_counter()
             page: Page[StoredEntity] = await self._lanes.walk(

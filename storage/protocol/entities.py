@@ -8,7 +8,7 @@ from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequire
 from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.routes import TargetKind, key_count_error
 from storage.domain.values.etag import read_if_match
-from storage.protocol import formats, json_format
+from storage.protocol import as_of, formats, json_format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.formats import Members
 from storage.protocol.http_request import Headers
@@ -46,9 +46,11 @@ async def get(call: Call) -> Answer:
     wanted = EntityQuery(
         select=read_select(request.options), annotations=form.annotations, kind=call.account.kind
     )
-    found = await call.service.get(call.account, folded, target.key, wanted)
+    moment = as_of.read(request)
+    found = await call.service.get(call.account, folded, target.key, wanted, moment)
     body = formats.write_entity(call.context(form, target.table), found)
-    return Answer(200, [call.content_type(form), call.etag(int(found.ticks))], body)
+    headers = [call.content_type(form), call.etag(int(found.ticks)), *as_of.write(moment, call.account.kind)]
+    return Answer(200, headers, body)
 
 
 async def query(call: Call) -> Answer:
@@ -56,8 +58,9 @@ async def query(call: Call) -> Answer:
     form = call.request.response_format()
     folded = call.fold(table)
     wanted = read_entity_query(call.request.options, annotations=form.annotations, kind=call.account.kind)
-    page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted))
-    headers = [call.content_type(form)]
+    moment = as_of.read(call.request)
+    page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted), moment)
+    headers = [call.content_type(form), *as_of.write(moment, call.account.kind)]
     if page.next is not None:
         # both, also for an empty RowKey: some clients send back an empty parameter for a missing header
         partition, row = write_position(page.next, call.account.kind)
@@ -91,6 +94,7 @@ def read_members(request: OperationRequest, body: bytes) -> Members:
 
 def read_change(request: OperationRequest, members: Members, rules: Rules) -> Change:
     """The write that a request, or a part of a batch, asks for."""
+    as_of.refuse(request)
     key = request.target.key
     if request.target.kind is TargetKind.ENTITIES:
         return Insert(json_format.read_new_entity(members, rules))

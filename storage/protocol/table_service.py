@@ -21,7 +21,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.operations.catalog import KnownAccount
 from storage.operations.live_feed import LiveFeed
 from storage.operations.service import Service
-from storage.protocol import batch, cosmos, entities, tables, xml_operations
+from storage.protocol import as_of, batch, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
 from storage.protocol.call import Answer, Call, OperationRequest, ServerSettings
@@ -49,6 +49,7 @@ _SLOW: Final = 1.0  # seconds after which a request is authorized again before a
 _ADDRESS_LIMIT: Final = 64  # characters
 _AGENT_LIMIT: Final = 256  # bytes that are remembered
 
+_AS_OF: Final = (TargetKind.ENTITY, TargetKind.ENTITIES)  # what can be read as of a moment
 _SERVER: Final = (b"Server", SERVER)
 _COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
 
@@ -187,6 +188,8 @@ class TableService:
 def perform(call: Call) -> Awaitable[Answer]:
     """Carry out the operation of an authorized request."""
     options = call.request.options
+    if call.request.method != "GET" or call.request.target.kind not in _AS_OF:
+        as_of.refuse(call.request)
     if "comp" in options or "restype" in options:
         if _is_cosmos(call.account):
             raise NotImplemented

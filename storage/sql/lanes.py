@@ -338,13 +338,20 @@ class Lanes:
             return statement.read(result)
         raise ServerBusy
 
-    async def walk(self, steps: "Generator[Statement[Any], Any, T]") -> T:
-        """Run an operation of several statements: it yields each one and receives its result."""
+    async def walk(
+        self,
+        steps: "Generator[Statement[Any], Any, T]",
+        prepare: Callable[[Statement[Any]], Statement[Any]] = lambda statement: statement,
+    ) -> T:
+        """Run an operation of several statements: it yields each one and receives its result.
+
+        ``prepare`` returns the statement to run instead.
+        """
         try:
             statement = next(steps)
             while True:
                 try:
-                    result = await self.run(cast("Statement[object]", statement))
+                    result = await self.run(cast("Statement[object]", prepare(statement)))
                 except Exception as error:
                     statement = steps.throw(error)
                 else:

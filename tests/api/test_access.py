@@ -38,6 +38,7 @@ OPERATIONS = [
     ("POST", "accounts/acme/tables/people/indexes", TABLES, {"property": "RowKey"}, 400),
     ("GET", "accounts/acme/tables/people/indexes/Score", READ, None, 404),
     ("DELETE", "accounts/acme/tables/people/indexes/Score", TABLES, None, 404),
+    ("GET", "accounts/acme/tables/people/history?pk=a&rk=b", READ, None, 200),
     ("GET", "accounts/acme/sas", ACCESS, None, 200),
     ("POST", "accounts/acme/sas", ACCESS, {}, 400),
     ("GET", f"accounts/acme/sas/{NO_TOKEN}", ACCESS, None, 404),

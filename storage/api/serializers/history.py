@@ -1,0 +1,69 @@
+"""The versions of an entity."""
+
+import json
+from typing import Any
+
+from rest_framework import serializers
+
+from storage.api.paging import PageParameters
+from storage.domain.access.actor import ActorKind
+from storage.domain.entities.entity import StoredEntity
+from storage.domain.service.versions import VersionKind
+from storage.domain.values.edm import write_datetime
+from storage.domain.values.names import LONGEST_KEY
+from storage.operations.versions import TOP
+
+
+class VersionParameters(PageParameters):
+    pk = serializers.CharField(
+        max_length=LONGEST_KEY, allow_blank=True, trim_whitespace=False, help_text="The PartitionKey."
+    )
+    rk = serializers.CharField(
+        max_length=LONGEST_KEY, allow_blank=True, trim_whitespace=False, help_text="The RowKey."
+    )
+    limit = serializers.IntegerField(
+        min_value=1, max_value=TOP, default=TOP, help_text="Maximum number of items."
+    )
+
+
+class VersionActorSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=[kind.value for kind in ActorKind])
+    name = serializers.CharField(help_text="Of the key, the token or the user.")
+    token = serializers.CharField(help_text="Name of the user's API token; empty: none.")
+    address = serializers.CharField(help_text="The client's IP address.")
+    agent = serializers.CharField(help_text="The client's `User-Agent`.")
+
+
+class StoredEntityField(serializers.DictField):
+    """An entity as the Table service writes it."""
+
+    def to_representation(self, value: StoredEntity) -> dict[str, Any]:
+        timestamp = write_datetime(value.timestamp).encode()
+        found: dict[str, Any] = json.loads(
+            b'{%b,"Timestamp":"%b"%b}' % (value.keys, timestamp, value.content)
+        )
+        return found
+
+
+class VersionSerializer(serializers.Serializer[Any]):
+    sequence = serializers.IntegerField(help_text="Grows with each change of the entity.")
+    operation = serializers.ChoiceField(choices=list(VersionKind), source="kind")
+    timestamp = serializers.SerializerMethodField(
+        help_text="The new Timestamp; of a deletion, when it was made."
+    )
+    request_id = serializers.CharField(
+        source="actor.request_id", help_text="Shared by all changes of a request."
+    )
+    actor = VersionActorSerializer()
+    before = StoredEntityField(
+        allow_null=True, help_text="The entity before, as the Table service writes it; null for an insertion."
+    )
+    after = StoredEntityField(allow_null=True, help_text="The entity after; null for a deletion.")
+
+    def get_timestamp(self, version: Any) -> str:
+        return write_datetime(version.ticks)
+
+
+class VersionListSerializer(serializers.Serializer[Any]):
+    items = VersionSerializer(many=True)
+    next = serializers.URLField(allow_null=True)

@@ -1,0 +1,69 @@
+"""The versions of an entity by scripts; which there are is tested with the operation."""
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.operations import history
+from storage.sql import entities
+from storage.sql.django import run
+from storage.sql.relations import relation_name
+
+HISTORY = "accounts/acme/tables/people/history"
+KEY = EntityKey("se", "å 1")
+
+
+def test_it_works(call, people):
+    by = Actor(ActorKind.KEY, "key1", "10.0.0.1", "curl", "7f3a19c0-0000-4000-8000-000000000001", "")
+    recorder = history.recorder(people.account, by)
+    values = {"N": EdmValue(Edm.INT64, 5), "S": EdmValue(Edm.STRING, "\ud800")}
+    for change in (Upsert(Entity(KEY, values), merge=False), Delete(KEY, ANY)):
+        run(entities.change(relation_name(people.pk), change, recorder))
+
+    ask = call("victor", "read")
+    path = f"{HISTORY}?pk=se&rk=%C3%A5%201"
+    deletion, insertion = ask("GET", path).json()["items"]
+    assert insertion["operation"] == "insert" and insertion["before"] is None
+    assert insertion["after"] == deletion["before"] | {"Timestamp": insertion["timestamp"]}
+    assert {
+        name: insertion["after"][name] for name in ("PartitionKey", "RowKey", "N@odata.type", "N", "S")
+    } == {
+        "PartitionKey": "se",
+        "RowKey": "å 1",
+        "N@odata.type": "Edm.Int64",
+        "N": "5",
+        "S": "\ud800",
+    }
+    assert deletion["operation"] == "delete" and deletion["after"] is None
+    assert deletion["sequence"] > insertion["sequence"]
+    assert deletion["request_id"] == by.request_id
+    assert deletion["actor"] == {
+        "kind": "key",
+        "name": "key1",
+        "token": "",
+        "address": "10.0.0.1",
+        "agent": "curl",
+    }
+
+    page = ask("GET", f"{path}&limit=1").json()
+    assert page["items"] == [deletion]
+    last = ask("GET", page["next"].removeprefix("http://testserver")).json()
+    assert last == {"items": [insertion], "next": None}
+    assert ask("GET", f"{HISTORY}?pk=se&rk=none").json() == {"items": [], "next": None}
+
+
+def test_refusals(call, people):
+    ask = call("victor", "read")
+    for query, name in (
+        ("pk=se", "rk"),
+        ("rk=1", "pk"),
+        ("pk=a&rk=b&limit=0", "limit"),
+        ("pk=a&rk=b&x=1", "x"),
+    ):
+        refused = ask("GET", f"{HISTORY}?{query}")
+        assert refused.status_code == 400
+        assert [error["parameter"] for error in refused.json()["errors"]] == [name]
+    assert ask("GET", f"{HISTORY}?pk=a%2Fb&rk=1").json()["code"] == "OutOfRangeInput"
+    assert ask("GET", "accounts/acme/tables/none/history?pk=a&rk=b").status_code == 404
+    assert call("sam")("GET", f"{HISTORY}?pk=a&rk=b").status_code == 404
