@@ -39,7 +39,7 @@ class ServicePropertiesViewSet(AccountScopedViewSet):
         body=serializers.ServicePropertiesSerializer,
         answer=serializers.ServicePropertiesSerializer,
         headers=[IF_MATCH],
-        problems=[problems.PRECONDITION],
+        problems=[problems.PRECONDITION, problems.NO_METHOD],
         has_etag=True,
         example={
             "logging": {"write": True, "delete": True, "retention": 7},

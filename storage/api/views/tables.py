@@ -158,7 +158,7 @@ class PolicyViewSet(AccountScopedViewSet):
         body=serializers.PoliciesSerializer,
         answer=serializers.PoliciesSerializer,
         headers=[IF_MATCH],
-        problems=[problems.PRECONDITION],
+        problems=[problems.PRECONDITION, problems.NO_METHOD],
         has_etag=True,
         example={
             "items": [
