@@ -225,6 +225,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Shared access signatures"},
         {"name": "Service properties"},
         {"name": "Members"},
+        {"name": "Undo"},
         {"name": "Activity"},
     ],
 }

@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from storage.api import documentation
-from storage.api.views import accounts, changes, history, indexes, sas, service, tables
+from storage.api.views import accounts, changes, history, indexes, sas, service, tables, undo
 
 ACCOUNT = "accounts/<str:account>"
 TABLE = f"{ACCOUNT}/tables/<str:table>"
@@ -52,5 +52,6 @@ urlpatterns = [
     ),
     _path(f"{ACCOUNT}/members", service.MemberViewSet, "members", get="index"),
     _path(f"{ACCOUNT}/members/<str:user>", service.MemberViewSet, "member", put="update", delete="destroy"),
+    _path(f"{ACCOUNT}/undo", undo.UndoViewSet, "undo", post="undo"),
     _path(f"{ACCOUNT}/activity", service.ActivityViewSet, "activity", get="index"),
 ]

@@ -16,7 +16,8 @@ from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql.changes import ChangeGroup, Selection
 from storage.sql.failures import Canceled
-from storage.sql.history import Op, segment_name
+from storage.sql.history import Op as Op
+from storage.sql.history import segment_name
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -32,15 +33,16 @@ _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
 class ChangeFilter:
     """Which changes of an account; an empty one matches all.
 
-    ``actor`` is part of a name or of the label of a SAS token, ``actors`` are exact ones with any address and client.
-    ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is exclusive. ``numbers`` are those of single
-    changes.
+    ``actor`` is part of a name or of the label of a SAS token, ``caller`` the whole; ``actors`` are kinds and names.
+    Addresses and clients may be any. ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is
+    exclusive. ``numbers`` are those of single changes.
     """
 
     table: str = ""
     table_id: int | None = None
     actor: str = ""
-    actors: tuple[tuple[str, str], ...] = ()  # kinds and names
+    caller: str = ""
+    actors: tuple[tuple[str, str], ...] = ()
     doors: tuple[ActorKind, ...] = ()
     ops: tuple[Op, ...] = ()
     requests: tuple[str, ...] = ()
@@ -178,6 +180,10 @@ def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | No
     if wanted.actor:
         labelled = RegisteredSas.objects.filter(account=account, label__icontains=wanted.actor)
         named = Q(name__icontains=wanted.actor) | Q(token__icontains=wanted.actor)
+        conditions &= named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
+    if wanted.caller:
+        labelled = RegisteredSas.objects.filter(account=account, label=wanted.caller)
+        named = Q(name=wanted.caller) | Q(token=wanted.caller)
         conditions &= named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
     if wanted.actors:
         exact = Q()

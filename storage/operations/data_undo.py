@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
@@ -25,7 +26,7 @@ from storage.sql import changes as statements
 from storage.sql import restoring
 from storage.sql.changes import LatestChange
 from storage.sql.relations import relation_name
-from storage.sql.restoring import Effect, Images, Sample
+from storage.sql.restoring import Images
 
 PREVIEW_LIMIT: Final = timedelta(seconds=20)
 _CLOCKS: Final = timedelta(minutes=5)  # by which ours and that of the database may differ
@@ -201,7 +202,7 @@ def _describe(wanted: ChangeFilter) -> dict[str, object]:
     described: dict[str, object] = {
         "from": wanted.since and wanted.since.isoformat(),
         "to": wanted.until and wanted.until.isoformat(),
-        "who": wanted.actor or ", ".join(name for _, name in wanted.actors),
+        "who": wanted.actor or wanted.caller or ", ".join(name for _, name in wanted.actors),
         "request": ", ".join(wanted.requests[:10]),
         "key": wanted.key,
     }

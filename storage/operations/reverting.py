@@ -9,6 +9,7 @@ from typing import Final
 from django.db import connection, transaction
 
 from storage.domain.access.actor import Actor
+from storage.domain.entities.restoring import Skipped
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.models import Table
 from storage.operations import accounts, history, table_use
@@ -17,7 +18,7 @@ from storage.sql import restoring
 from storage.sql.failures import Canceled
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
-from storage.sql.restoring import Chunk, Images, Skipped, Span
+from storage.sql.restoring import Chunk, Images, Span
 
 COLLECTION_LIMIT: Final = timedelta(seconds=60)
 SKIPPED_LIMIT: Final = 1_000

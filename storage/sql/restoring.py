@@ -6,10 +6,10 @@ newer work in it, and is left alone.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.entities.restoring import Effect, Preview, Sample, Skip, Skipped
 from storage.sql.entities import NOW
 from storage.sql.failures import ALONE
 from storage.sql.history import KEY_LIMIT, RECORDED_COLUMNS, Op, Recorder, recorded_table
@@ -26,48 +26,6 @@ class Images:
 
     text: str
     parameters: Parameters = ()
-
-
-class Skip(StrEnum):
-    """Why an entity was left alone."""
-
-    CHANGED = "changed"  # it is no longer in the expected version
-    GONE = "gone"  # it was deleted
-    EXISTS = "exists"  # it was to be inserted, but is there
-
-
-class Effect(StrEnum):
-    """What applying an image would do."""
-
-    INSERTED = "inserted"
-    CHANGED = "changed"
-    DELETED = "deleted"
-    UNCHANGED = "unchanged"
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """How many entities each effect has, and some of them."""
-
-    numbers: dict[Effect, int]
-    samples: "list[Sample]"
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """An entity as it is and as its image is; None where it does not exist."""
-
-    effect: Effect
-    key: EntityKey
-    now: StoredEntity | None
-    then: StoredEntity | None
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    key: EntityKey
-    reason: Skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from django.db import transaction
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.entities.restoring import Effect
 from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
@@ -20,7 +21,6 @@ from storage.sql import entities
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import segment_name
 from storage.sql.relations import relation_name
-from storage.sql.restoring import Effect
 from tests.operations.test_changes import REQUESTS, actor, entity, write
 
 # as a server does it: chunk by chunk

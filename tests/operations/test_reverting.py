@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -19,7 +20,7 @@ from storage.sql import entities, restoring
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import segment_name
 from storage.sql.relations import relation_name
-from storage.sql.restoring import Images, Skip, Skipped
+from storage.sql.restoring import Images
 from tests.operations.test_edits import HOSTILE
 
 pytestmark = pytest.mark.django_db(transaction=True)

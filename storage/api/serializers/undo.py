@@ -1,0 +1,88 @@
+"""Undoing recorded changes."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from storage.api.serializers.fields import (
+    InstantField,
+    OptionalCharField,
+    StrictBooleanField,
+    StrictIntegerField,
+    StrictSerializer,
+)
+from storage.domain.entities.restoring import Effect, Skip
+
+_SELECTION = ("ids", "from", "to", "actor", "request", "table")
+
+
+class UndoSerializer(StrictSerializer):
+    """Which changes to undo; all conditions that are given must be met."""
+
+    ids = serializers.ListField(
+        child=StrictIntegerField(min_value=1),
+        default=list,
+        max_length=1000,
+        help_text="Numbers of single changes, as in the change feed.",
+    )
+    to = InstantField(default=None, help_text="Changes before this time.")
+    actor = OptionalCharField(
+        max_length=256,
+        help_text="Who made the changes: the name of a user, of an API token, of a key, or of the subject of a bearer"
+        " token, or the label or fingerprint of a SAS token.",
+    )
+    request = serializers.UUIDField(default=None, help_text="Changes of the request with this ID.")
+    table = OptionalCharField(max_length=255, help_text="Changes of this table only.")
+    dry_run = StrictBooleanField(default=False, help_text="Only say what would be done.")
+
+    def get_fields(self) -> dict[str, Any]:
+        since = InstantField(default=None, help_text="Changes at or after this time.")
+        return {"from": since, **super().get_fields()}  # a keyword
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        if not any(data[name] for name in _SELECTION):
+            raise ValidationError("Select the changes to undo: ids, from, to, actor, request or table.")
+        if data["from"] and data["to"] and data["from"] >= data["to"]:
+            raise ValidationError({"to": ["The time must be after from."]})
+        return data
+
+
+class UndoneEntitySerializer(serializers.Serializer[Any]):
+    def get_fields(self) -> dict[str, Any]:
+        keys: dict[str, Any] = {
+            "PartitionKey": serializers.CharField(source="key.partition_key"),
+            "RowKey": serializers.CharField(source="key.row_key"),
+        }
+        return {**keys, **super().get_fields()}
+
+    effect = serializers.ChoiceField(choices=[it.value for it in Effect])
+    reason = serializers.ChoiceField(
+        choices=[it.value for it in Skip],
+        allow_null=True,
+        help_text="Why it is skipped. `changed`: it has newer work; `gone`: it was deleted since;"
+        " `exists`: it was to be inserted again, but is there.",
+    )
+
+
+class UndoneTableSerializer(serializers.Serializer[Any]):
+    table = serializers.CharField()
+    changed = serializers.IntegerField(help_text="Entities that get back their former properties.")
+    inserted = serializers.IntegerField(help_text="Deleted entities that are inserted again.")
+    deleted = serializers.IntegerField(help_text="Inserted entities that are deleted.")
+    skipped = serializers.IntegerField(help_text="Entities with newer work, which are left as they are.")
+    unchanged = serializers.IntegerField(help_text="Entities that are as they were before.")
+    sample = UndoneEntitySerializer(
+        many=True, help_text="Of a dry run some of each kind; otherwise the first of those that were skipped."
+    )
+
+
+class UndoResultSerializer(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField()
+    tables = UndoneTableSerializer(many=True)
+    activity = serializers.IntegerField(
+        allow_null=True, help_text="ID of the activity, null if nothing was written."
+    )
+    request = serializers.CharField(
+        allow_null=True, help_text="Request ID of the changes that the undo made; send it to undo the undo."
+    )
