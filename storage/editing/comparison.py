@@ -1,0 +1,55 @@
+"""How the entities of two tables differ, property by property."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from storage.domain.values import encoding
+from storage.domain.values.edm import EdmValue
+from storage.editing.merge import Properties, changed_names
+
+
+class DifferenceKind(StrEnum):
+    """How an entity differs between the left and the right side."""
+
+    ONLY_LEFT = "left"
+    ONLY_RIGHT = "right"
+    CHANGED = "changed"
+    TYPE_ONLY = "type"  # all values read the same, and at least one has another type
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDifference:
+    """A property with its value on both sides; None where it is absent."""
+
+    name: str
+    left: EdmValue | None
+    right: EdmValue | None
+
+    @property
+    def is_type_only(self) -> bool:
+        """Return whether the values read the same, as 41 does as Int32, Int64, Double and String."""
+        if self.left is None or self.right is None or self.left.type is self.right.type:
+            return False
+        return _reading(self.left) == _reading(self.right)
+
+
+def compare(left: Properties, right: Properties) -> list[PropertyDifference]:
+    """Return the properties that differ, in the order of the left side; the order of properties is no difference."""
+    return [PropertyDifference(name, left.get(name), right.get(name)) for name in changed_names(left, right)]
+
+
+def kind_of(left: Properties | None, right: Properties | None) -> DifferenceKind | None:
+    """Return how an entity differs, None if it does not; storage.sql.comparing decides the same."""
+    if left is None or right is None:
+        return DifferenceKind.ONLY_RIGHT if left is None else DifferenceKind.ONLY_LEFT
+    differences = compare(left, right)
+    if not differences:
+        return None
+    if all(difference.is_type_only for difference in differences):
+        return DifferenceKind.TYPE_ONLY
+    return DifferenceKind.CHANGED
+
+
+def _reading(value: EdmValue) -> str:
+    """Return the JSON text of a value without quotation marks, and without the fraction of a whole number."""
+    return encoding.write(value).replace('"', "").removesuffix(".0")

@@ -1,0 +1,175 @@
+"""Tables are compared in PostgreSQL as a model in Python compares them."""
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.domain.entities.changes import Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
+from storage.editing.comparison import DifferenceKind, kind_of
+from storage.sql import comparing, entities, relations
+from storage.sql.comparing import Counts, Pair
+from storage.sql.django import execute, fetch, run
+from tests import strategies
+from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
+
+OTHER_ID = TABLE_ID + 1
+KEYS = [
+    EntityKey("", ""),
+    EntityKey("p", "1"),
+    EntityKey("p", "2"),
+    EntityKey("q", "字"),
+    EntityKey("p" * 2000, "x" * 700),
+    EntityKey("z" * 2000, "😀" * 200),
+]
+VALUES = (
+    st.sampled_from(
+        [
+            EdmValue(Edm.INT32, 41),
+            EdmValue(Edm.INT64, 41),
+            EdmValue(Edm.DOUBLE, 41.0),
+            EdmValue(Edm.STRING, "41"),
+            EdmValue(Edm.STRING, "41.0"),
+            EdmValue(Edm.STRING, '4"1'),
+            EdmValue(Edm.DOUBLE, 0.0),
+            EdmValue(Edm.DOUBLE, -0.0),
+            EdmValue(Edm.DATETIME, 15_000_000),
+            EdmValue(Edm.DATETIME, 10_000_000),
+            EdmValue(Edm.STRING, "1970-01-01T00:00:01Z"),
+            EdmValue(Edm.STRING, "1970-01-01T00:00:01.5Z"),
+            EdmValue(Edm.STRING, "1970-01-01T00:00:01.50Z"),
+        ]
+    )
+    | strategies.values
+)
+PROPERTIES = st.lists(st.tuples(st.sampled_from(["A", "AB", "字"]), VALUES), max_size=4).map(dict)
+SIDES = st.lists(
+    st.tuples(st.sampled_from(KEYS), PROPERTIES, PROPERTIES, st.sampled_from("lrb=~")), max_size=8
+)
+
+
+@pytest.fixture
+def other(relation):
+    execute(relations.create(OTHER_ID, ACCOUNT_ID))
+    return relations.relation_name(OTHER_ID)
+
+
+def fill(relation, content, kind=AccountKind.STORAGE):
+    for key, properties in content.items():
+        run(entities.change(relation, Upsert(Entity(key, properties, kind), merge=False)))
+
+
+def sides_of(drawn):
+    """Two tables of entities that only one side has, that differ, that are equal or differ in order only."""
+    left, right = {}, {}
+    for key, one, two, how in drawn:
+        if how in "lb=~":
+            left[key] = one
+        if how in "rb=~":
+            right[key] = {"b": two, "=": one, "~": dict(reversed(one.items()))}.get(how, two)
+    return left, right
+
+
+def merged(statement):
+    execute(comparing.PAGE_SETTINGS)
+    return run(statement)
+
+
+def pages(pair, kinds, top, keys=None):
+    found, after = [], None
+    while page := merged(comparing.page(pair, kinds, after=after, keys=keys, top=top)):
+        found += page
+        after = page[-1].key
+    return found
+
+
+def written(properties):
+    return Entity(EntityKey("", ""), properties).fragments.values
+
+
+@given(SIDES, st.sampled_from(AccountKind), st.sets(st.sampled_from(DifferenceKind)), st.integers(1, 3))
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_compares_as_the_model_does(relation, other, drawn, kind, kinds, top):
+    left, right = sides_of(drawn)
+    expected = {}
+    for key in sorted({*left, *right}, key=lambda key: tuple(part.encode() for part in key)):
+        expected[key] = kind_of(left.get(key), right.get(key))
+    with transaction.atomic():
+        execute(f"DELETE FROM {relation}; DELETE FROM {other}")
+        fill(relation, left)
+        fill(other, right, kind)
+        pair = Pair(relation, other if kind is AccountKind.STORAGE else comparing.with_short_times(other))
+
+        counts = run(comparing.count(pair))
+        found = pages(pair, kinds, top)
+
+    values = list(expected.values())
+    assert counts == Counts(*(values.count(it) for it in (*DifferenceKind, None)))
+    assert [(it.key, it.kind) for it in found] == [(k, v) for k, v in expected.items() if v in kinds]
+    for it in found:
+        for image, side in ((it.left, left), (it.right, right)):
+            assert (image is None) is (it.key not in side)
+            if image is not None:
+                stored = read_stored(it.stored(image))
+                assert written(stored.properties) == written(side[it.key])
+
+
+def test_timestamps_count_if_asked_for(relation, other):
+    same = {KEYS[1]: {"A": EdmValue(Edm.INT32, 1)}}
+    fill(relation, same)
+    fill(other, same)
+    execute(f"UPDATE {relation} SET ts = 1; UPDATE {other} SET ts = 2")
+
+    assert run(comparing.count(Pair(relation, other))) == Counts(identical=1)
+    timed = Pair(relation, other, with_timestamps=True)
+    assert run(comparing.count(timed)) == Counts(changed=1)
+    (found,) = pages(timed, list(DifferenceKind), 2)
+    assert (found.left.timestamp, found.right.timestamp) == (1, 2)
+
+
+def test_a_table_against_none_and_a_selection_of_keys(relation):
+    fill(relation, {key: {} for key in KEYS})
+    pair = Pair(right=relation)
+
+    assert run(comparing.count(pair)) == Counts(only_right=len(KEYS))
+    wanted = [KEYS[4], KEYS[1], EntityKey("p", "none")]
+    assert [it.key for it in pages(pair, list(DifferenceKind), 5, keys=wanted)] == [KEYS[1], KEYS[4]]
+
+
+def test_a_page_is_limited_in_bytes(relation):
+    large = {f"P{n}": EdmValue(Edm.STRING, "x" * 32_000) for n in range(15)}
+    fill(relation, {EntityKey("p", str(n)): large for n in range(12)})
+
+    first = merged(comparing.page(Pair(relation), list(DifferenceKind), top=100))
+
+    assert 1 < len(first) < 12
+    assert len(pages(Pair(relation), list(DifferenceKind), 100)) == 12
+
+
+def test_a_page_reads_no_more_than_it_needs(relation, other):
+    columns = "'{}', '', E'\\n,\"A\":' || n"
+    for name, divisor in ((relation, 1), (other, 10)):
+        execute(
+            f"INSERT INTO {name} SELECT 'p', lpad(n::text, 9, '0'), n, {columns} || n / {divisor}"
+            " FROM generate_series(1, 5000) AS n"
+        )
+        execute(f"ANALYZE {name}")
+    fill(relation, {KEYS[4]: {}})  # makes room for long keys, which no index has in order
+    statement = comparing.page(
+        Pair(relation, other), list(DifferenceKind), after=EntityKey("p", "000001000"), top=50
+    )
+
+    execute(comparing.PAGE_SETTINGS)
+    execute(f"PREPARE compared AS {statement.text}")
+    plan = fetch(
+        "EXPLAIN (ANALYZE, BUFFERS OFF, TIMING OFF, FORMAT JSON) EXECUTE compared ('p', '000001000', '{}')"
+    )
+    execute("DEALLOCATE compared")
+    assert _most_rows(plan[0][0][0]["Plan"]) < 300
+
+
+def _most_rows(node):
+    return max([node["Actual Rows"], *(_most_rows(it) for it in node.get("Plans", ()))])
