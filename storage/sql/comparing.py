@@ -7,26 +7,41 @@ looked at; the lines of the others are compared as sets, because the order of pr
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.entities.moments import Moment
 from storage.domain.filters.query import PAGE_BYTES
 from storage.editing.comparison import DifferenceKind
+from storage.sql.past import Past, as_of, changed_after, with_expressions
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
+T = TypeVar("T")
+
 NO_TABLE: Final = "entity_template"  # a relation without rows
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What was changed in a table from a moment, of which there is history, until a later one; None: until now."""
+
+    earlier: Past
+    later: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two relations of entities to compare.
 
-    ``with_timestamps``: an entity with another Timestamp is a changed one.
+    ``pasts`` are the tables among them that are read as of a moment. ``with_timestamps``: an entity with another
+    Timestamp is a changed one.
     """
 
     left: str = NO_TABLE
     right: str = NO_TABLE
+    pasts: tuple[Past, ...] = ()
+    changed: Changed | None = None
     with_timestamps: bool = False
 
 
@@ -81,6 +96,55 @@ FROM {relation})
 def with_short_times(relation: str) -> str:
     """Return the entities of a Cosmos account as one of the other kind writes them, to be compared with such."""
     return _SHORT_TIMES.format(relation=relation)
+
+
+# The entities of a table that were changed between two moments: of each, the first change after a moment has it as it
+# was then. Where there is none after the later moment, it is as it is now.
+EARLIER: Final = "earlier_entities"
+LATER: Final = "later_entities"
+_BETWEEN: Final = f"""
+changed AS MATERIALIZED ({{first_after}}),
+{EARLIER} AS NOT MATERIALIZED (SELECT pk, rk, was AS ts, anns, vals FROM changed WHERE was IS NOT NULL),
+{LATER} AS NOT MATERIALIZED ({{later}})
+"""
+_FIRST_AFTER: Final = """
+SELECT DISTINCT ON (pk, rk) pk, rk, was, anns, vals FROM ({members}) AS h WHERE {after} ORDER BY pk, rk, seq
+"""
+_MEMBER: Final = "SELECT * FROM {segment} WHERE tbl = {table_id}"
+_NOW: Final = "SELECT e.pk, e.rk, e.ts, e.anns, e.vals FROM {source} AS e JOIN changed USING (pk, rk)"
+_THEN: Final = """
+SELECT pk, rk, ts, anns, vals FROM (
+    SELECT k.pk, k.rk, CASE WHEN c.pk IS NULL THEN e.ts ELSE c.was END AS ts,
+        CASE WHEN c.pk IS NULL THEN e.anns ELSE c.anns END AS anns,
+        CASE WHEN c.pk IS NULL THEN e.vals ELSE c.vals END AS vals
+    FROM changed AS k
+    LEFT JOIN ({first_after}) AS c USING (pk, rk)
+    LEFT JOIN {source} AS e ON e.pk = k.pk AND e.rk = k.rk
+) AS then_or_now
+WHERE ts IS NOT NULL
+"""
+
+
+def _complete(statement: Statement[T], pair: Pair) -> Statement[T]:
+    for past in pair.pasts:
+        statement = as_of(statement, past)
+    return statement if pair.changed is None else _between(statement, pair.changed)
+
+
+def _between(statement: Statement[T], changed: Changed) -> Statement[T]:
+    earlier, parameters = changed.earlier, list(statement.parameters)
+    words = {"source": earlier.source, "table_id": earlier.table_id}
+    members = " UNION ALL ".join(_MEMBER.format(segment=it, **words) for it in earlier.segments)
+    after_earlier = changed_after(earlier.moment, parameters)
+    if changed.later is None:
+        first, later = after_earlier, _NOW.format(**words)
+    else:
+        after_later = changed_after(changed.later, parameters)
+        first = f"{after_earlier} AND NOT ({after_later})"
+        later = _THEN.format(first_after=_FIRST_AFTER.format(members=members, after=after_later), **words)
+    expressions = _BETWEEN.format(first_after=_FIRST_AFTER.format(members=members, after=first), later=later)
+    text = with_expressions(statement.text, expressions)
+    return Statement(text, tuple(parameters), statement.lane, statement.read)
 
 
 _LINES: Final = "string_to_array({text}, E'\\n')"
@@ -157,8 +221,8 @@ ORDER BY pk, rk
 """
 
 
-# For a page, the planner must neither hash nor sort what the primary keys have in order. It must not look at the key that a page
-# begins after, either: beyond it, it would expect no more rows in the last partition.
+# For a page, the planner must neither hash nor sort what the primary keys have in order. It must not look at the key
+# that the page begins after, either: beyond it, it would expect no more rows in the last partition.
 PAGE_SETTINGS: Final = (
     "SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan;"
     " SET LOCAL enable_hashagg = off; SET LOCAL enable_sort = off;"
@@ -169,7 +233,7 @@ PAGE_SETTINGS: Final = (
 def count(pair: Pair) -> Statement[Counts]:
     """Count all entities."""
     text = _COUNT.format(kind=_kind(pair), left=pair.left, right=pair.right)
-    return Statement(text, (), Lane.FILTER, _read_counts)
+    return _complete(Statement(text, (), Lane.FILTER, _read_counts), pair)
 
 
 def page(
@@ -200,7 +264,7 @@ def page(
         limit=top,
         bytes=PAGE_BYTES,
     )
-    return binder.statement(text, Lane.FILTER, _read_entities)
+    return _complete(binder.statement(text, Lane.FILTER, _read_entities), pair)
 
 
 def _read_counts(result: Result) -> Counts:

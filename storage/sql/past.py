@@ -75,16 +75,28 @@ def as_of(statement: Statement[T], past: Past) -> Statement[T]:
     """Make a statement that reads the entities of a table read those of its past."""
     parameters = [*statement.parameters, str(past.moment.ticks)]
     ticks = f"${len(parameters)}::bigint"
-    after = f"h.ts > {ticks}"
-    if past.moment.snapshot is not None:
-        parameters.append(past.moment.snapshot)
-        after += f" AND NOT pg_visible_in_snapshot(h.xid, ${len(parameters)}::pg_snapshot)"
-    beginning = _BEGINNING.match(statement.text)
+    after = changed_after(past.moment, parameters)
+    shadow = f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({_rows(past, ticks, after)})"
+    text = with_expressions(statement.text, shadow)
+    return Statement(text, tuple(parameters), statement.lane, statement.read)
+
+
+def changed_after(moment: Moment, parameters: list[str | bytes | None]) -> str:
+    """Return the condition that a row ``h`` of history is of a change after a moment; adds its parameters."""
+    parameters.append(str(moment.ticks))
+    condition = f"h.ts > ${len(parameters)}::bigint"
+    if moment.snapshot is not None:
+        parameters.append(moment.snapshot)
+        condition += f" AND NOT pg_visible_in_snapshot(h.xid, ${len(parameters)}::pg_snapshot)"
+    return condition
+
+
+def with_expressions(text: str, expressions: str) -> str:
+    """Put common table expressions in front of those that a statement may have."""
+    beginning = _BEGINNING.match(text)
     assert beginning is not None
     explain, with_ = beginning.groups(default="")
-    shadow = f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({_rows(past, ticks, after)})"
-    rest = f"{',' if with_ else ''} {statement.text[beginning.end() :]}"
-    return Statement(f"{explain} WITH {shadow}{rest}", tuple(parameters), statement.lane, statement.read)
+    return f"{explain} WITH {expressions}{',' if with_ else ''} {text[beginning.end() :]}"
 
 
 def _rows(past: Past, ticks: str, after: str) -> str:

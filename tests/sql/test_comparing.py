@@ -1,18 +1,25 @@
 """Tables are compared in PostgreSQL as a model in Python compares them."""
 
+from contextlib import suppress
+
 import pytest
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.domain.entities.changes import Upsert
-from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.entities.changes import Delete, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import ChangeSetError, ResourceNotFound
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.editing.comparison import DifferenceKind, kind_of
-from storage.sql import comparing, entities, relations
-from storage.sql.comparing import Counts, Pair
+from storage.sql import batch, comparing, entities, history, relations
+from storage.sql.comparing import Changed, Counts, Pair
 from storage.sql.django import execute, fetch, run
+from storage.sql.history import Recorder
+from storage.sql.past import Past
 from tests import strategies
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
@@ -115,6 +122,69 @@ def test_compares_as_the_model_does(relation, other, drawn, kind, kinds, top):
             if image is not None:
                 stored = read_stored(it.stored(image))
                 assert written(stored.properties) == written(side[it.key])
+
+
+WRITES = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | PROPERTIES), max_size=5)
+
+
+def write_all(relation, writes, recorder):
+    """Upsert entities, or delete those without properties."""
+    for key, properties in writes:
+        change = Delete(key, ANY) if properties is None else Upsert(Entity(key, properties), merge=False)
+        with suppress(ChangeSetError, ResourceNotFound), transaction.atomic():
+            run(batch.apply(relation, [change], recorder))
+
+
+def state(relation):
+    rows = fetch(f"SELECT pk, rk, anns, vals FROM {relation} ORDER BY pk, rk")
+    return {
+        EntityKey(pk, rk): read_stored(
+            StoredEntity(b'"PartitionKey":"","RowKey":""', b"0", (anns + vals).encode())
+        )
+        for pk, rk, anns, vals in rows
+    }
+
+
+@given(WRITES, WRITES, WRITES)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_table_at_two_moments(relation, first, second, third):
+    """Whether only what was changed is read, or all of both: the differences are those of the states."""
+    with suppress(Undone), transaction.atomic():
+        execute(f"DELETE FROM {relation}; {history.create(ACCOUNT_ID, 1)};{history.write_to(ACCOUNT_ID, 1)}")
+        segment = history.segment_name(ACCOUNT_ID, 1)
+        recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, "7f3a19c0-0000-4000-8000-000000000001")
+        states, moments = [], []
+        for writes in (first, second, third):
+            write_all(relation, writes, recorder)
+            states.append(state(relation))
+            moments.append(
+                Moment(fetch(f"SELECT coalesce(max(ts), 0) FROM {history.segment_name(ACCOUNT_ID, 1)}")[0][0])
+            )
+        pasts = [Past(TABLE_ID, relation, (segment,), moment) for moment in moments]
+        for earlier, later in ((0, 1), (0, 2), (1, 2)):
+            expected = {}
+            for key in sorted(
+                {*states[earlier], *states[later]}, key=lambda key: tuple(part.encode() for part in key)
+            ):
+                sides = [states[it][key].properties if key in states[it] else None for it in (later, earlier)]
+                if (kind := kind_of(*sides)) is not None:
+                    expected[key] = kind
+            is_now = later == 2
+            changed = Changed(pasts[earlier], None if is_now else moments[later])
+            pair = Pair(comparing.LATER, comparing.EARLIER, changed=changed)
+            assert {it.key: it.kind for it in pages(pair, list(DifferenceKind), 2)} == expected
+            assert run(comparing.count(pair)).differing == len(expected)
+            if is_now:
+                execute(f"CREATE TEMPORARY TABLE now ON COMMIT DROP AS SELECT * FROM {relation}")
+                pair = Pair("now", relation, pasts=(pasts[earlier],))
+                assert {it.key: it.kind for it in pages(pair, list(DifferenceKind), 2)} == expected
+                assert run(comparing.count(pair)).differing == len(expected)
+                execute("DROP TABLE now")
+        raise Undone
+
+
+class Undone(Exception):
+    """Rolls back what an example has made."""
 
 
 def test_timestamps_count_if_asked_for(relation, other):
