@@ -13,7 +13,11 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.entities.moments import Moment
 from storage.domain.filters.query import PAGE_BYTES
 from storage.editing.comparison import DifferenceKind
+from storage.sql import arrays
+from storage.sql.entities import NOW
+from storage.sql.history import Op
 from storage.sql.past import Past, as_of, changed_after, with_expressions
+from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -64,6 +68,15 @@ class DifferingEntity(NamedTuple):
     def stored(self, image: Image) -> StoredEntity:
         content = (image.annotations + image.values).encode()
         return StoredEntity(encode_entity_key(self.key), b"%d" % image.timestamp, content)
+
+
+class NewImage(NamedTuple):
+    """What an entity becomes: without ``values`` it is deleted. ``expected``: its Timestamp; None if there is none."""
+
+    key: EntityKey
+    expected: int | None
+    annotations: str | None
+    values: str | None
 
 
 class Counts(NamedTuple):
@@ -230,6 +243,11 @@ PAGE_SETTINGS: Final = (
 )
 
 
+def now() -> Statement[int]:
+    """Return the time of the database in ticks, by which entities get their Timestamps."""
+    return Statement(f"SELECT {NOW}", (), Lane.KEY, lambda result: integer_at(result, 0, 0))
+
+
 def count(pair: Pair) -> Statement[Counts]:
     """Count all entities."""
     text = _COUNT.format(kind=_kind(pair), left=pair.left, right=pair.right)
@@ -299,3 +317,43 @@ def _read_image(result: Result, row: int, column: int) -> Image | None:
         return None
     annotations, values = (text_at(result, row, column + it) for it in (1, 2))
     return Image(integer_at(result, row, column), annotations, values)
+
+
+_IMAGES: Final = """
+SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[])
+    AS image (pk, rk, expected, anns, vals)
+"""
+
+
+def images(new: Sequence[NewImage]) -> Images:
+    """Return images as restoring applies them."""
+    parameters = (
+        arrays.texts(it.key.partition_key for it in new),
+        arrays.texts(it.key.row_key for it in new),
+        arrays.bigints(it.expected for it in new),
+        arrays.texts(it.annotations for it in new),
+        arrays.texts(it.values for it in new),
+    )
+    return Images(_IMAGES, parameters)
+
+
+_DELETED: Final = """
+SELECT h.pk, h.rk FROM {segment} AS h JOIN unnest($1::text[], $2::text[]) AS wanted (pk, rk) USING (pk, rk)
+WHERE h.tbl = {table_id} AND h.op = '{op}' AND {after}
+"""
+
+
+def deleted_since(past: Past, keys: Sequence[EntityKey]) -> Statement[set[EntityKey]]:
+    """Return those of the keys whose entities were deleted after the moment of ``past``."""
+    parameters: list[str | bytes | None] = [
+        arrays.texts(key.partition_key for key in keys),
+        arrays.texts(key.row_key for key in keys),
+    ]
+    after = changed_after(past.moment, parameters)
+    words = {"table_id": past.table_id, "op": Op.DELETE, "after": after}
+    text = " UNION ".join(_DELETED.format(segment=segment, **words) for segment in past.segments)
+
+    def read(result: Result) -> set[EntityKey]:
+        return {EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)}
+
+    return Statement(text, tuple(parameters), Lane.KEY, read)

@@ -1,0 +1,28 @@
+"""How a side of a comparison is written: ``account``, ``account/table``, either with ``@time`` or ``@snapshot``."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+_SIDE = re.compile(r"([^/@]+)(?:/(.+?))?(?:@([^@]*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class SideName:
+    """An account or a table of it, now, or as of a time or a snapshot: ``at``."""
+
+    account: str
+    table: str = ""
+    at: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Read what ``str`` has written; None if it is something else."""
+        match = _SIDE.fullmatch(text)
+        return None if match is None else cls(*(part or "" for part in match.groups()))
+
+    def __str__(self) -> str:
+        table = f"/{self.table}" if self.table else ""
+        # a table of a Cosmos account may have an @ in its name
+        at = f"@{self.at}" if self.at or "@" in self.table else ""
+        return f"{self.account}{table}{at}"

@@ -1,0 +1,311 @@
+"""Apply a comparison: make one side equal to the other, in whole or in part, by ordinary recorded writes."""
+
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.entities.fits import Misfit, find_misfit
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import OutOfRangeInput, StorageError
+from storage.domain.service.activity import Verb
+from storage.domain.values.names import fold_table_name
+from storage.editing.comparison import DifferenceKind
+from storage.models import Activity, Table
+from storage.operations import (
+    accounts,
+    activity,
+    comparing,
+    past,
+    policies,
+    reverting,
+    service_properties,
+    tables,
+)
+from storage.operations.comparing import ALL_KINDS, ComparedTable, Comparison
+from storage.operations.sides import Side, SideTable
+from storage.sql import comparing as statements
+from storage.sql import django as sql
+from storage.sql.comparing import DifferingEntity, Image, NewImage
+
+EXAMPLES: Final = 100  # of what was skipped in a table
+
+
+class Target(StrEnum):
+    """The side that is made equal to the other."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of a comparison is applied.
+
+    ``tables``: their names; None: all but those that only the target has, which are deleted only if they are named.
+    ``keys``: of the tables that it names, these entities and nothing else.
+    """
+
+    tables: Collection[str] | None = None
+    keys: Mapping[str, Collection[EntityKey]] = field(default_factory=dict)
+    kinds: Collection[DifferenceKind] = ALL_KINDS
+    policies: bool = False
+    service_properties: bool = False
+
+    def has(self, table: ComparedTable) -> bool:
+        return self.tables is None or table.name in self.tables
+
+
+class SkipReason(StrEnum):
+    """Why an entity or a table was left alone."""
+
+    CHANGED = "changed"  # since the comparison was read
+    ONLY_TARGET = "only-target"  # a table that nobody named
+    MISFIT = "misfit"  # it does not fit into an account of the other kind
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An entity, or the table if ``key`` is None; ``misfit`` says what does not fit."""
+
+    key: EntityKey | None
+    reason: SkipReason
+    misfit: Misfit | None = None
+
+
+@dataclass(slots=True)
+class AppliedTable:
+    """What became, or would become, of a table: numbers of entities, and what was left alone with examples."""
+
+    name: str
+    inserted: int = 0
+    changed: int = 0
+    deleted: int = 0
+    skipped: int = 0
+    examples: list[Skipped] = field(default_factory=list)
+    is_created: bool = False
+    is_deleted: bool = False
+    policies: bool = False
+
+    @property
+    def written(self) -> int:
+        return self.inserted + self.changed + self.deleted
+
+    def skip(self, key: EntityKey | None, reason: SkipReason, misfit: Misfit | None = None) -> None:
+        self.skipped += key is not None
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(Skipped(key, reason, misfit))
+
+
+@dataclass(slots=True)
+class Applied:
+    """``activity`` is None if no entity was written."""
+
+    tables: list[AppliedTable] = field(default_factory=list)
+    service_properties: bool = False
+    activity: Activity | None = None
+
+    @property
+    def written(self) -> int:
+        return sum(table.written for table in self.tables)
+
+    @property
+    def skipped(self) -> int:
+        return sum(table.skipped for table in self.tables)
+
+
+class CannotApply(Exception):
+    """The target is of the past; the message is a sentence for users."""
+
+
+def capabilities(comparison: Comparison, target: Target, selection: Selection) -> set[Capability]:
+    """Return what somebody needs in the account of the target."""
+    needed = {Capability.WRITE}
+    for table in filter(selection.has, comparison.tables):
+        side, source = _both(table, target)
+        if side is None or (source is None and selection.tables is not None):
+            needed.add(Capability.MANAGE_TABLES)
+    if selection.policies or selection.service_properties:
+        needed.add(Capability.MANAGE_ACCESS)
+    return needed
+
+
+def apply(
+    comparison: Comparison,
+    target: Target,
+    selection: Selection,
+    *,
+    by: Actor,
+    read_at: int | None = None,
+    dry_run: bool = False,
+) -> Applied:
+    """Make the target equal to the other side; with ``dry_run`` only find out what would be done.
+
+    Entities that were changed on either side after ``read_at``, when somebody read the comparison, are skipped, as are
+    those that are changed while this runs. What was written before a failure stays, and is recorded. Raises
+    CannotApply if the target is not as it is now, StorageError if its account is read-only.
+    """
+    is_right = target is Target.RIGHT
+    side, source = (comparison.right, comparison.left) if is_right else (comparison.left, comparison.right)
+    if not side.is_live:
+        raise CannotApply(f"{side.name} is of the past. Only what is live can be changed.")
+    accounts.check_writable(side.account.pk)
+    by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
+    work = _Application(target, side, source, selection, by, read_at, dry_run=dry_run)
+    applied = Applied()
+    try:
+        for table in filter(selection.has, comparison.tables):
+            applied.tables.append(AppliedTable(table.name))
+            work.apply_table(table, applied.tables[-1])
+    finally:
+        if applied.written and not dry_run:
+            applied.activity = _record(applied, side, source, by)
+    differing = comparison.service_properties
+    if selection.service_properties and differing is not None:
+        applied.service_properties = True
+        wanted = service_properties.read(differing[0] if is_right else differing[1])
+        if not dry_run:
+            service_properties.replace(side.account.pk, lambda _: wanted, by=by)
+    return applied
+
+
+def _both(table: ComparedTable, target: Target) -> tuple[SideTable | None, SideTable | None]:
+    """Return a table on the side that is changed, and on the other."""
+    return (table.right, table.left) if target is Target.RIGHT else (table.left, table.right)
+
+
+def _record(applied: Applied, side: Side, source: Side, by: Actor) -> Activity:
+    written = [table for table in applied.tables if table.written]
+    detail = {
+        "source": str(source.name),
+        "tables": [table.name for table in written],
+        "added": sum(table.inserted for table in written),
+        "changed": sum(table.changed for table in written),
+        "removed": sum(table.deleted for table in written),
+        "skipped": applied.skipped,
+    }
+    return activity.record(Verb.ENTITY_APPLY, by, account=side.account, detail=detail)
+
+
+@dataclass(slots=True)
+class _Application:
+    """One application of a comparison; tables are applied one after the other."""
+
+    target: Target
+    side: Side
+    source: Side
+    selection: Selection
+    by: Actor
+    read_at: int | None
+    dry_run: bool
+
+    def apply_table(self, table: ComparedTable, applied: AppliedTable) -> None:
+        side, source = _both(table, self.target)
+        if source is None:
+            self._delete(table, applied)
+            return
+        changed = None if side is None else Table.objects.get(pk=side.table_id)
+        if changed is None:
+            changed = self._create(source, applied)
+            if not applied.is_created:
+                return
+        for page in comparing.pages(table, self.selection.kinds, keys=self.selection.keys.get(table.name)):
+            self._apply_page(table, page, changed, applied)
+        if self.selection.policies and table.policies is not None:
+            applied.policies = True
+            if changed is not None and not self.dry_run:
+                identifiers = policies.read(source.policies)
+                policies.replace(changed.account_id, changed.folded_name, identifiers, by=self.by)
+
+    def _delete(self, table: ComparedTable, applied: AppliedTable) -> None:
+        if self.selection.tables is None:
+            applied.skip(None, SkipReason.ONLY_TARGET)
+            return
+        applied.is_deleted = True
+        if not self.dry_run:
+            keep = tables.DELETED_TABLE_RETENTION
+            tables.delete(self.side.account.pk, table.name, by=self.by, keep=keep)
+
+    def _create(self, source: SideTable, applied: AppliedTable) -> Table | None:
+        account = self.side.account
+        try:
+            fold_table_name(source.name, self.side.kind)
+        except StorageError:
+            applied.skip(None, SkipReason.MISFIT, Misfit.TABLE_NAME)
+            return None
+        applied.is_created = True
+        if self.dry_run:
+            return None
+        return tables.create(
+            account.pk, source.name, by=self.by, description=source.description, tags=source.tags
+        )
+
+    def _apply_page(
+        self, table: ComparedTable, page: list[DifferingEntity], changed: Table | None, applied: AppliedTable
+    ) -> None:
+        images = list(self._images(page, self._deleted_since(table, page), applied))
+        if changed is None or self.dry_run:
+            for image in images:
+                _count(image, applied)
+        elif images:
+            done = reverting.apply_images(changed, statements.images(images), by=self.by)
+            applied.inserted += done.inserted
+            applied.changed += done.changed
+            applied.deleted += done.deleted
+            for skipped in done.examples:
+                applied.skip(skipped.key, SkipReason.CHANGED)
+            applied.skipped += done.skipped - len(done.examples)
+
+    def _images(
+        self, page: list[DifferingEntity], deleted: Collection[EntityKey], applied: AppliedTable
+    ) -> Iterator[NewImage]:
+        """Yield what the entities become, but for those that were changed since or do not fit."""
+        for entity in page:
+            old, new = entity.left, entity.right
+            if self.target is Target.RIGHT:
+                old, new = new, old
+            is_newer = any(it is not None and self._is_newer(it) for it in (old, new))
+            if is_newer or entity.key in deleted:
+                applied.skip(entity.key, SkipReason.CHANGED)
+                continue
+            annotations, values = (None, None) if new is None else (new.annotations, new.values)
+            if new is not None and self.side.kind is not self.source.kind:
+                converted = read_stored(entity.stored(new))
+                misfit = find_misfit(converted, self.side.kind)
+                if misfit is not None:
+                    applied.skip(entity.key, SkipReason.MISFIT, misfit)
+                    continue
+                _, annotations, values = converted.fragments
+            yield NewImage(entity.key, None if old is None else old.timestamp, annotations, values)
+
+    def _is_newer(self, image: Image) -> bool:
+        return self.read_at is not None and image.timestamp > self.read_at
+
+    def _deleted_since(self, table: ComparedTable, page: list[DifferingEntity]) -> set[EntityKey]:
+        """Return which entities were deleted on a side that is live since the comparison was read."""
+        if self.read_at is None:
+            return set()
+        found = set()
+        for side, kind in ((table.left, DifferenceKind.ONLY_RIGHT), (table.right, DifferenceKind.ONLY_LEFT)):
+            keys = [entity.key for entity in page if entity.kind is kind]
+            if side is not None and side.past is None and keys:
+                live = Table.objects.get(pk=side.table_id)
+                try:
+                    then = past.find(live, Moment(self.read_at))
+                except OutOfRangeInput:
+                    continue  # there is no history of that time
+                found |= sql.run(statements.deleted_since(then, keys))
+        return found
+
+
+def _count(image: NewImage, applied: AppliedTable) -> None:
+    if image.values is None:
+        applied.deleted += 1
+    elif image.expected is None:
+        applied.inserted += 1
+    else:
+        applied.changed += 1

@@ -1,0 +1,189 @@
+"""Compare two accounts or tables, each as it is or as it was: their entities, policies, descriptions and properties."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from django.db import transaction
+
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import OperationTimedOut
+from storage.domain.values.kinds import AccountKind
+from storage.editing.comparison import DifferenceKind
+from storage.operations.sides import Side, SideTable
+from storage.sql import comparing as statements
+from storage.sql import django as sql
+from storage.sql.comparing import Changed, Counts, DifferingEntity, Pair
+from storage.sql.failures import Canceled
+from storage.sql.past import Past
+from storage.sql.relations import relation_name
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+ALL_KINDS: Final = frozenset(DifferenceKind)
+COUNT_LIMIT: Final = timedelta(seconds=60)
+PAGE_LIMIT: Final = timedelta(seconds=60)
+_WALK: Final = 1_000  # entities of a page, which is limited in bytes too
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTable:
+    """A table on both sides, or on one; ``name`` as on the right, or else on the left."""
+
+    name: str
+    left: SideTable | None
+    right: SideTable | None
+    pair: Pair
+
+    @property
+    def policies(self) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]] | None:
+        """The stored access policies of both sides if they differ."""
+        left, right = ([] if side is None else side.policies for side in (self.left, self.right))
+        return None if left == right else (left, right)
+
+    @property
+    def descriptions(self) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+        """The description and tags of both sides if the table is on both and they differ."""
+        if self.left is None or self.right is None:
+            return None
+        left, right = ({"description": it.description, "tags": it.tags} for it in (self.left, self.right))
+        return None if left == right else (left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``tables`` are in the order of their names. ``read_at``: ticks; what both sides had then is compared."""
+
+    left: Side
+    right: Side
+    tables: Sequence[ComparedTable]
+    read_at: int
+
+    @property
+    def service_properties(self) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+        """The service properties of two accounts if they differ."""
+        left, right = self.left.service_properties, self.right.service_properties
+        if self.left.name.table or self.right.name.table or left is None or right is None or left == right:
+            return None
+        return left, right
+
+    def table(self, name: str) -> ComparedTable | None:
+        return next((table for table in self.tables if table.name == name), None)
+
+
+def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Comparison:
+    """Compare two sides; two tables are compared whatever their names are. Reads no entities yet."""
+    if left.name.table and right.name.table:
+        (one,), (other,) = left.tables.values(), right.tables.values()
+        pairs: list[tuple[SideTable | None, SideTable | None]] = [(one, other)]
+    else:
+        lefts, rights = _by_name(left, right), _by_name(right, left)
+        pairs = [(lefts.get(name), rights.get(name)) for name in sorted({*lefts, *rights})]
+    tables = [_compared(left, right, one, other, with_timestamps=with_timestamps) for one, other in pairs]
+    return Comparison(left, right, tables, sql.run(statements.now()))
+
+
+def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:
+    """Return tables by what identifies them on both sides; names of Cosmos accounts can differ in case alone."""
+    wanted = side.name.table or other.name.table
+    if side.kind is other.kind:
+        found = dict(side.tables)
+    else:
+        found = {}
+        for table in side.tables.values():
+            found.setdefault(table.name.lower(), table)
+            if found[table.name.lower()] is not table:
+                found[table.name] = table
+    folded = wanted if side.kind is other.kind is AccountKind.COSMOS else wanted.lower()
+    return {name: table for name, table in found.items() if not wanted or name == folded}
+
+
+def _compared(
+    left: Side, right: Side, one: SideTable | None, other: SideTable | None, *, with_timestamps: bool
+) -> ComparedTable:
+    found = other or one
+    assert found is not None
+    pair = _changed(one, other) or Pair(
+        _relation(one, left, right),
+        _relation(other, right, left),
+        tuple(filter(None, map(_timeline, (one, other)))),
+    )
+    return ComparedTable(found.name, one, other, replace(pair, with_timestamps=with_timestamps))
+
+
+def _relation(table: SideTable | None, side: Side, other: Side) -> str:
+    if table is None:
+        return statements.NO_TABLE
+    is_copy = table.past is not None and not table.past.segments
+    relation = table.past.source if is_copy and table.past is not None else relation_name(table.table_id)
+    has_other_times = side.kind is AccountKind.COSMOS and other.kind is not side.kind
+    return statements.with_short_times(relation) if has_other_times else relation
+
+
+def _timeline(table: SideTable | None) -> Past | None:
+    """Return the past of a table that history has."""
+    return table.past if table is not None and table.past is not None and table.past.segments else None
+
+
+def _changed(one: SideTable | None, other: SideTable | None) -> Pair | None:
+    """Return the pair of a table at two moments between which history has all changes."""
+    if one is None or other is None or one.table_id != other.table_id:
+        return None
+    if any(it.past is not None and not it.past.segments for it in (one, other)):
+        return None  # a copy that was made for a snapshot
+    left, right = one.past, other.past
+    if left is not None and (right is None or left.moment.ticks <= right.moment.ticks):
+        changed = Changed(left, None if right is None else right.moment)
+        return Pair(statements.EARLIER, statements.LATER, changed=changed)
+    if right is not None:
+        changed = Changed(right, None if left is None else left.moment)
+        return Pair(statements.LATER, statements.EARLIER, changed=changed)
+    return None
+
+
+def count(table: ComparedTable, *, limit: timedelta = COUNT_LIMIT) -> Counts:
+    """Count the entities of a table by how they differ; raises OperationTimedOut."""
+    try:
+        return sql.run_in_lane(statements.count(table.pair), limit=limit)
+    except Canceled:
+        raise OperationTimedOut from None
+
+
+def page(
+    table: ComparedTable,
+    kinds: Collection[DifferenceKind] = ALL_KINDS,
+    *,
+    after: EntityKey | None = None,
+    keys: Collection[EntityKey] | None = None,
+    top: int,
+) -> list[DifferingEntity]:
+    """Return up to ``top`` differing entities in the order of their keys, fewer if they are large, at least one.
+
+    ``keys``: only these. Raises OperationTimedOut.
+    """
+    return _run(statements.page(table.pair, kinds, after=after, keys=keys, top=top))
+
+
+def pages(
+    table: ComparedTable,
+    kinds: Collection[DifferenceKind] = ALL_KINDS,
+    *,
+    keys: Collection[EntityKey] | None = None,
+) -> Iterator[list[DifferingEntity]]:
+    """Yield all differing entities in pages; each is read when it is its turn."""
+    after: EntityKey | None = None
+    while found := page(table, kinds, after=after, keys=keys, top=_WALK):
+        yield found
+        after = found[-1].key
+
+
+def _run(statement: Statement[T]) -> T:
+    with transaction.atomic():
+        sql.execute(statements.PAGE_SETTINGS)
+        sql.execute(f"SET LOCAL statement_timeout = {PAGE_LIMIT // timedelta(milliseconds=1)}")
+        try:
+            return sql.run(statement)
+        except Canceled:
+            raise OperationTimedOut from None

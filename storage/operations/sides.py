@@ -1,0 +1,151 @@
+"""The sides of a comparison: what an account, or a table of it, is or was."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+
+from storage.domain.entities.moments import Moment, read_moment
+from storage.domain.errors import OutOfRangeInput, StorageError
+from storage.domain.service.activity import Verb
+from storage.domain.service.sides import SideName
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_datetime
+from storage.models import Account, StoredAccessPolicy, Table
+from storage.operations import activity, past, policies, service_properties
+from storage.operations.activity import ActivityFilter
+from storage.operations.undo import effect
+from storage.sql.past import Past
+
+
+class SideNotFound(Exception):
+    """There is no such table, snapshot or time; the message is a sentence for users."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideTable:
+    """A table on a side; ``past``: None if it is read as it is now; ``policies`` as operations.policies writes them."""
+
+    name: str
+    table_id: int
+    past: Past | None
+    description: str
+    tags: Sequence[str]
+    policies: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """``tables`` by what identifies them in the account; ``service_properties`` as they are stored, None in Cosmos."""
+
+    name: SideName
+    account: Account
+    moment: Moment | None
+    tables: Mapping[str, SideTable]
+    service_properties: Mapping[str, Any] | None
+
+    @property
+    def is_live(self) -> bool:
+        return self.moment is None
+
+    @property
+    def kind(self) -> AccountKind:
+        return AccountKind(self.account.kind)
+
+
+def find(name: SideName, account: Account) -> Side:
+    """Find a side in its account; raises SideNotFound."""
+    if not name.at:
+        return _live(name, account)
+    moment = read_moment(name.at)
+    if moment is None:
+        raise SideNotFound(f"{name.at} is not a time in RFC 3339.")
+    return _as_of(name, account, moment)
+
+
+def _live(name: SideName, account: Account) -> Side:
+    found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
+    settings = _Settings(account, found)
+    return Side(name, account, None, settings.tables(found, {}), settings.properties)
+
+
+def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
+    at = to_datetime(moment.ticks)
+    since = past.kept_since(account.pk)
+    if since is None or at < since:
+        kept = "no history" if since is None else f"its history since {since:%Y-%m-%dT%H:%M:%SZ}"
+        raise SideNotFound(f"The account {account.name} keeps {kept}.")
+    then = Q(created_at__lte=at) & (Q(deleted_at=None) | Q(deleted_at__gt=at))
+    found = _chosen(name, _tables(account, then), account)
+    try:
+        pasts = {table.pk: past.find(table, moment) for table in found}
+    except OutOfRangeInput as error:
+        raise SideNotFound(error.text) from None
+    settings = _Settings(account, found)
+    settings.go_back_to(at)
+    return Side(name, account, moment, settings.tables(found, pasts), settings.properties)
+
+
+class _Settings:
+    """The settings of an account and its tables that are compared: as they are, or were."""
+
+    def __init__(self, account: Account, tables: Sequence[Table]) -> None:
+        self._account = account
+        self._of_tables: dict[int, dict[str, Any]] = {
+            table.pk: {"description": table.description, "tags": table.tags, "policies": []}
+            for table in tables
+        }
+        for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
+            self._of_tables[policy.table_id]["policies"] += policies.write([policies.identifier(policy)])
+        is_cosmos = account.kind == AccountKind.COSMOS
+        properties = None if is_cosmos else service_properties.write(service_properties.for_account(account))
+        self.properties: Mapping[str, Any] | None = properties
+
+    def go_back_to(self, at: datetime) -> None:
+        """Make the settings those of a time, by what the activity log says of changes since."""
+        later = ActivityFilter(account_ids=[self._account.pk], verbs=_SETTINGS, since=at)
+        for done in activity.find(later).order_by("-pk"):
+            of_table = self._of_tables.get(done.table_id or 0, {})
+            match effect(done):
+                case Verb.PROPERTIES_SET:
+                    self.properties = done.before
+                case Verb.POLICIES_SET:
+                    of_table["policies"] = done.before
+                case Verb.TABLE_CHANGE:
+                    of_table.update(
+                        {name: it for name, it in (done.before or {}).items() if name in of_table}
+                    )
+
+    def tables(self, found: Sequence[Table], pasts: Mapping[int, Past]) -> dict[str, SideTable]:
+        return {
+            table.folded_name: SideTable(
+                table.name, table.pk, pasts.get(table.pk), **self._of_tables[table.pk]
+            )
+            for table in found
+        }
+
+
+_SETTINGS: Final = (Verb.TABLE_CHANGE, Verb.POLICIES_SET, Verb.PROPERTIES_SET)
+
+
+def _tables(account: Account, condition: Q) -> QuerySet[Table]:
+    own = Table.objects.filter(condition, account=account).exclude(folded_name__startswith="$")
+    return own.order_by("folded_name")
+
+
+def _chosen(name: SideName, tables: QuerySet[Table], account: Account) -> list[Table]:
+    """Return the table that is named, or else all; raises SideNotFound."""
+    if not name.table:
+        return list(tables)
+    try:
+        folded = fold_table_name(name.table, AccountKind(account.kind))
+    except StorageError:
+        folded = ""
+    table = tables.filter(folded_name=folded).first()
+    if table is None:
+        then = f" at {name.at}" if name.at else ""
+        raise SideNotFound(f"The account {account.name} has no table {name.table}{then}.")
+    return [table]
