@@ -131,6 +131,19 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
             "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
         ),
     ),
+    Verb.ENTITY_APPLY: Presentation(
+        Group.ENTITIES,
+        "arrow-left-right",
+        _("%(who)s applied a comparison"),
+        lambda number: ngettext(
+            "%(who)s applied a comparison to %(number)s entity",
+            "%(who)s applied a comparison to %(number)s entities",
+            number,
+        ),
+        lambda number: ngettext(
+            "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
+        ),
+    ),
     Verb.ENTITY_EXPORT: Presentation(
         Group.ENTITIES,
         "file-down",

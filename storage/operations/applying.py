@@ -3,8 +3,11 @@
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
+
+from django.utils import timezone
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -154,7 +157,7 @@ def apply(
     if not side.is_live:
         raise CannotApply(f"{side.name} is of the past. Only what is live can be changed.")
     accounts.check_writable(side.account.pk)
-    by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
+    by, began = replace(by, request_id=str(uuid.uuid4())), timezone.now()
     work = _Application(target, side, source, selection, by, read_at, dry_run=dry_run)
     applied = Applied()
     try:
@@ -163,7 +166,7 @@ def apply(
             work.apply_table(table, applied.tables[-1])
     finally:
         if applied.written and not dry_run:
-            applied.activity = _record(applied, side, source, by)
+            applied.activity = _record(applied, side, source, by, began)
     differing = comparison.service_properties
     if selection.service_properties and differing is not None:
         applied.service_properties = True
@@ -178,17 +181,21 @@ def _both(table: ComparedTable, target: Target) -> tuple[SideTable | None, SideT
     return (table.right, table.left) if target is Target.RIGHT else (table.left, table.right)
 
 
-def _record(applied: Applied, side: Side, source: Side, by: Actor) -> Activity:
+def _record(applied: Applied, side: Side, source: Side, by: Actor, began: datetime) -> Activity:
     written = [table for table in applied.tables if table.written]
+    only = next((it for it in side.tables.values() if len(written) == 1 and it.name == written[0].name), None)
     detail = {
         "source": str(source.name),
-        "tables": [table.name for table in written],
-        "added": sum(table.inserted for table in written),
         "changed": sum(table.changed for table in written),
-        "removed": sum(table.deleted for table in written),
+        "inserted": sum(table.inserted for table in written),
+        "deleted": sum(table.deleted for table in written),
         "skipped": applied.skipped,
+        "rows": applied.written,
+        "tables": len(written),
+        "began": began.isoformat(),
     }
-    return activity.record(Verb.ENTITY_APPLY, by, account=side.account, detail=detail)
+    table = None if only is None else Table.objects.filter(pk=only.table_id).first()
+    return activity.record(Verb.ENTITY_APPLY, by, account=side.account, table=table, detail=detail)
 
 
 @dataclass(slots=True)

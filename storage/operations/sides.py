@@ -3,22 +3,25 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.db.models import Q, QuerySet
 
 from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.errors import OutOfRangeInput, StorageError
 from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES
 from storage.domain.service.sides import SideName
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
-from storage.models import Account, StoredAccessPolicy, Table
-from storage.operations import activity, past, policies, service_properties
+from storage.models import Account, Snapshot, SnapshotTable, StoredAccessPolicy, Table
+from storage.operations import activity, past, policies, service_properties, snapshot_copies, snapshots
 from storage.operations.activity import ActivityFilter
 from storage.operations.undo import effect
 from storage.sql.past import Past
+
+T = TypeVar("T", Table, SnapshotTable)
 
 
 class SideNotFound(Exception):
@@ -61,9 +64,14 @@ def find(name: SideName, account: Account) -> Side:
     if not name.at:
         return _live(name, account)
     moment = read_moment(name.at)
-    if moment is None:
-        raise SideNotFound(f"{name.at} is not a time in RFC 3339.")
-    return _as_of(name, account, moment)
+    if moment is not None:
+        return _as_of(name, account, moment)
+    snapshot = snapshots.find(account, name.at)
+    if snapshot is None:
+        raise SideNotFound(
+            f"{name.at} is neither a time in RFC 3339 nor a snapshot of the account {account.name}."
+        )
+    return _of_snapshot(name, account, snapshot)
 
 
 def _live(name: SideName, account: Account) -> Side:
@@ -87,6 +95,20 @@ def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
     settings = _Settings(account, found)
     settings.go_back_to(at)
     return Side(name, account, moment, settings.tables(found, pasts), settings.properties)
+
+
+def _of_snapshot(name: SideName, account: Account, snapshot: Snapshot) -> Side:
+    found = {
+        it.folded_name: SideTable(
+            it.name, it.table_id, snapshot_copies.past_of(it), it.description, it.tags, it.policies
+        )
+        for it in _chosen(name, snapshot.tables.select_related("snapshot").order_by("folded_name"), account)
+    }
+    properties = None
+    if account.kind != AccountKind.COSMOS:
+        stored = snapshot.service_properties
+        properties = service_properties.write(DEFAULT_PROPERTIES) if stored is None else stored
+    return Side(name, account, snapshot_copies.moment_of(snapshot), found, properties)
 
 
 class _Settings:
@@ -136,7 +158,7 @@ def _tables(account: Account, condition: Q) -> QuerySet[Table]:
     return own.order_by("folded_name")
 
 
-def _chosen(name: SideName, tables: QuerySet[Table], account: Account) -> list[Table]:
+def _chosen(name: SideName, tables: "QuerySet[T]", account: Account) -> list[T]:
     """Return the table that is named, or else all; raises SideNotFound."""
     if not name.table:
         return list(tables)

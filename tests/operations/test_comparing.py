@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -28,7 +29,10 @@ from storage.operations import (
     policies,
     service_properties,
     sides,
+    snapshot_copies,
+    snapshots,
     tables,
+    undo,
 )
 from storage.operations.applying import CannotApply, Selection, Skipped, SkipReason, Target
 from storage.operations.sides import SideNotFound
@@ -200,12 +204,42 @@ def test_an_account_as_it_was(left):
     assert counts(compare(f"acme/people@{then}", "acme/young")) == {"young": Counts(1, 0, 1)}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_snapshot_before_and_after_it_was_copied(left):
+    put(left, "people", a=number(1), b=number(2))
+    put(left, "old", a={})
+    policies.replace(left.pk, "people", [SignedIdentifier("one", None)])
+    snapshot = snapshots.take(left, "ci-baseline")
+    put(left, "people", a=number(5), b=None, c=number(3))
+    tables.delete(left.pk, "old", keep=timedelta(days=1))
+    policies.replace(left.pk, "people", [])
+
+    for copies in (0, 2):
+        assert snapshot.tables.filter(is_copied=True).count() == copies
+        found = compare("acme", "acme@ci-baseline")
+        assert counts(found) == {
+            "old": Counts(only_right=1),
+            "people": Counts(only_left=1, only_right=1, changed=1),
+        }
+        assert keys(found.table("people")) == [
+            ("a", DifferenceKind.CHANGED),
+            ("b", DifferenceKind.ONLY_RIGHT),
+            ("c", DifferenceKind.ONLY_LEFT),
+        ]
+        assert found.table("people").policies[1][0]["identifier"] == "one"
+        assert found.service_properties is None
+        with transaction.atomic():
+            snapshot_copies.copy(snapshot)
+    applying.apply(compare("acme@ci-baseline", "acme"), Target.RIGHT, Selection(), by=ADA)
+    assert content(left, "people") == {"a": number(1), "b": number(2)} and "a" in content(left, "old")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("acme/none", "no table none"),
         ("acme/no-name!", "no table no-name!"),
-        ("acme@yesterday", "not a time"),
+        ("acme@yesterday", "neither a time"),
         ("acme@2020-01-01T00:00:00Z", "keeps its history since"),
         ("quiet@2020-01-01T00:00:00Z", "keeps no history"),
     ],
@@ -253,16 +287,21 @@ def test_makes_the_right_side_equal(left, right):
         "ada",
         "branch",
     )
-    assert done.activity.detail == {
+    assert done.activity.detail | {"began": ""} == {
         "source": "acme",
-        "tables": ["fresh", "people"],
-        "added": 3,
+        "inserted": 3,
         "changed": 2,
-        "removed": 1,
+        "deleted": 1,
         "skipped": 0,
+        "rows": 6,
+        "tables": 2,
+        "began": "",
     }
     recorded = f"SELECT count(*) FROM history_{right.pk} WHERE request = %s::uuid"
     assert fetch(recorded, done.activity.request_id) == [(6,)]
+
+    undo.undo(done.activity, by=ADA)
+    assert content(right, "people")["new"] == {} and content(right, "fresh") == {}
 
 
 def test_what_is_selected_alone(left, right):
