@@ -220,6 +220,8 @@ SPECTACULAR_SETTINGS = {
         {"name": "Keys"},
         {"name": "Tables"},
         {"name": "Indexes"},
+        {"name": "Snapshots"},
+        {"name": "Branches"},
         {"name": "Changes"},
         {"name": "Policies"},
         {"name": "Shared access signatures"},

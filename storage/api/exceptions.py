@@ -15,6 +15,7 @@ from storage.api.problems import FieldError, Problem, replace_surrogates
 from storage.domain.errors import ServerBusy, StorageError
 from storage.operations.accounts import AccountError
 from storage.operations.api_tokens import TokenError
+from storage.operations.snapshots import SnapshotError, SnapshotNotFound
 
 RETRY_AFTER: Final = 5  # seconds
 
@@ -44,7 +45,9 @@ def problem_of(error: Exception) -> Problem | None:
             return Problem(
                 problems.BY_STATUS.get(error.status, problems.FAILED), error.text, error.code, headers
             )
-        case AccountError() | TokenError():
+        case SnapshotNotFound():
+            return Problem(problems.NOT_FOUND, str(error))
+        case AccountError() | TokenError() | SnapshotError():
             return Problem(problems.CONFLICT, str(error))
         case OperationalError() | InterfaceError():
             return Problem(problems.UNAVAILABLE, headers={"Retry-After": str(RETRY_AFTER)})

@@ -5,10 +5,11 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from storage.api import documentation
-from storage.api.views import accounts, changes, history, indexes, sas, service, tables, undo
+from storage.api.views import accounts, changes, history, indexes, sas, service, snapshots, tables, undo
 
 ACCOUNT = "accounts/<str:account>"
 TABLE = f"{ACCOUNT}/tables/<str:table>"
+SNAPSHOT = f"{ACCOUNT}/snapshots/<str:snapshot>"
 TOKEN = f"{ACCOUNT}/sas/<str:fingerprint>"
 
 
@@ -39,6 +40,26 @@ urlpatterns = [
     _path(f"{TABLE}/indexes/<str:property>", indexes.IndexViewSet, "index", get="retrieve", delete="destroy"),
     _path(f"{ACCOUNT}/changes", changes.ChangeViewSet, "changes", get="index"),
     _path(f"{TABLE}/history", history.HistoryViewSet, "history", get="index"),
+    _path(f"{ACCOUNT}/snapshots", snapshots.SnapshotViewSet, "snapshots", get="index", post="create"),
+    _path(
+        SNAPSHOT,
+        snapshots.SnapshotViewSet,
+        "snapshot",
+        get="retrieve",
+        patch="partial_update",
+        delete="destroy",
+    ),
+    _path(f"{SNAPSHOT}/restore", snapshots.SnapshotViewSet, "snapshot-restore", post="restore"),
+    _path(
+        f"{ACCOUNT}/snapshot-schedule",
+        snapshots.SnapshotScheduleViewSet,
+        "snapshot-schedule",
+        get="retrieve",
+        put="update",
+        delete="destroy",
+    ),
+    _path(f"{ACCOUNT}/branches", snapshots.BranchViewSet, "branches", get="index", post="create"),
+    _path(f"{ACCOUNT}/reset", snapshots.BranchViewSet, "reset", post="reset"),
     _path(f"{ACCOUNT}/sas", sas.SasViewSet, "sas-list", get="index", post="create"),
     _path(TOKEN, sas.SasViewSet, "sas", get="retrieve"),
     _path(f"{TOKEN}/block", sas.SasViewSet, "sas-block", post="block"),

@@ -21,7 +21,16 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Branch, Membership, Snapshot, SnapshotTable, StoredAccessPolicy, Table
-from storage.operations import accounts, activity, past, policies, snapshot_copies, snapshots, tables
+from storage.operations import (
+    accounts,
+    activity,
+    past,
+    policies,
+    snapshot_copies,
+    snapshots,
+    tables,
+    totals,
+)
 from storage.operations.accounts import AccountError
 from storage.sql import copying
 from storage.sql import django as sql
@@ -50,6 +59,7 @@ class BranchRequest:
     with_settings: bool = True
     expires_at: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    request_digest: str = ""  # of the API request
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +110,7 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
         colour=source.colour,
         labels={**source.labels, **wanted.labels},
         expires_at=wanted.expires_at,
+        request_digest=wanted.request_digest,
         enabled=False,
     )
     try:
@@ -278,3 +289,10 @@ def listed(account: Account) -> list[Branch]:
 def find(account: Account) -> Branch | None:
     """Return what an account is a branch of; None if it is not one."""
     return Branch.objects.filter(account=account).select_related("account", "origin", "source").first()
+
+
+def describe(branch: Branch) -> Branched:
+    """Return a branch as ``create`` does, with estimates of what it has now."""
+    found = totals.contents([branch.account_id]).get(branch.account_id)
+    originals = [Original(*it) for it in branch.originals]
+    return Branched(branch, found.tables if found else 0, found.entities if found else 0, originals)

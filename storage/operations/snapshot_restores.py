@@ -66,6 +66,9 @@ class RestoreRequest:
     deletes: Sequence[str] = ()
 
 
+_EVERYTHING: Final = RestoreRequest(with_policies=True, with_settings=True, deletes_new=True)
+
+
 @dataclass(frozen=True, slots=True)
 class TablePlan:
     """What a restore does to a table."""
@@ -101,6 +104,9 @@ class Restored:
     """What a restore has done: entities by table, and the snapshot of the state before, if one was taken."""
 
     tables: dict[str, Reverted] = field(default_factory=dict)
+    actions: dict[str, TableAction] = field(default_factory=dict)
+    policies: set[str] = field(default_factory=set)  # tables whose policies were restored
+    changes_settings: bool = False
     created: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     before: Snapshot | None = None
@@ -176,6 +182,7 @@ def restore(
     if wanted.with_settings and _changes_settings(snapshot):
         properties = service_properties.read_stored(snapshot.service_properties)
         service_properties.replace(account.pk, lambda _: properties, by=by)
+        restored.changes_settings = True
     restored.seconds = time.perf_counter() - began
     with transaction.atomic():
         restored.activity = activity.record(
@@ -192,12 +199,16 @@ def reset(branch: Branch, *, by: Actor = SERVER) -> Restored:
     """Make a branch what it was when it was made: tables, policies and service properties."""
     if branch.origin is None:
         raise SnapshotError(f"The account {branch.account.name} no longer has the snapshot it began with.")
-    wanted = RestoreRequest(with_policies=True, with_settings=True, deletes_new=True)
-    restored = restore(branch.origin, wanted, by=by, takes_snapshot=False)
+    restored = restore(branch.origin, _EVERYTHING, by=by, takes_snapshot=False)
     branch.reset_at, branch.reset_entities = timezone.now(), restored.entities
     branch.reset_seconds = restored.seconds
     branch.save(update_fields=("reset_at", "reset_entities", "reset_seconds"))
     return restored
+
+
+def reset_to(snapshot: Snapshot, *, by: Actor = SERVER) -> Restored:
+    """Make an account what it was when a snapshot was taken, after a snapshot of the present."""
+    return restore(snapshot, _EVERYTHING, by=by)
 
 
 def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
@@ -269,15 +280,17 @@ def _read_past(found: SnapshotTable, past: Past, images: Images) -> Images:
 
 
 def _restore_table(pair: _Pair, wanted: RestoreRequest, restored: Restored, by: Actor) -> None:
-    found, table = pair.found, pair.present
+    found, table, action = pair.found, pair.present, pair.action
     if table is None:
         table = _make_table(pair, by)
         restored.created.append(table.name)
         pair = replace(pair, present=table, deleted=None)
+    restored.actions[table.name] = action
     reverted = reverting.apply_images(table, _images(pair, wanted.keys), by=by)
     restored.tables[table.name] = reverted
     if wanted.with_policies and _changes_policies(pair):
         policies.replace(table.account_id, table.folded_name, policies.read(found.policies), by=by)
+        restored.policies.add(table.name)
 
 
 def _make_table(pair: _Pair, by: Actor) -> Table:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from azure.data.tables import TableServiceClient
 
 from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
 from tests.live_server import ROOT, LiveServer
@@ -19,6 +20,7 @@ runpy.run_path({root!r} + "/manage.py", run_name="__main__")
 """
 pytestmark = pytest.mark.slow
 API = DOCS / "management-api.md"
+SNAPSHOTS = DOCS / "snapshots.md"
 TEST = """
 import os
 from azure.data.tables import TableServiceClient
@@ -106,3 +108,46 @@ def test_an_account_per_branch(server: LiveServer, shell: Callable[..., str], tm
     assert found() == [({"branch": "fix/the-thing_2"}, "active")]
     shell(*(line for line in lines if "pytest" not in line), delete, **given)
     assert found() == []
+
+
+BRANCH_TEST = """
+import os
+from azure.data.tables import TableServiceClient
+
+def test_data():
+    with TableServiceClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"]) as service:
+        people = service.get_table_client("people")
+        assert [it["RowKey"] for it in people.list_entities()] == ["ada"]
+        people.delete_entity("se", "ada")
+        people.create_entity({"PartitionKey": "se", "RowKey": "bob"})
+"""
+
+
+def test_a_branch_with_data_per_pull_request(
+    server: LiveServer, shell: Callable[..., str], tmp_path: Path
+) -> None:
+    """Two runs of CI with the same data, then the merge."""
+    lines = next(block for block in blocks(SNAPSHOTS, "sh") if "pytest" in block).splitlines()
+    *lines, delete = [line for line in lines if line]
+    assert len(lines) < 10
+    (tmp_path / "test_data.py").write_text(BRANCH_TEST)
+    shell("python3 manage.py user add pr-robot --admin", "python3 manage.py account add baseline")
+    token = shell("python3 manage.py token add pr-robot branches --scope manage").strip()
+    headers = {"Authorization": f"Bearer {token}"}
+    api = f"{server.url}/ui/api/v1/accounts"
+    text = requests.get(
+        f"{api}/baseline/connection-string",
+        headers={**headers, "Accept": "text/plain"},
+        timeout=10,
+    ).text
+    with TableServiceClient.from_connection_string(text) as service:
+        service.create_table("people").create_entity({"PartitionKey": "se", "RowKey": "ada"})
+    shell("python3 manage.py snapshot take baseline ci-baseline")
+    given = {"BRANCH": "feature/refunds", "SOURCE": "baseline", "TABLERO_TOKEN": token}
+
+    for _ in range(2):
+        assert "1 passed" in shell(*lines, **given)
+    [branch] = requests.get(f"{api}/baseline/branches", headers=headers, timeout=10).json()["items"]
+    assert (branch["snapshot"], branch["state"]) == ("ci-baseline", "active")
+    shell(*(line for line in lines if "pytest" not in line), delete, **given)
+    assert requests.get(f"{api}/baseline/branches", headers=headers, timeout=10).json()["items"] == []

@@ -1,0 +1,340 @@
+"""Snapshots, their restore and their schedule, and branches."""
+
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from storage.api.serializers.accounts import AccountNameField, CreatedAccountSerializer, LabelsField
+from storage.api.serializers.fields import (
+    InstantField,
+    LifetimeField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+    StringMapField,
+)
+from storage.domain.access.roles import Role
+from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import parse
+from storage.domain.service.snapshots import NAME_LIMIT, SnapshotReason, is_snapshot_name
+from storage.operations.branches import Branched
+from storage.operations.snapshot_restores import Restored, RestorePlan, TableAction
+
+_KEYS_LIMIT: Final = 1000
+_TABLES_LIMIT: Final = 10_000
+
+
+@extend_schema_field({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"})
+class SnapshotNameField(StrictCharField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=NAME_LIMIT, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        name = super().to_internal_value(data)
+        if not is_snapshot_name(name):
+            raise ValidationError(
+                "The name of a snapshot has up to 64 letters, digits, periods, hyphens and underscores."
+            )
+        return name
+
+
+def _table_names(**options: Any) -> serializers.ListField:
+    child = StrictCharField(max_length=255)
+    return serializers.ListField(
+        child=child, min_length=1, max_length=_TABLES_LIMIT, required=False, **options
+    )
+
+
+class SnapshotTableSerializer(serializers.Serializer[Any]):
+    """Of a SnapshotTable."""
+
+    name = serializers.CharField()
+    entities = serializers.IntegerField(help_text="An estimate unless `is_copied`.")
+    size = serializers.IntegerField(help_text="Bytes of the table on disk when the snapshot was taken.")
+    is_copied = serializers.BooleanField(
+        help_text="Whether its entities are stored apart from the history of the account."
+    )
+
+
+class SnapshotSerializer(serializers.Serializer[Any]):
+    """Of a Snapshot."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    reason = serializers.ChoiceField(
+        choices=[it.value for it in SnapshotReason if it is not SnapshotReason.BRANCH],
+        help_text="`user`: on request; `schedule`; `restore`, `deletion`: taken before one.",
+    )
+    taken_at = InstantField()
+    taken_by = serializers.CharField(source="actor", help_text="Empty for the server.")
+    expires_at = InstantField(allow_null=True, help_text="When it is deleted; null if it is kept.")
+    tables = SnapshotTableSerializer(many=True, source="tables.all")
+
+
+class SnapshotListSerializer(serializers.Serializer[Any]):
+    items = SnapshotSerializer(many=True)
+
+
+class NewSnapshotSerializer(StrictSerializer):
+    name = SnapshotNameField()
+    tables = _table_names(help_text="Names; by default all tables.")
+    ttl = LifetimeField(
+        required=False, help_text="When it is deleted: `8h`, `2d`, `1w`; by default it is kept."
+    )
+
+
+class SnapshotChangeSerializer(StrictSerializer):
+    name = SnapshotNameField(required=False)
+    ttl = LifetimeField(required=False, help_text="When it is deleted, from now.")
+    keep = StrictBooleanField(required=False, help_text="If true, it is not deleted by the server.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs.get("keep") and "ttl" in attrs:
+            raise ValidationError({"ttl": ["Send either ttl or keep, not both."]})
+        if attrs.get("keep") is False and "ttl" not in attrs:
+            raise ValidationError({"ttl": ["Send how long the snapshot is kept."]})
+        return attrs
+
+
+class EntityKeySerializer(StrictSerializer):
+    partition_key = StrictCharField(allow_blank=True, max_length=2048)
+    row_key = StrictCharField(allow_blank=True, max_length=2048)
+
+
+class RestoreSerializer(StrictSerializer):
+    tables = _table_names(help_text="Names; by default all tables of the snapshot.")
+    entities = EntityKeySerializer(
+        many=True,
+        required=False,
+        max_length=_KEYS_LIMIT,
+        help_text="Only these entities, of the one table that is named.",
+    )
+    policies = StrictBooleanField(default=False, help_text="Restore the stored access policies, too.")
+    service_properties = StrictBooleanField(default=False, help_text="Restore the service properties, too.")
+    delete_new_tables = StrictBooleanField(
+        default=False, help_text="Delete tables that were created after the snapshot; they can be restored."
+    )
+    dry_run = StrictBooleanField(default=False, help_text="Only return what would change.")
+
+
+class RestoredTableSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    action = serializers.ChoiceField(
+        choices=[it.value for it in TableAction],
+        help_text="What becomes of the table itself: `keep`, `create`, `restore` (it was deleted) or `delete`.",
+    )
+    inserts = serializers.IntegerField()
+    changes = serializers.IntegerField()
+    deletions = serializers.IntegerField()
+    skipped = serializers.IntegerField(help_text="Entities that somebody changed during the restore.")
+    policies = serializers.BooleanField(help_text="Whether its policies change.")
+
+
+class RestoredSerializer(serializers.Serializer[Any]):
+    """Of a RestorePlan or of what was Restored."""
+
+    dry_run = serializers.BooleanField()
+    entities = serializers.IntegerField(help_text="Inserts, changes and deletions of all tables.")
+    tables = RestoredTableSerializer(many=True, help_text="Only those that change.")
+    service_properties = serializers.BooleanField(help_text="Whether they change.")
+    before = serializers.CharField(
+        allow_null=True, help_text="Name of the snapshot of the state before the restore."
+    )
+    seconds = serializers.FloatField(allow_null=True)
+
+    def to_representation(self, instance: RestorePlan | Restored) -> Any:
+        is_plan = isinstance(instance, RestorePlan)
+        return {
+            "dry_run": is_plan,
+            "entities": instance.entities,
+            "tables": _planned(instance) if isinstance(instance, RestorePlan) else _restored(instance),
+            "service_properties": instance.changes_settings,
+            "before": None
+            if isinstance(instance, RestorePlan) or instance.before is None
+            else instance.before.name,
+            "seconds": None if isinstance(instance, RestorePlan) else round(instance.seconds, 3),
+        }
+
+
+def _planned(plan: RestorePlan) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": it.name,
+            "action": it.action.value,
+            "inserts": it.count.inserts,
+            "changes": it.count.changes,
+            "deletions": it.count.deletions,
+            "skipped": 0,
+            "policies": it.changes_policies,
+        }
+        for it in plan.tables
+        if not it.is_unchanged
+    ]
+
+
+def _restored(restored: Restored) -> list[dict[str, Any]]:
+    nothing = {"inserts": 0, "changes": 0, "deletions": 0, "skipped": 0, "policies": False}
+    found = [
+        {
+            "name": name,
+            "action": restored.actions[name].value,
+            "inserts": it.inserted,
+            "changes": it.changed,
+            "deletions": it.deleted,
+            "skipped": it.skipped,
+            "policies": name in restored.policies,
+        }
+        for name, it in restored.tables.items()
+        if it.written
+        or it.skipped
+        or name in restored.policies
+        or restored.actions[name] is not TableAction.KEEP
+    ]
+    return found + [
+        {"name": name, "action": TableAction.DELETE.value, **nothing} for name in restored.deleted
+    ]
+
+
+class ScheduleSerializer(serializers.Serializer[Any]):
+    """Of a Schedule, null without one."""
+
+    hour = serializers.IntegerField(help_text="In UTC.")
+    weekday = serializers.IntegerField(allow_null=True, help_text="0 is Monday; null: every day.")
+    keep = serializers.IntegerField(help_text="How many snapshots of the schedule are kept.")
+
+
+class ScheduleAnswerSerializer(serializers.Serializer[Any]):
+    schedule = ScheduleSerializer(allow_null=True)
+
+
+class NewScheduleSerializer(StrictSerializer):
+    hour = StrictIntegerField(min_value=0, max_value=23)
+    weekday = StrictIntegerField(min_value=0, max_value=6, allow_null=True, default=None)
+    keep = StrictIntegerField(min_value=1, max_value=366, default=7)
+
+
+class BranchTableField(serializers.DictField):
+    """Filters by the name of a table."""
+
+    def __init__(self, **options: Any) -> None:
+        child = StrictCharField(allow_blank=True, allow_null=True, max_length=32_768)
+        super().__init__(child=child, allow_empty=False, **options)
+
+    def to_internal_value(self, data: Any) -> dict[str, Filter | None]:
+        found = super().to_internal_value(data)
+        return {name: _read_filter(text) if text else None for name, text in found.items()}
+
+
+def _read_filter(text: str) -> Filter | None:
+    try:
+        return parse(text)
+    except StorageError as error:
+        raise ValidationError(error.text) from None
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}},
+    }
+)
+class MaskingField(serializers.DictField):
+    """Rules by table and property."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(child=StringMapField(), **options)
+
+    def to_internal_value(self, data: Any) -> dict[str, dict[str, MaskingRule]]:
+        try:
+            return {name: read_rules(rules) for name, rules in super().to_internal_value(data).items()}
+        except MaskingError as error:
+            raise ValidationError(str(error)) from None
+
+
+class NewBranchSerializer(StrictSerializer):
+    name = AccountNameField(help_text="Of the new account.")
+    snapshot = SnapshotNameField(required=False, help_text="Made of this snapshot instead of the present.")
+    at = InstantField(required=False, help_text="Made of this time instead of the present.")
+    tables = BranchTableField(
+        required=False,
+        help_text="Which tables to copy, each with a filter or null: `{"
+        '"customers": "PartitionKey eq \'se\'", "orders": null}`; by default all.',
+    )
+    masking = MaskingField(
+        required=False,
+        help_text='Rules by table and property: `{"customers": {"Email": "email", "Note": "constant:(masked)"}}`. A'
+        f" rule is one of {', '.join(f'`{mask}`' for mask in Mask)}.",
+    )
+    policies = StrictBooleanField(default=True, help_text="Copy the stored access policies.")
+    service_properties = StrictBooleanField(default=True, help_text="Copy the service properties.")
+    labels = LabelsField(required=False, help_text="Added to those of the account.")
+    ttl = LifetimeField(
+        required=False, help_text="Lifetime of the branch: `8h`, `2d`; by default it has none."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "snapshot" in attrs and "at" in attrs:
+            raise ValidationError({"at": ["Send either snapshot or at, not both."]})
+        return attrs
+
+
+class BranchSerializer(serializers.Serializer[Any]):
+    """Of a Branch."""
+
+    name = serializers.CharField(source="account.name")
+    source = serializers.CharField(source="source_name")
+    snapshot = serializers.CharField(source="snapshot_name", help_text="Empty if it was made of a time.")
+    at = InstantField(help_text="The time of the source that it was made of.")
+    created_at = InstantField()
+    created_by = serializers.CharField(source="actor", help_text="Empty for the server.")
+    expires_at = InstantField(source="account.expires_at", allow_null=True)
+    state = serializers.CharField(source="account.stage.value")
+    reset_at = InstantField(allow_null=True, help_text="When it was last reset.")
+
+
+class BranchListSerializer(serializers.Serializer[Any]):
+    items = BranchSerializer(many=True)
+
+
+class OriginalSerializer(serializers.Serializer[Any]):
+    """Of an Original."""
+
+    table = serializers.CharField()
+    property = serializers.CharField()
+    entities = serializers.IntegerField()
+
+
+class CreatedBranchSerializer(serializers.Serializer[Any]):
+    """Of a Branched."""
+
+    account = CreatedAccountSerializer()
+    branch = BranchSerializer()
+    tables = serializers.IntegerField()
+    entities = serializers.IntegerField()
+    originals = OriginalSerializer(
+        many=True,
+        help_text="Properties with original values that should be masked; then the branch stays frozen.",
+    )
+
+    def to_representation(self, instance: Branched) -> Any:
+        account = (instance.branch.account, Role.OWNER)
+        return super().to_representation(
+            {
+                "account": account,
+                "branch": instance.branch,
+                "tables": instance.tables,
+                "entities": instance.entities,
+                "originals": instance.originals,
+            }
+        )
+
+
+class ResetSerializer(StrictSerializer):
+    snapshot = SnapshotNameField(
+        required=False, help_text="By default what the branch was made of; another account needs one."
+    )

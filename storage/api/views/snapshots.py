@@ -1,0 +1,235 @@
+"""Snapshots, their restore and their schedule, and branches."""
+
+from typing import Any
+
+from django.http import Http404
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from storage.api import access, idempotency, problems
+from storage.api.documentation import operation
+from storage.api.problems import Problem
+from storage.api.serializers import snapshots as serializers
+from storage.api.views.base import AccountScopedViewSet
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import EntityKey
+from storage.domain.service.activity import Verb
+from storage.domain.service.snapshots import Schedule, SnapshotReason
+from storage.models import Snapshot
+from storage.operations import accounts, activity, branches, snapshot_restores, snapshots
+from storage.operations.accounts import AccountExists
+from storage.operations.branches import Branched, BranchRequest
+from storage.operations.snapshot_restores import RestoreRequest
+
+
+class SnapshotViewSet(AccountScopedViewSet):
+    tag = "Snapshots"
+    capabilities = {
+        "index": Capability.READ,
+        "create": Capability.MANAGE_TABLES,
+        "retrieve": Capability.READ,
+        "partial_update": Capability.MANAGE_TABLES,
+        "destroy": Capability.MANAGE_TABLES,
+        "restore": Capability.MANAGE_TABLES,
+    }
+
+    def _snapshot(self) -> Snapshot:
+        found = snapshots.find(self.account, self.kwargs["snapshot"])
+        if found is None or found.reason == SnapshotReason.BRANCH:
+            raise Http404
+        return found
+
+    @operation(
+        "list_snapshots", "List snapshots", "The latest first.", answer=serializers.SnapshotListSerializer
+    )
+    def index(self, request: Request, account: str) -> Response:
+        return self.answer({"items": snapshots.listed(self.account)})
+
+    @operation(
+        "take_snapshot",
+        "Take a snapshot",
+        "Takes a moment, however large the account is. Only in an account that keeps no history, all entities are"
+        " copied at once.",
+        body=serializers.NewSnapshotSerializer,
+        answer=serializers.SnapshotSerializer,
+        is_creation=True,
+        problems=[problems.CONFLICT],
+        example={"name": "ci-baseline"},
+    )
+    def create(self, request: Request, account: str) -> Response:
+        data = self.read_body()
+        expires_at = timezone.now() + data["ttl"] if "ttl" in data else None
+        taken = snapshots.take(
+            self.account, data["name"], by=self.by, tables=data.get("tables"), expires_at=expires_at
+        )
+        return self.answer_created(taken, is_new=True)
+
+    @operation("get_snapshot", "Get a snapshot", answer=serializers.SnapshotSerializer)
+    def retrieve(self, request: Request, account: str, snapshot: str) -> Response:
+        return self.answer(self._snapshot())
+
+    @operation(
+        "update_snapshot",
+        "Rename a snapshot, or change how long it is kept",
+        body=serializers.SnapshotChangeSerializer,
+        answer=serializers.SnapshotSerializer,
+        problems=[problems.CONFLICT],
+        example={"keep": True},
+    )
+    def partial_update(self, request: Request, account: str, snapshot: str) -> Response:
+        found, data = self._snapshot(), self.read_body()
+        if "name" in data:
+            snapshots.rename(found, data["name"], by=self.by)
+        if "ttl" in data:
+            snapshots.keep_until(found, timezone.now() + data["ttl"], by=self.by)
+        elif data.get("keep"):
+            snapshots.keep_until(found, None, by=self.by)
+        return self.answer(found)
+
+    @operation("delete_snapshot", "Delete a snapshot")
+    def destroy(self, request: Request, account: str, snapshot: str) -> Response:
+        snapshots.delete(self._snapshot(), by=self.by)
+        return Response(status=204)
+
+    @operation(
+        "restore_snapshot",
+        "Restore a snapshot",
+        "Writes only what differs, as ordinary changes that can be undone, and takes a snapshot of the present first."
+        " With `dry_run` it only returns what would change. Policies and service properties need the role maintainer"
+        " and the scope manage.",
+        body=serializers.RestoreSerializer,
+        answer=serializers.RestoredSerializer,
+        problems=[problems.CONFLICT],
+        example={"tables": ["customers"], "dry_run": True},
+    )
+    def restore(self, request: Request, account: str, snapshot: str) -> Response:
+        found, data = self._snapshot(), self.read_body()
+        if data["policies"] or data["service_properties"]:
+            access.check_scope(self.token, Capability.MANAGE_ACCESS)
+        keys = data.get("entities")
+        wanted = RestoreRequest(
+            tables=data.get("tables"),
+            keys=None if keys is None else [EntityKey(**key) for key in keys],
+            with_policies=data["policies"],
+            with_settings=data["service_properties"],
+            deletes_new=data["delete_new_tables"],
+        )
+        if data["dry_run"]:
+            return self.answer(snapshot_restores.preview(found, wanted))
+        return self.answer(snapshot_restores.restore(found, wanted, by=self.by))
+
+
+class SnapshotScheduleViewSet(AccountScopedViewSet):
+    tag = "Snapshots"
+    capabilities = {
+        "retrieve": Capability.READ,
+        "update": Capability.MANAGE_TABLES,
+        "destroy": Capability.MANAGE_TABLES,
+    }
+
+    @operation(
+        "get_snapshot_schedule",
+        "Get the schedule of snapshots",
+        answer=serializers.ScheduleAnswerSerializer,
+    )
+    def retrieve(self, request: Request, account: str) -> Response:
+        return self.answer({"schedule": snapshots.scheduled(self.account)})
+
+    @operation(
+        "set_snapshot_schedule",
+        "Take snapshots by a schedule",
+        "Each day at an hour, or each week; the oldest beyond `keep` are deleted.",
+        body=serializers.NewScheduleSerializer,
+        answer=serializers.ScheduleAnswerSerializer,
+        example={"hour": 3, "keep": 7},
+    )
+    def update(self, request: Request, account: str) -> Response:
+        snapshots.schedule(self.account, Schedule(**self.read_body()), by=self.by)
+        return self.retrieve(request, account)
+
+    @operation("delete_snapshot_schedule", "Take no more snapshots by a schedule")
+    def destroy(self, request: Request, account: str) -> Response:
+        snapshots.schedule(self.account, None, by=self.by)
+        return Response(status=204)
+
+
+class BranchViewSet(AccountScopedViewSet):
+    tag = "Branches"
+    capabilities = {"index": Capability.READ, "create": Capability.OWN, "reset": Capability.MANAGE_ACCESS}
+
+    @operation(
+        "list_branches",
+        "List the branches of an account",
+        "The latest first.",
+        answer=serializers.BranchListSerializer,
+    )
+    def index(self, request: Request, account: str) -> Response:
+        return self.answer({"items": branches.listed(self.account)})
+
+    @operation(
+        "create_branch",
+        "Make a branch of an account",
+        "A branch is an account with the tables of another, as they are now, in a snapshot or at a time. Repeating the"
+        " same request answers 200 with the branch that there is. With masking rules, the branch stays frozen if"
+        " an original value is found in it. Only admins of the server can make branches.",
+        body=serializers.NewBranchSerializer,
+        answer=serializers.CreatedBranchSerializer,
+        is_creation=True,
+        problems=[problems.CONFLICT],
+        example={"name": "shoppr482", "snapshot": "ci-baseline", "ttl": "8h"},
+    )
+    def create(self, request: Request, account: str) -> Response:
+        data = self.read_body()
+        access.check_server(self.token)
+        digest = idempotency.request_digest(request)
+        try:
+            made, is_new = branches.create(self.account, self._wanted(data, digest), by=self.by), True
+        except AccountExists:
+            made, is_new = self._find(data["name"], digest), False
+        activity.record(Verb.KEY_REVEAL, self.by, account=made.branch.account, detail={"key": "key1"})
+        return self.answer_created(made, is_new=is_new)
+
+    def _wanted(self, data: dict[str, Any], digest: str) -> BranchRequest:
+        named = data.get("snapshot")
+        return BranchRequest(
+            data["name"],
+            snapshot=None if named is None else snapshots.get(self.account, named),
+            at=data.get("at"),
+            filters=data.get("tables"),
+            rules=data.get("masking", {}),
+            with_policies=data["policies"],
+            with_settings=data["service_properties"],
+            expires_at=timezone.now() + data["ttl"] if "ttl" in data else None,
+            labels=data.get("labels", {}),
+            request_digest=digest,
+        )
+
+    def _find(self, name: str, digest: str) -> Branched:
+        """Return the branch that the same request has made; raises a conflict if another has."""
+        found = accounts.find(name)
+        branch = None if found is None else branches.find(found)
+        if branch is None or branch.account.request_digest != digest:
+            raise Problem(problems.CONFLICT, f"An account named {name} already exists.")
+        return branches.describe(branch)
+
+    @operation(
+        "reset_account",
+        "Reset a branch to where it began",
+        "Tables, entities, policies and service properties become what they were; tables that are new are deleted."
+        " Any other account can be reset to one of its snapshots.",
+        body=serializers.ResetSerializer,
+        answer=serializers.RestoredSerializer,
+        problems=[problems.CONFLICT],
+        example={"snapshot": "ci-baseline"},
+    )
+    def reset(self, request: Request, account: str) -> Response:
+        named = self.read_body().get("snapshot")
+        branch = branches.find(self.account)
+        if named is not None:
+            found = snapshots.get(self.account, named)
+            return self.answer(snapshot_restores.reset_to(found, by=self.by))
+        if branch is None:
+            detail = "The account is not a branch; name the snapshot to reset it to."
+            raise Problem(problems.CONFLICT, detail)
+        return self.answer(snapshot_restores.reset(branch, by=self.by))

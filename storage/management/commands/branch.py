@@ -1,0 +1,121 @@
+"""The command `branch`: make, list and reset branches of an account."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from storage.domain.entities.masking import MaskingError, read_rules
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import parse
+from storage.domain.service.lifetimes import LifetimeError, read_lifetime
+from storage.models import Account
+from storage.operations import accounts, branches, snapshot_restores, snapshots
+from storage.operations.accounts import AccountError
+from storage.operations.activity import command_actor
+from storage.operations.branches import BranchRequest
+from storage.operations.snapshots import SnapshotError
+from storage.server import migration
+
+
+class Command(BaseCommand):
+    help = "Make, list and reset branches of an account, also while the server runs."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
+        )
+        actions = parser.add_subparsers(dest="action", required=True)
+        actions.add_parser("list", help="list the branches of an account").add_argument("account")
+        create = actions.add_parser("create", help="make an account with the tables of another")
+        create.add_argument("account")
+        create.add_argument("name", help="of the branch")
+        create.add_argument("--snapshot", help="make it of a snapshot instead of the present")
+        create.add_argument("--ttl", metavar="TIME", help="when it is frozen and deleted, such as 8h or 2d")
+        create.add_argument(
+            "--table",
+            action="append",
+            dest="tables",
+            metavar="TABLE[:FILTER]",
+            help="copy only this one, or those of its entities that match; can be repeated",
+        )
+        create.add_argument(
+            "--mask",
+            action="append",
+            default=[],
+            dest="masks",
+            metavar="TABLE.PROPERTY=RULE",
+            help="hash, name, email, phone, blank, constant:TEXT or remove; can be repeated",
+        )
+        actions.add_parser("reset", help="make a branch what it was when it began").add_argument("account")
+
+    def handle(self, *args: Any, action: str, account: str, **arguments: Any) -> None:
+        migration.migrate(self.stderr.write)
+        owner = accounts.find(account)
+        if owner is None:
+            raise CommandError(f"The account {account} does not exist.")
+        try:
+            getattr(self, f"_{action}")(owner, **arguments)
+        except (AccountError, SnapshotError, LifetimeError, MaskingError) as error:
+            raise CommandError(str(error)) from None
+        except StorageError as error:
+            raise CommandError(error.text) from None
+
+    def _list(self, account: Account, **_: Any) -> None:
+        for branch in branches.listed(account):
+            origin = branch.snapshot_name or f"{branch.at:%Y-%m-%d %H:%M}"
+            expires_at = branch.account.expires_at
+            until = f"  until {expires_at:%Y-%m-%d %H:%M}" if expires_at else ""
+            self.stdout.write(f"{branch.account.name}  of {origin}{until}")
+
+    def _create(
+        self,
+        account: Account,
+        name: str,
+        snapshot: str | None,
+        ttl: str | None,
+        tables: list[str] | None,
+        masks: list[str],
+        **_: Any,
+    ) -> None:
+        wanted = BranchRequest(
+            name,
+            snapshot=snapshots.get(account, snapshot) if snapshot else None,
+            filters=None if tables is None else dict(map(_read_table, tables)),
+            rules={table: read_rules(rules) for table, rules in _read_masks(masks).items()},
+            expires_at=timezone.now() + read_lifetime(ttl) if ttl else None,
+        )
+        made = branches.create(account, wanted, by=command_actor())
+        self.stdout.write(f"{made.entities} entities in {made.tables} tables were copied to {name}.")
+        for it in made.originals:
+            self.stdout.write(f"{it.table}.{it.property} has {it.entities} original values.")
+        if made.originals:
+            self.stdout.write(f"{name} stays frozen; mask these properties, or enable it as it is.")
+        for number, key in enumerate(accounts.keys_of(made.branch.account), start=1):
+            self.stdout.write(f"  key{number}={accounts.encode_key(key)}")
+
+    def _reset(self, account: Account, **_: Any) -> None:
+        branch = branches.find(account)
+        if branch is None:
+            raise AccountError(f"The account {account.name} is not a branch.")
+        restored = snapshot_restores.reset(branch, by=command_actor())
+        self.stdout.write(f"{restored.entities} entities were reset in {restored.seconds:.1f} s.")
+
+
+def _read_table(text: str) -> tuple[str, Filter | None]:
+    name, _, written = text.partition(":")
+    return name, parse(written) if written else None
+
+
+def _read_masks(masks: list[str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for text in masks:
+        place, _, rule = text.partition("=")
+        table, _, name = place.rpartition(".")
+        if not table or not rule:
+            raise MaskingError(f"{text!r} is not a masking rule; write it as customers.Email=email.")
+        found.setdefault(table, {})[name] = rule
+    return found

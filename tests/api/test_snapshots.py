@@ -1,0 +1,152 @@
+"""Snapshots and branches by scripts."""
+
+import pytest
+
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Delete, Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import Activity, Branch, Snapshot
+from storage.operations import accounts, history, snapshots, tables
+from storage.sql import django as sql
+from storage.sql import entities as statements
+from storage.sql.relations import relation_name
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SNAPSHOTS = "accounts/acme/snapshots"
+
+
+def write(table, *changes):
+    recorder = history.recorder(table.account, SERVER)
+    for change in changes:
+        sql.run(statements.change(relation_name(table.pk), change, recorder))
+
+
+@pytest.fixture
+def people(account):
+    table = tables.create(account.pk, "people")
+    mail = {"Email": EdmValue(Edm.STRING, "ada@shop.test")}
+    write(table, *(Insert(Entity(EntityKey("se", name), mail)) for name in ("ada", "bob")))
+    return table
+
+
+def test_snapshots_are_taken_changed_and_restored(call, people):
+    ask = call("max")
+    taken = ask("POST", SNAPSHOTS, {"name": "ci-baseline", "ttl": "2d"})
+    assert taken.status_code == 201, taken.content
+    assert (taken.json()["reason"], taken.json()["taken_by"]) == ("user", "max")
+    assert [it["name"] for it in taken.json()["tables"]] == ["people"]
+    assert ask("GET", f"{SNAPSHOTS}/ci-baseline").json() == taken.json()
+    assert ask("POST", SNAPSHOTS, {"name": "ci-baseline"}).status_code == 409
+    assert (
+        ask("PATCH", f"{SNAPSHOTS}/ci-baseline", {"name": "base", "keep": True}).json()["expires_at"] is None
+    )
+
+    write(people, Delete(EntityKey("se", "ada"), ANY))
+    path = f"{SNAPSHOTS}/base/restore"
+    planned = ask("POST", path, {"dry_run": True}).json()
+    row = {
+        "name": "people",
+        "action": "keep",
+        "inserts": 1,
+        "changes": 0,
+        "deletions": 0,
+        "skipped": 0,
+        "policies": False,
+    }
+    assert (planned["dry_run"], planned["entities"], planned["tables"]) == (True, 1, [row])
+    keys = [{"partition_key": "se", "row_key": "bob"}]
+    assert ask("POST", path, {"tables": ["people"], "entities": keys}).json()["entities"] == 0
+    done = ask("POST", path, {}).json()
+    assert (done["dry_run"], done["tables"], done["before"]) == (False, [row], "before-restore-base-2")
+    assert Activity.objects.filter(verb="snapshot.restore").latest("pk").actor == "max"
+    names = [it["name"] for it in ask("GET", SNAPSHOTS).json()["items"]]
+    assert names == ["before-restore-base-2", "before-restore-base", "base"]
+    assert ask("DELETE", f"{SNAPSHOTS}/base").status_code == 204
+    assert ask("POST", path, {}).status_code == 404
+
+
+def test_who_may_do_what(call, people, account):
+    snapshots.take(account, "base")
+    for name, scope, method, path, body, status in (
+        ("victor", "read", "GET", SNAPSHOTS, None, 200),
+        ("eve", "write", "POST", SNAPSHOTS, {"name": "one"}, 403),
+        ("max", "read", "POST", SNAPSHOTS, {"name": "one"}, 403),
+        ("max", "write", "POST", SNAPSHOTS, {"name": "one"}, 201),
+        ("eve", "write", "POST", f"{SNAPSHOTS}/base/restore", {}, 403),
+        ("max", "write", "POST", f"{SNAPSHOTS}/base/restore", {}, 200),
+        ("max", "write", "POST", f"{SNAPSHOTS}/base/restore", {"policies": True}, 403),
+        ("max", "write", "POST", "accounts/acme/reset", {"snapshot": "base"}, 403),
+        ("max", "manage", "POST", "accounts/acme/reset", {"snapshot": "base"}, 200),
+        ("max", "manage", "POST", "accounts/acme/reset", {}, 409),
+        ("alice", "manage", "POST", "accounts/acme/branches", {"name": "mine"}, 403),
+        ("sam", "manage", "GET", SNAPSHOTS, None, 404),
+    ):
+        assert call(name, scope)(method, path, body).status_code == status, (name, scope, path, body)
+    accounts.change(account, read_only=True)
+    assert call("max")("POST", f"{SNAPSHOTS}/base/restore", {}).status_code == 403
+
+
+def test_refusals_name_the_field(call, people):
+    ask = call("ada")
+    for path, body, pointer in (
+        (SNAPSHOTS, {"name": "no spaces"}, "#/name"),
+        (SNAPSHOTS, {"name": "one", "tables": []}, "#/tables"),
+        ("accounts/acme/branches", {"name": "branch", "tables": {"people": "nonsense ("}}, "#/tables"),
+        ("accounts/acme/branches", {"name": "branch", "masking": {"people": {"Email": "no"}}}, "#/masking"),
+        (
+            "accounts/acme/branches",
+            {"name": "branch", "masking": {"people": {"RowKey": "blank"}}},
+            "#/masking",
+        ),
+    ):
+        refused = ask("POST", path, body)
+        assert refused.status_code == 400, (path, body)
+        assert refused.json()["errors"][0]["pointer"].startswith(pointer)
+    assert ask("POST", "accounts/acme/branches", {"name": "branch", "snapshot": "none"}).status_code == 404
+    assert (
+        ask("POST", "accounts/acme/branches", {"name": "branch", "tables": {"nowhere": None}}).status_code
+        == 409
+    )
+
+
+def test_a_branch_is_made_once_and_reset(call, people, account):
+    ask = call("ada")
+    snapshots.take(account, "base")
+    body = {"name": "branch", "snapshot": "base", "ttl": "8h", "labels": {"pr": "482"}}
+    made = ask("POST", "accounts/acme/branches", body)
+    assert made.status_code == 201, made.content
+    found = made.json()
+    assert (found["entities"], found["branch"]["snapshot"], found["originals"]) == (2, "base", [])
+    assert "AccountKey=" in found["account"]["connection_string"]
+    assert found["account"]["labels"] == {"pr": "482"}
+    assert ask("POST", "accounts/acme/branches", body).status_code == 200
+    assert ask("POST", "accounts/acme/branches", {"name": "branch"}).status_code == 409
+    assert [it["name"] for it in ask("GET", "accounts/acme/branches").json()["items"]] == ["branch"]
+
+    write(tables.get(Branch.objects.get().account_id, "people"), Delete(EntityKey("se", "ada"), ANY))
+    assert ask("POST", "accounts/branch/reset", {}).json()["entities"] == 1
+    assert ask("POST", "accounts/branch/reset", {}).json()["entities"] == 0
+    assert ask("GET", "accounts/branch/snapshots").json()["items"] == []
+    assert ask("DELETE", "accounts/branch?with_tables=true").status_code == 204
+    assert not Snapshot.objects.filter(reason="branch").exists()
+
+
+def test_a_leaky_branch_stays_frozen(call, people):
+    ask = call("ada")
+    write(people, Insert(Entity(EntityKey("se", "cem"), {"Note": EdmValue(Edm.STRING, "ask ada@shop.test")})))
+    body = {"name": "leaky", "masking": {"people": {"Email": "email"}}}
+    made = ask("POST", "accounts/acme/branches", body).json()
+    assert made["originals"] == [{"table": "people", "property": "Note", "entities": 1}]
+    assert made["account"]["state"] == "frozen"
+
+
+def test_the_schedule(call, people):
+    ask, path = call("max"), "accounts/acme/snapshot-schedule"
+    assert ask("GET", path).json() == {"schedule": None}
+    wanted = {"hour": 3, "weekday": 0, "keep": 4}
+    assert ask("PUT", path, wanted).json() == {"schedule": wanted}
+    assert ask("PUT", path, {"hour": 24}).status_code == 400
+    assert ask("DELETE", path).status_code == 204
+    assert ask("GET", path).json() == {"schedule": None}
