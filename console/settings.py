@@ -220,6 +220,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Keys"},
         {"name": "Tables"},
         {"name": "Indexes"},
+        {"name": "History"},
         {"name": "Snapshots"},
         {"name": "Branches"},
         {"name": "Changes"},
