@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from console.entities import entity_form, property_row
 from console.entities.entity_draft import EntityDraft, sign_entity
@@ -28,7 +29,7 @@ from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.operations import activity, entities
+from storage.operations import activity, entities, versions
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy for new properties
@@ -66,6 +67,18 @@ def find_target(request: HttpRequest, table: Table) -> EntityTarget:
 
 
 # contexts
+
+
+def tab_links(target: EntityTarget, current: str) -> list[tuple[str, str, bool]]:
+    """Return the label and the address of each tab, and whether it is the current one."""
+    labels = {"form": _("Form"), "json": "JSON", "history": _("History"), "snippets": _("Snippets")}
+    return [(label, _tab_address(target, tab), tab == current) for tab, label in labels.items()]
+
+
+def _tab_address(target: EntityTarget, tab: str) -> str:
+    if tab == "history":
+        return target.address("history:entity")
+    return target.address(**({} if tab == "form" else {"tab": tab}))
 
 
 def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) -> dict[str, Any]:
@@ -158,6 +171,8 @@ def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         "can_restore": deleted is not None and not deleted.activity.undone_by.exists(),
         "table_address": target.table_address,
         "new_address": target.address("entities:new"),
+        "has_history": bool(versions.page(target.table, target.key, top=1).versions),
+        "history_address": target.address("history:entity"),
         "in_drawer": wants_part(request),
     }
     return render_part(request, "console/entities/entity/gone.html", "_gone.html", context, status=404)

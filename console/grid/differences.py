@@ -74,7 +74,7 @@ def _of_entity(change: EntityChange) -> EntityDifference:
     return EntityDifference(
         activity.entity_key(change),
         kind,
-        [_of_property(name, before.get(name), after.get(name)) for name in changed],
+        [compare_property(name, before.get(name), after.get(name)) for name in changed],
         len(names) - len(changed),
         _document(was),
         _document(became),
@@ -90,7 +90,8 @@ def _is_other_zero(before: Mapping[str, EdmValue], after: Mapping[str, EdmValue]
     return name in before and name in after and str(before[name].value) != str(after[name].value)
 
 
-def _of_property(name: str, before: EdmValue | None, after: EdmValue | None) -> Difference:
+def compare_property(name: str, before: EdmValue | None, after: EdmValue | None) -> Difference:
+    """Draw a property before and after; long texts from where they begin to differ."""
     start = _first_difference(before, after)
     return Difference(name, _side(before, start), _side(after, start))
 

@@ -70,7 +70,7 @@ def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
 
 def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200) -> HttpResponse:
     context = pages.draft_context(target, draft, in_drawer=wants_part(request))
-    context["tabs"] = _tabs(target, draft)
+    context["tabs"] = pages.tab_links(target, draft.tab)
     if draft.tab == "snippets":
         context |= _snippets(request, target, draft)
     elif not may(role_of(request), Capability.WRITE):
@@ -80,14 +80,6 @@ def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, statu
     elif draft.tab == "form":
         context["names"] = pages.without(pages.sample(target.table), draft.properties or {})
     return render_part(request, "console/entities/entity/show.html", "_entity.html", context, status=status)
-
-
-def _tabs(target: EntityTarget, draft: EntityDraft) -> list[tuple[str, str, bool]]:
-    labels = {"form": _("Form"), "json": "JSON", "snippets": _("Snippets")}
-    return [
-        (label, target.address(**({} if tab == "form" else {"tab": tab})), tab == draft.tab)
-        for tab, label in labels.items()
-    ]
 
 
 def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) -> dict[str, Any]:

@@ -1,0 +1,173 @@
+"""The versions of an entity as its History page shows them: a list by days, and one of them in detail."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.grid import cells
+from console.grid.differences import Difference, ShownValue, compare_property
+from console.site.times import to_local
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.service.versions import Version, VersionKind
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.ticks import to_datetime
+from storage.editing import merge
+
+Properties = Mapping[str, EdmValue]
+
+NAMED: Final = 2  # changed properties that a line of the list names
+_DOORS: Final[Mapping[ActorKind, str | Promise]] = {
+    ActorKind.USER: _("Console"),
+    ActorKind.KEY: "REST",
+    ActorKind.SAS: _("SAS token"),
+    ActorKind.BEARER: _("Bearer token"),
+    ActorKind.TOKEN: _("API token"),
+    ActorKind.COMMAND: _("Command line"),
+    ActorKind.SERVER: _("Server"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLine:
+    """A version in the list; ``names``: the properties that it changed."""
+
+    version: Version
+    names: Sequence[str]
+
+    @property
+    def at(self) -> datetime:
+        return to_local(to_datetime(self.version.ticks))
+
+    @property
+    def first_names(self) -> str:
+        return ", ".join(self.names[:NAMED])
+
+    @property
+    def more_names(self) -> int:
+        return max(0, len(self.names) - NAMED)
+
+    @property
+    def who(self) -> str | Promise:
+        return who(self.version.actor)
+
+    @property
+    def door(self) -> str | Promise:
+        return _DOORS[self.version.actor.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class DayOfVersions:
+    date: date
+    lines: Sequence[VersionLine]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyChange:
+    """A property before a version, in it, and now; ``is_current``: whether it is still as in the version."""
+
+    difference: Difference
+    now: ShownValue | None
+    is_current: bool
+
+    @property
+    def type(self) -> str:
+        """The name of its type, or of both."""
+        sides = (self.difference.before, self.difference.after)
+        return " → ".join(dict.fromkeys(Edm(it.type).short_name for it in sides if it is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyRestore:
+    """What restoring a property to its state before a version would do; None: it is not set."""
+
+    name: str
+    now: ShownValue | None
+    before: ShownValue | None
+    is_changed_since: bool  # by a later version
+
+
+def properties_of(stored: StoredEntity | None) -> Properties:
+    return {} if stored is None else read_stored(stored).properties
+
+
+def changed_names(version: Version) -> list[str]:
+    return merge.changed_names(properties_of(version.before), properties_of(version.after))
+
+
+def who(actor: Actor) -> str | Promise:
+    return actor.name or _DOORS[actor.kind]
+
+
+def days(versions: Sequence[Version], only: str = "") -> Iterator[DayOfVersions]:
+    """Yield the versions by days; ``only``: those that changed this property."""
+    lines = [VersionLine(version, changed_names(version)) for version in versions]
+    shown = [line for line in lines if not only or only in line.names]
+    for day, of_day in groupby(shown, key=lambda line: line.at.date()):
+        yield DayOfVersions(day, list(of_day))
+
+
+def property_names(versions: Sequence[Version]) -> list[str]:
+    """Return the names of all properties that a version changed, sorted."""
+    return sorted({name for version in versions for name in changed_names(version)})
+
+
+def property_changes(version: Version, now: StoredEntity | None) -> list[PropertyChange]:
+    """Return what a version changed, and how it is now."""
+    before, after, current = properties_of(version.before), properties_of(version.after), properties_of(now)
+    return [
+        PropertyChange(
+            compare_property(name, before.get(name), after.get(name)),
+            _shown(current.get(name)),
+            merge.is_same(after.get(name), current.get(name)),
+        )
+        for name in changed_names(version)
+    ]
+
+
+def unchanged(version: Version) -> list[tuple[str, ShownValue]]:
+    """Return the properties that a version left alone."""
+    changed = set(changed_names(version))
+    return [
+        (name, ShownValue(cells.draw(value).markup, value.type))
+        for name, value in properties_of(version.after).items()
+        if name not in changed
+    ]
+
+
+def property_restores(version: Version, now: StoredEntity | None) -> list[PropertyRestore]:
+    """Return the properties that can be set to what they were before a version."""
+    if version.kind is VersionKind.INSERT:
+        return []
+    before, after, current = properties_of(version.before), properties_of(version.after), properties_of(now)
+    names = merge.changed_names(before, after) if now is not None else list(before)
+    return [
+        PropertyRestore(
+            name,
+            _shown(current.get(name)),
+            _shown(before.get(name)),
+            now is not None and not merge.is_same(after.get(name), current.get(name)),
+        )
+        for name in names
+        if not merge.is_same(before.get(name), current.get(name))
+    ]
+
+
+def restored(version: Version, now: StoredEntity | None, names: Sequence[str]) -> dict[str, EdmValue]:
+    """Return the properties of an entity with some of them set to what they were before a version."""
+    before, found = properties_of(version.before), dict(properties_of(now))
+    for name in names:
+        if name in before:
+            found[name] = before[name]
+        else:
+            found.pop(name, None)
+    return found
+
+
+def _shown(value: EdmValue | None) -> ShownValue | None:
+    return None if value is None else ShownValue(cells.draw(value).markup, value.type)

@@ -1,0 +1,173 @@
+"""The History page of an entity: its versions, what each changed, and restoring what it was."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from console.entities import entity_page as pages
+from console.entities import problems
+from console.entities.entity_page import EntityTarget
+from console.history import entity_versions
+from console.history.entity_versions import VersionLine
+from console.site.access import actor_of, table_required
+from console.site.notices import notify_error, notify_success
+from console.site.responses import see_other, wants_part
+from storage.domain.access.roles import Capability
+from storage.domain.entities.changes import Insert, Update
+from storage.domain.entities.entity import Entity, StoredEntity
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    ResourceNotFound,
+    StorageError,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.service.versions import Version, VersionPage
+from storage.domain.values.etag import Precondition
+from storage.models import Table
+from storage.operations import edits, entities, past, versions
+
+ADDRESS: Final = "history:entity"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def history(request: HttpRequest, **names: Any) -> HttpResponseBase:
+    view = restore if request.method == "POST" else show
+    return view(request, **names)
+
+
+@table_required(Capability.READ)
+def show(request: HttpRequest, table: Table) -> HttpResponse:
+    """Show the versions of an entity; ``v`` is the sequence of the one in detail, ``from`` where the list starts."""
+    target = pages.find_target(request, table)
+    if wants_part(request):  # from a drawer, which is too narrow for it
+        return HttpResponse(headers={"HX-Redirect": request.get_full_path()})
+    start, wanted = _sequence(request.GET.get("from", "")), _sequence(request.GET.get("v", ""))
+    page = versions.page(table, target.key, first=start)
+    selected = _find(page, wanted)
+    if selected is None and wanted is not None:
+        page = versions.page(table, target.key, first=wanted)
+        selected = _find(page, wanted)
+        if selected is None:
+            raise Http404
+    now = entities.get(table, target.key)
+    only = request.GET.get("property", "")
+    fields = {"property": only} if only else {}
+    days = list(entity_versions.days(page.versions, only))
+    if selected is None and days:
+        selected = days[0].lines[0].version
+    context = {
+        "table": table,
+        "entity_key": target.key,
+        "exists": now is not None,
+        "tabs": _tabs(target, exists=now is not None),
+        "days": days,
+        "address": target.address(ADDRESS),
+        "base": target.address(ADDRESS, **fields, **({} if start is None else {"from": str(start)})),
+        "older": target.address(ADDRESS, **fields, **{"from": str(page.next)}) if page.next else "",
+        "newest": target.address(ADDRESS, **fields) if start is not None else "",
+        "kept_since": past.kept_since(table.account_id),
+        "names": entity_versions.property_names(page.versions),
+        "only": only,
+        "today": timezone.localdate(),
+        "yesterday": timezone.localdate() - timedelta(days=1),
+        "table_address": target.table_address,
+    }
+    if selected is not None:
+        context |= _details(selected, now)
+    return render(request, "console/history/entity.html", context)
+
+
+def _details(version: Version, now: StoredEntity | None) -> dict[str, Any]:
+    restores = entity_versions.property_restores(version, now)
+    return {
+        "selected": VersionLine(version, entity_versions.changed_names(version)),
+        "changes": entity_versions.property_changes(version, now),
+        "unchanged": entity_versions.unchanged(version),
+        "restores": restores,
+        "is_whole": now is None and version.before is not None,
+        "etag": _etag(now),
+    }
+
+
+def _tabs(target: EntityTarget, *, exists: bool) -> list[tuple[str, str, bool]]:
+    """Return the tabs of the entity; of one that is gone, there is nothing but its history."""
+    return [tab for tab in pages.tab_links(target, "history") if exists or tab[2]]
+
+
+def _sequence(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+def _find(page: VersionPage, sequence: int | None) -> Version | None:
+    return next((it for it in page.versions if it.sequence == sequence), None)
+
+
+# restoring
+
+
+@table_required(Capability.WRITE)
+def restore(request: HttpRequest, table: Table) -> HttpResponse:
+    """Set properties to what they were before a version, unless the entity was changed since the page was shown."""
+    target = pages.find_target(request, table)
+    sequence = _sequence(request.POST.get("v", ""))
+    version = _find(versions.page(table, target.key, first=sequence, top=1), sequence)
+    if version is None or version.before is None:
+        raise Http404
+    now = entities.get(table, target.key)
+    names = _chosen(version, now, request.POST.getlist("name"))
+    wanted = Entity(target.key, entity_versions.restored(version, now, names))
+    if _etag(now) != request.POST.get("etag", ""):
+        error = _changed_meanwhile()
+    elif now is not None and not names:
+        error = _("Select the properties to restore.")
+    elif problem := problems.check_limits(target.kind, wanted):
+        error = problem.text
+    else:
+        error = _restore(request, target, wanted, now, len(names))
+    if error:
+        notify_error(request, error)
+        return see_other(target.address(ADDRESS, v=str(version.sequence)))
+    return see_other(target.address(ADDRESS))
+
+
+def _chosen(version: Version, now: StoredEntity | None, names: Sequence[str]) -> list[str]:
+    """Return the properties to restore; all of an entity that is gone."""
+    offered = [it.name for it in entity_versions.property_restores(version, now)]
+    return [name for name in offered if now is None or name in names]
+
+
+def _etag(now: StoredEntity | None) -> str:
+    return "" if now is None else str(now.timestamp)
+
+
+def _restore(
+    request: HttpRequest, target: EntityTarget, wanted: Entity, now: StoredEntity | None, count: int
+) -> str:
+    """Write an entity; return why that is not possible, if it is not."""
+    change = Insert(wanted) if now is None else Update(wanted, Precondition(now.timestamp), merge=False)
+    try:
+        done = edits.apply_one(target.table, change, by=actor_of(request))
+    except (UpdateConditionNotSatisfied, ResourceNotFound, EntityAlreadyExists):
+        return _changed_meanwhile()
+    except StorageError as error:
+        return str(problems.describe_error(error, wanted).text)
+    text = (
+        _("Restored the entity")
+        if now is None
+        else ngettext("Restored %(count)s property", "Restored %(count)s properties", count)
+        % {"count": count}
+    )
+    notify_success(request, text, undo=done.activity)
+    return ""
+
+
+def _changed_meanwhile() -> str:
+    return _("This entity was changed since you opened the page. Review the latest version, then try again.")
