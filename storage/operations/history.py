@@ -79,8 +79,16 @@ def recorder(account: Account, by: Actor) -> Recorder | None:
     for _ in range(_ATTEMPTS):
         number = sql.run(statements.intern(by))
         if number is not None:
-            return Recorder(writers_name(account.pk), number, by.request_id or str(uuid.uuid4()))
+            return Recorder(writers_name(account.pk), number, _request(by))
     raise ServerBusy
+
+
+def _request(by: Actor) -> str:
+    """Return the GUID of a request; a command, or a job of the server, has one of its own for what it does at once."""
+    try:
+        return str(uuid.UUID(by.request_id))
+    except ValueError:
+        return str(uuid.uuid4())
 
 
 class Actors:
