@@ -224,6 +224,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Snapshots"},
         {"name": "Branches"},
         {"name": "Changes"},
+        {"name": "Compare"},
         {"name": "Policies"},
         {"name": "Shared access signatures"},
         {"name": "Service properties"},

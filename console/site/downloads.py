@@ -1,14 +1,14 @@
 """Downloads that are streamed, so that no file is held in memory, and lists as CSV or NDJSON files."""
 
-import asyncio
 import csv
 import json
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest, StreamingHttpResponse
+
+from storage.operations.threads import pieces_in_thread
 
 Item = TypeVar("Item")
 
@@ -28,7 +28,7 @@ def stream_bytes(
     request: HttpRequest, gathered: Generator[bytes, None, None], *, content_type: str, filename: str
 ) -> StreamingHttpResponse:
     # given a synchronous iterator, an ASGI server would first collect all of it
-    content = _in_thread(gathered) if isinstance(request, ASGIRequest) else gathered
+    content = pieces_in_thread(gathered) if isinstance(request, ASGIRequest) else gathered
     response = StreamingHttpResponse(content, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     response["Cache-Control"] = "no-store"
@@ -49,16 +49,6 @@ def _gathered(pieces: Iterator[str]) -> Generator[bytes, None, None]:
     finally:
         if isinstance(pieces, Generator):
             pieces.close()
-
-
-async def _in_thread(pieces: Generator[bytes, None, None]) -> AsyncIterator[bytes]:
-    following = sync_to_async(lambda: next(pieces, None))
-    try:
-        while (piece := await following()) is not None:
-            yield piece
-    finally:
-        # also when the client is gone: a record written at the end must not wait for the garbage collector
-        await asyncio.shield(sync_to_async(pieces.close)())
 
 
 def stream_list(

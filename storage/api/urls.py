@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from storage.api import documentation
-from storage.api.views import accounts, changes, history, indexes, sas, service, snapshots, tables, undo
+from storage.api.views import accounts, changes, diff, history, indexes, sas, service, snapshots, tables, undo
 
 ACCOUNT = "accounts/<str:account>"
 TABLE = f"{ACCOUNT}/tables/<str:table>"
@@ -60,6 +60,9 @@ urlpatterns = [
     ),
     _path(f"{ACCOUNT}/branches", snapshots.BranchViewSet, "branches", get="index", post="create"),
     _path(f"{ACCOUNT}/reset", snapshots.BranchViewSet, "reset", post="reset"),
+    _path(f"{ACCOUNT}/diff", diff.DiffViewSet, "diff", get="show"),
+    _path(f"{ACCOUNT}/diff/entities", diff.DiffViewSet, "diff-entities", get="entities"),
+    _path(f"{ACCOUNT}/diff/apply", diff.DiffViewSet, "diff-apply", post="apply"),
     _path(f"{ACCOUNT}/sas", sas.SasViewSet, "sas-list", get="index", post="create"),
     _path(TOKEN, sas.SasViewSet, "sas", get="retrieve"),
     _path(f"{TOKEN}/block", sas.SasViewSet, "sas-block", post="block"),

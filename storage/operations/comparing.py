@@ -1,5 +1,6 @@
 """Compare two accounts or tables, each as it is or as it was: their entities, policies, descriptions and properties."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -7,14 +8,18 @@ from typing import Any, Final, TypeVar
 
 from django.db import transaction
 
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.errors import OperationTimedOut
+from storage.domain.values import encoding
+from storage.domain.values.edm import EdmValue, write_datetime
 from storage.domain.values.kinds import AccountKind
 from storage.editing.comparison import DifferenceKind
+from storage.editing.comparison import compare as compare_properties
+from storage.editing.merge import Properties
 from storage.operations.sides import Side, SideTable
 from storage.sql import comparing as statements
 from storage.sql import django as sql
-from storage.sql.comparing import Changed, Counts, DifferingEntity, Pair
+from storage.sql.comparing import Changed, Counts, DifferingEntity, Image, Pair
 from storage.sql.failures import Canceled
 from storage.sql.past import Past
 from storage.sql.relations import relation_name
@@ -82,7 +87,7 @@ def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Compar
         lefts, rights = _by_name(left, right), _by_name(right, left)
         pairs = [(lefts.get(name), rights.get(name)) for name in sorted({*lefts, *rights})]
     tables = [_compared(left, right, one, other, with_timestamps=with_timestamps) for one, other in pairs]
-    return Comparison(left, right, tables, sql.run(statements.now()))
+    return Comparison(left, right, sorted(tables, key=lambda it: it.name), sql.run(statements.now()))
 
 
 def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:
@@ -177,6 +182,58 @@ def pages(
     while found := page(table, kinds, after=after, keys=keys, top=_WALK):
         yield found
         after = found[-1].key
+
+
+def walk(
+    comparison: Comparison,
+    kinds: Collection[DifferenceKind] = ALL_KINDS,
+    *,
+    tables: Collection[str] | None = None,
+    after: tuple[str, EntityKey] | None = None,
+    top: int = _WALK,
+) -> Iterator[tuple[ComparedTable, DifferingEntity]]:
+    """Yield the differing entities of all tables, or of these, in the order of tables and keys.
+
+    ``after``: from the entity after this one on. ``top``: how many are read at once.
+    """
+    for table in comparison.tables:
+        if tables is not None and table.name not in tables:
+            continue
+        key = None
+        if after is not None and after[0] >= table.name:
+            if after[0] > table.name:
+                continue
+            key = after[1]
+        while found := page(table, kinds, after=key, top=top):
+            yield from ((table, entity) for entity in found)
+            key = found[-1].key
+
+
+def write_difference(table: ComparedTable, entity: DifferingEntity) -> bytes:
+    """Write how an entity differs as one line of JSON, in ASCII: a String may hold what UTF-8 cannot."""
+    left, right = (_read(entity, image) for image in (entity.left, entity.right))
+    differences = compare_properties(left, right)
+    written = {
+        "table": table.name,
+        "partition_key": entity.key.partition_key,
+        "row_key": entity.key.row_key,
+        "kind": entity.kind,
+        "left_timestamp": entity.left and write_datetime(entity.left.timestamp),
+        "right_timestamp": entity.right and write_datetime(entity.right.timestamp),
+        "properties": [
+            {"name": it.name, "left": _write_value(it.left), "right": _write_value(it.right)}
+            for it in differences
+        ],
+    }
+    return json.dumps(written, separators=(",", ":")).encode()
+
+
+def _read(entity: DifferingEntity, image: Image | None) -> Properties:
+    return {} if image is None else read_stored(entity.stored(image)).properties
+
+
+def _write_value(value: EdmValue | None) -> dict[str, Any] | None:
+    return None if value is None else {"type": value.type, "value": json.loads(encoding.write(value))}
 
 
 def _run(statement: Statement[T]) -> T:

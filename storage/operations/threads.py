@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection
 
 from storage.domain.errors import ServerBusy
@@ -42,3 +43,14 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T]) -> T:
             connection.close()
 
     return await asyncio.get_running_loop().run_in_executor(executor, call)
+
+
+async def pieces_in_thread(pieces: Generator[bytes, None, None]) -> AsyncIterator[bytes]:
+    """Yield the pieces of a response that a thread makes one by one, as they are sent."""
+    following = sync_to_async(lambda: next(pieces, None))
+    try:
+        while (piece := await following()) is not None:
+            yield piece
+    finally:
+        # also when the client is gone: a record written at the end must not wait for the garbage collector
+        await asyncio.shield(sync_to_async(pieces.close)())

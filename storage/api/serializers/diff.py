@@ -1,0 +1,245 @@
+"""Comparing accounts and tables, and applying what differs."""
+
+import base64
+import binascii
+import json
+from typing import Any, Final
+
+from rest_framework import serializers
+
+from storage.api.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM
+from storage.api.serializers.fields import (
+    QueryParameters,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+)
+from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.fits import Misfit
+from storage.domain.entities.moments import read_moment
+from storage.domain.service.sides import SideName
+from storage.domain.values.edm import Edm
+from storage.domain.values.names import LONGEST_KEY
+from storage.editing.comparison import DifferenceKind
+from storage.operations.applying import Applied, Skipped, SkipReason, Target
+
+SIDE_LIMIT: Final = 400  # characters
+ENTITY_LIMIT: Final = 1000  # entities that a request can name
+_SIDE: Final = (
+    "An account or a table, as `account` or `account/table`; append `@` and a time, such as"
+    " `@2026-11-30T18:00:00Z`, or the name of a snapshot for what it was."
+)
+
+
+class SideField(StrictCharField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=SIDE_LIMIT, **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        found = SideName.read(super().to_internal_value(data))
+        if found is None:
+            raise serializers.ValidationError(
+                "Write account, account/table, or either with @time or @snapshot."
+            )
+        return found
+
+
+class MomentField(StrictCharField):
+    """A time with seven digits of a second, as the database has it."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        found = read_moment(super().to_internal_value(data))
+        if found is None:
+            raise serializers.ValidationError("This is not a time in RFC 3339.")
+        return found.ticks
+
+
+class AfterField(serializers.CharField):
+    """The last entity of the previous page, encoded so that clients do not interpret it."""
+
+    def to_internal_value(self, data: Any) -> tuple[str, EntityKey]:
+        text = super().to_internal_value(data)
+        try:
+            table, partition_key, row_key = json.loads(base64.b64decode(text, altchars=b"-_", validate=True))
+        except (binascii.Error, ValueError, TypeError):
+            raise serializers.ValidationError("The cursor is not valid.") from None
+        if not all(isinstance(it, str) and "\0" not in it for it in (table, partition_key, row_key)):
+            raise serializers.ValidationError("The cursor is not valid.")
+        return table, EntityKey(partition_key, row_key)
+
+
+def encode_after(table: str, key: EntityKey) -> str:
+    return base64.urlsafe_b64encode(json.dumps([table, *key]).encode()).decode()
+
+
+class DiffParameters(QueryParameters):
+    left = SideField(help_text=_SIDE)
+    right = SideField(required=False, help_text="Likewise; by default the account of the path.")
+    timestamps = serializers.BooleanField(
+        default=False, help_text="Whether an entity with another Timestamp counts as changed."
+    )
+
+
+class DifferenceParameters(DiffParameters):
+    table = serializers.CharField(default="", help_text="Only entities of this table.")
+    kind = serializers.MultipleChoiceField(
+        choices=[it.value for it in DifferenceKind],
+        default=list(DifferenceKind),
+        help_text="Only entities that differ like this; repeat it for several.",
+    )
+    limit = serializers.IntegerField(
+        min_value=1, max_value=LIMIT_MAXIMUM, default=LIMIT_DEFAULT, help_text="Maximum number of items."
+    )
+    cursor = AfterField(default=None, help_text="The cursor in `next` of the previous page.")
+
+
+class DescriptionSerializer(serializers.Serializer[Any]):
+    description = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+
+
+class DescriptionsSerializer(serializers.Serializer[Any]):
+    left = DescriptionSerializer()
+    right = DescriptionSerializer()
+
+
+class ObjectsSerializer(serializers.Serializer[Any]):
+    left = serializers.ListField(child=serializers.DictField())
+    right = serializers.ListField(child=serializers.DictField())
+
+
+class SettingsSerializer(serializers.Serializer[Any]):
+    left = serializers.DictField()
+    right = serializers.DictField()
+
+
+class ComparedTableSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    state = serializers.ChoiceField(
+        choices=["left", "right", "both"], help_text="Which sides have the table."
+    )
+    only_left = serializers.IntegerField(help_text="Entities that only the left side has.")
+    only_right = serializers.IntegerField()
+    changed = serializers.IntegerField(help_text="Entities with another value.")
+    type_only = serializers.IntegerField(
+        help_text="Entities whose values read the same but have other types."
+    )
+    identical = serializers.IntegerField()
+    descriptions = DescriptionsSerializer(allow_null=True, help_text="If they differ.")
+    policies = ObjectsSerializer(allow_null=True, help_text="The stored access policies if they differ.")
+
+
+class DiffSerializer(serializers.Serializer[Any]):
+    left = serializers.CharField()
+    right = serializers.CharField()
+    read_at = serializers.CharField(help_text="Send it when you apply the comparison, to protect newer work.")
+    tables = ComparedTableSerializer(many=True)
+    service_properties = SettingsSerializer(allow_null=True, help_text="Of two accounts, if they differ.")
+
+
+class ValueSerializer(serializers.Serializer[Any]):
+    type = serializers.ChoiceField(choices=[it.value for it in Edm])
+    value = serializers.JSONField(help_text="As the Table service writes it.")
+
+
+class PropertyDifferenceSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    left = ValueSerializer(allow_null=True, help_text="null: the property is not set.")
+    right = ValueSerializer(allow_null=True)
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    table = serializers.CharField()
+    partition_key = serializers.CharField()
+    row_key = serializers.CharField()
+    kind = serializers.ChoiceField(choices=[it.value for it in DifferenceKind])
+    left_timestamp = serializers.CharField(
+        allow_null=True, help_text="null: the left side has no such entity."
+    )
+    right_timestamp = serializers.CharField(allow_null=True)
+    properties = PropertyDifferenceSerializer(many=True)
+
+
+class DifferenceListSerializer(serializers.Serializer[Any]):
+    items = DifferenceSerializer(many=True)
+    next = serializers.URLField(allow_null=True)
+
+
+class ChosenEntitySerializer(StrictSerializer):
+    table = StrictCharField(max_length=255)
+    partition_key = StrictCharField(max_length=LONGEST_KEY, allow_blank=True)
+    row_key = StrictCharField(max_length=LONGEST_KEY, allow_blank=True)
+
+
+class ApplySerializer(StrictSerializer):
+    left = SideField()
+    right = SideField()
+    target = StrictChoiceField(
+        choices=[it.value for it in Target], default=Target.RIGHT.value, help_text="The side that is changed."
+    )
+    tables = serializers.ListField(
+        child=StrictCharField(max_length=255),
+        default=None,
+        allow_null=True,
+        max_length=ENTITY_LIMIT,
+        help_text="Only these tables. One that the other side lacks is deleted only if it is named here.",
+    )
+    entities = serializers.ListField(
+        child=ChosenEntitySerializer(),
+        default=list,
+        max_length=ENTITY_LIMIT,
+        help_text="Only these entities.",
+    )
+    kinds = serializers.ListField(
+        child=StrictChoiceField(choices=[it.value for it in DifferenceKind]),
+        default=lambda: list(DifferenceKind),
+        help_text="Only entities that differ like this.",
+    )
+    policies = StrictBooleanField(default=False, help_text="Apply stored access policies too.")
+    service_properties = StrictBooleanField(default=False, help_text="Apply service properties too.")
+    read_at = MomentField(
+        default=None,
+        help_text="Skip entities that were changed on either side after this time of a comparison.",
+    )
+    dry_run = StrictBooleanField(default=False, help_text="Only say what would be done.")
+
+
+class SkippedSerializer(serializers.Serializer[Any]):
+    partition_key = serializers.SerializerMethodField(allow_null=True)
+    row_key = serializers.SerializerMethodField(allow_null=True)
+    reason = serializers.ChoiceField(
+        choices=[it.value for it in SkipReason],
+        help_text="`changed`: it was changed since; `only-target`: the table must be named to be deleted; `misfit`:"
+        " it does not fit into an account of the other kind.",
+    )
+    misfit = serializers.ChoiceField(choices=[it.value for it in Misfit], allow_null=True)
+
+    def get_partition_key(self, skipped: Skipped) -> str | None:
+        return None if skipped.key is None else skipped.key.partition_key
+
+    def get_row_key(self, skipped: Skipped) -> str | None:
+        return None if skipped.key is None else skipped.key.row_key
+
+
+class AppliedTableSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    created = serializers.BooleanField(source="is_created")
+    dropped = serializers.BooleanField(source="is_deleted")
+    inserted = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    deleted = serializers.IntegerField()
+    skipped = serializers.IntegerField()
+    policies = serializers.BooleanField()
+    examples = SkippedSerializer(many=True, help_text="Of what was skipped.")
+
+
+class AppliedSerializer(serializers.Serializer[Any]):
+    tables = AppliedTableSerializer(many=True)
+    service_properties = serializers.BooleanField()
+    activity = serializers.SerializerMethodField(
+        allow_null=True, help_text="ID of the activity that can be undone; null if no entity was written."
+    )
+
+    def get_activity(self, applied: Applied) -> int | None:
+        return None if applied.activity is None else applied.activity.pk

@@ -1,0 +1,184 @@
+"""Compare accounts and tables, and make one side equal to the other."""
+
+from collections.abc import Generator
+from itertools import islice
+from typing import Any, Final
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+
+from storage.api import access, problems
+from storage.api.access import check_scope
+from storage.api.documentation import operation
+from storage.api.negotiation import ProblemJSONRenderer
+from storage.api.problems import FieldError, Problem
+from storage.api.serializers import diff as serializers
+from storage.api.views.base import AccountScopedViewSet
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import EntityKey
+from storage.domain.service.sides import SideName
+from storage.domain.values.edm import write_datetime
+from storage.editing.comparison import DifferenceKind
+from storage.operations import applying, comparing, sides
+from storage.operations.applying import CannotApply, Selection, Target
+from storage.operations.comparing import ComparedTable, Comparison
+from storage.operations.sides import Side, SideNotFound
+from storage.operations.threads import pieces_in_thread
+
+NDJSON: Final = "application/x-ndjson"
+_PIECE: Final = 64 * 1024
+
+
+class EscapingRenderer(ProblemJSONRenderer):
+    """Render JSON in ASCII: a key of an entity may contain what UTF-8 cannot encode."""
+
+    ensure_ascii = True
+
+
+class DiffViewSet(AccountScopedViewSet):
+    renderer_classes = (EscapingRenderer,)
+    tag = "Compare"
+    capabilities = {"show": Capability.READ, "entities": Capability.READ, "apply": Capability.WRITE}
+
+    @operation(
+        "compare",
+        "Compare two accounts or tables",
+        "Counts the entities that differ, table by table. Each side is live, or as of a time or a snapshot; the token"
+        " must have access to the accounts of both.",
+        answer=serializers.DiffSerializer,
+        query=serializers.DiffParameters,
+    )
+    def show(self, request: Request, account: str) -> Response:
+        comparison = self._compare(self.read_query())
+        properties = comparison.service_properties
+        return self.answer(
+            {
+                "left": str(comparison.left.name),
+                "right": str(comparison.right.name),
+                "read_at": write_datetime(comparison.read_at),
+                "tables": [_describe(table) for table in comparison.tables],
+                "service_properties": _sides(properties),
+            }
+        )
+
+    @operation(
+        "list_differences",
+        "List the entities that differ",
+        "In the order of tables and keys, with the properties that differ and their values on both sides. With"
+        " `Accept: application/x-ndjson` all of them are answered, one per line, as a patch that can be reviewed.",
+        answer=serializers.DifferenceListSerializer,
+        query=serializers.DifferenceParameters,
+        other_responses={(200, NDJSON): OpenApiTypes.STR},
+    )
+    def entities(self, request: Request, account: str) -> HttpResponseBase:
+        wanted = self.read_query()
+        comparison = self._compare(wanted)
+        tables = [wanted["table"]] if wanted["table"] else None
+        kinds = [DifferenceKind(kind) for kind in wanted["kind"]]
+        after, limit = wanted["cursor"], wanted["limit"]
+        if request.headers.get("Accept", "").startswith(NDJSON):
+            lines = comparing.walk(comparison, kinds, tables=tables, after=after)
+            pieces = gather(comparing.write_difference(*found) + b"\n" for found in lines)
+            is_asgi = isinstance(request._request, ASGIRequest)
+            return StreamingHttpResponse(pieces_in_thread(pieces) if is_asgi else pieces, content_type=NDJSON)
+        found = list(
+            islice(comparing.walk(comparison, kinds, tables=tables, after=after, top=limit + 1), limit + 1)
+        )
+        following = "null"
+        if len(found) > limit:
+            table, entity = found[limit - 1]
+            cursor = serializers.encode_after(table.name, entity.key)
+            following = f'"{replace_query_param(request.build_absolute_uri(), "cursor", cursor)}"'
+        items = b",".join(comparing.write_difference(*it) for it in found[:limit])
+        content = b'{"items":[%b],"next":%b}' % (items, following.encode())
+        return HttpResponse(content, content_type="application/json")
+
+    @operation(
+        "apply_differences",
+        "Make one side equal to the other",
+        "Writes what differs to the target, which must be live, as one activity that can be undone. A table that it"
+        " lacks is created. Entities that were changed after `read_at`, and those that do not fit into an account of"
+        " the other kind, are skipped. Creating or deleting a table needs the role maintainer, and so do policies and"
+        " service properties, which also need the scope manage.",
+        body=serializers.ApplySerializer,
+        answer=serializers.AppliedSerializer,
+        problems=[problems.CONFLICT],
+        example={"left": "shoptest-pr-482", "right": "shoptest", "tables": ["customers"], "dry_run": True},
+    )
+    def apply(self, request: Request, account: str) -> Response:
+        data = self.read_body()
+        comparison = self._compare(data)
+        target = Target(data["target"])
+        chosen: dict[str, list[EntityKey]] = {}
+        for it in data["entities"]:
+            chosen.setdefault(it["table"], []).append(EntityKey(it["partition_key"], it["row_key"]))
+        tables = data["tables"] if data["tables"] is not None or not chosen else list(chosen)
+        unknown = sorted({*(tables or ()), *chosen} - {table.name for table in comparison.tables})
+        if unknown:
+            raise problems.invalid(f"Neither side has a table {unknown[0]}.", "/tables")
+        selection = Selection(
+            tables,
+            chosen,
+            [DifferenceKind(kind) for kind in data["kinds"]],
+            policies=data["policies"],
+            service_properties=data["service_properties"],
+        )
+        changed = comparison.right if target is Target.RIGHT else comparison.left
+        for capability in applying.capabilities(comparison, target, selection):
+            check_scope(self.token, capability)
+            access.find_account(self.token, changed.account.name, capability)
+        try:
+            done = applying.apply(
+                comparison, target, selection, by=self.by, read_at=data["read_at"], dry_run=data["dry_run"]
+            )
+        except CannotApply as error:
+            raise Problem(problems.CONFLICT, str(error)) from None
+        return self.answer(done)
+
+    def _compare(self, wanted: dict[str, Any]) -> Comparison:
+        left = self._side("left", wanted["left"])
+        right = self._side("right", wanted.get("right", self.account.name))
+        return comparing.compare(left, right, with_timestamps=wanted.get("timestamps", False))
+
+    def _side(self, parameter: str, written: str) -> Side:
+        name = SideName.read(written)
+        assert name is not None
+        account, _ = access.find_account(self.token, name.account, Capability.READ)
+        try:
+            return sides.find(name, account)
+        except SideNotFound as error:
+            where = {"pointer": f"/{parameter}"} if self.action == "apply" else {"parameter": parameter}
+            raise Problem(problems.INVALID, str(error), errors=[FieldError(str(error), **where)]) from None
+
+
+def _describe(table: ComparedTable) -> dict[str, Any]:
+    states = {(True, False): "left", (False, True): "right"}
+    return {
+        "name": table.name,
+        "state": states.get((table.left is not None, table.right is not None), "both"),
+        **comparing.count(table)._asdict(),
+        "descriptions": _sides(table.descriptions),
+        "policies": _sides(table.policies),
+    }
+
+
+def _sides(both: tuple[Any, Any] | None) -> dict[str, Any] | None:
+    return None if both is None else {"left": both[0], "right": both[1]}
+
+
+def gather(lines: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
+    """Yield lines together in pieces that are worth sending."""
+    waiting: list[bytes] = []
+    length = 0
+    for line in lines:
+        waiting.append(line)
+        length += len(line)
+        if length >= _PIECE:
+            yield b"".join(waiting)
+            waiting, length = [], 0
+    yield b"".join(waiting)
