@@ -117,7 +117,7 @@ def test_some_entities_to_the_left(call, branch):
         "target": "left",
         "entities": [{"table": "people", "partition_key": "p", "row_key": "e"}],
     }
-    done = call("eve", "write")("POST", "accounts/branch/diff/apply", body).json()
+    done = call("eve", "write")("POST", "accounts/acme/diff/apply", body).json()
     assert [(it["name"], it["inserted"], it["deleted"]) for it in done["tables"]] == [("people", 1, 0)]
 
 
@@ -127,7 +127,9 @@ def test_some_entities_to_the_left(call, branch):
         ("eve", "read", {}, 403),
         ("eve", "write", {"policies": True}, 403),
         ("max", "write", {"service_properties": True}, 403),
-        ("victor", "write", {}, 404),  # does not know the other account
+        ("victor", "write", {}, 404),  # does not know the account
+        ("eve", "write", {"left": "none"}, 404),
+        ("eve", "write", {"target": "left"}, 400),  # which is not the account of the path
         ("eve", "write", {"tables": ["none"]}, 400),
         ("eve", "write", {"right": "branch@now"}, 400),
         ("eve", "write", {"left": "/"}, 400),
@@ -139,8 +141,7 @@ def test_some_entities_to_the_left(call, branch):
 def test_who_may_apply_what(call, branch, who, scope, more, status):
     snapshots.take(branch, "SNAPSHOT")
     body = {"left": "acme", "right": "branch", "dry_run": True, **more}
-    path = "acme" if who == "victor" else "branch"
-    assert call(who, scope)("POST", f"accounts/{path}/diff/apply", body).status_code == status
+    assert call(who, scope)("POST", "accounts/branch/diff/apply", body).status_code == status
 
 
 def test_an_account_that_one_does_not_know_cannot_be_told_from_one_that_there_is_not(call, branch):

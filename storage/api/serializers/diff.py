@@ -36,13 +36,13 @@ class SideField(StrictCharField):
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=SIDE_LIMIT, **options)
 
-    def to_internal_value(self, data: Any) -> Any:
-        found = SideName.read(super().to_internal_value(data))
-        if found is None:
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if SideName.read(text) is None:
             raise serializers.ValidationError(
                 "Write account, account/table, or either with @time or @snapshot."
             )
-        return found
+        return text
 
 
 class MomentField(StrictCharField):
@@ -85,7 +85,7 @@ class DifferenceParameters(DiffParameters):
     table = serializers.CharField(default="", help_text="Only entities of this table.")
     kind = serializers.MultipleChoiceField(
         choices=[it.value for it in DifferenceKind],
-        default=list(DifferenceKind),
+        default=list,
         help_text="Only entities that differ like this; repeat it for several.",
     )
     limit = serializers.IntegerField(

@@ -79,7 +79,7 @@ class DiffViewSet(AccountScopedViewSet):
         wanted = self.read_query()
         comparison = self._compare(wanted)
         tables = [wanted["table"]] if wanted["table"] else None
-        kinds = [DifferenceKind(kind) for kind in wanted["kind"]]
+        kinds = [DifferenceKind(kind) for kind in wanted["kind"] or DifferenceKind]
         after, limit = wanted["cursor"], wanted["limit"]
         if request.headers.get("Accept", "").startswith(NDJSON):
             lines = comparing.walk(comparison, kinds, tables=tables, after=after)
@@ -101,10 +101,10 @@ class DiffViewSet(AccountScopedViewSet):
     @operation(
         "apply_differences",
         "Make one side equal to the other",
-        "Writes what differs to the target, which must be live, as one activity that can be undone. A table that it"
-        " lacks is created. Entities that were changed after `read_at`, and those that do not fit into an account of"
-        " the other kind, are skipped. Creating or deleting a table needs the role maintainer, and so do policies and"
-        " service properties, which also need the scope manage.",
+        "Writes what differs to the target, which must be live and of the account of the path, as one activity that"
+        " can be undone. A table that it lacks is created. Entities that were changed after `read_at`, and those that do"
+        " not fit into an account of the other kind, are skipped. Creating or deleting a table needs the role maintainer,"
+        " and so do policies and service properties, which also need the scope manage.",
         body=serializers.ApplySerializer,
         answer=serializers.AppliedSerializer,
         problems=[problems.CONFLICT],
@@ -129,9 +129,13 @@ class DiffViewSet(AccountScopedViewSet):
             service_properties=data["service_properties"],
         )
         changed = comparison.right if target is Target.RIGHT else comparison.left
+        if changed.account != self.account:
+            raise problems.invalid(
+                f"The target is not of the account {self.account.name} in the path.", "/target"
+            )
         for capability in applying.capabilities(comparison, target, selection):
             check_scope(self.token, capability)
-            access.find_account(self.token, changed.account.name, capability)
+            access.find_account(self.token, self.account.name, capability)
         try:
             done = applying.apply(
                 comparison, target, selection, by=self.by, read_at=data["read_at"], dry_run=data["dry_run"]
