@@ -101,10 +101,10 @@ class DiffViewSet(AccountScopedViewSet):
     @operation(
         "apply_differences",
         "Make one side equal to the other",
-        "Writes what differs to the target, which must be live and of the account of the path, as one activity that"
-        " can be undone. A table that it lacks is created. Entities that were changed after `read_at`, and those that do"
-        " not fit into an account of the other kind, are skipped. Creating or deleting a table needs the role maintainer,"
-        " and so do policies and service properties, which also need the scope manage.",
+        "Writes what differs to the target, which must be live and of the account of the path. It is one activity that"
+        " can be undone. A table that the target lacks is created. Entities that were changed after `read_at` are"
+        " skipped, as are those that do not fit into an account of the other kind. Creating or deleting a table needs"
+        " the role maintainer, and so do policies and service properties, which also need the scope manage.",
         body=serializers.ApplySerializer,
         answer=serializers.AppliedSerializer,
         problems=[problems.CONFLICT],

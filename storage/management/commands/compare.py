@@ -1,0 +1,144 @@
+"""The command `compare`: what differs between two accounts or tables, and make one equal to the other."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from storage.domain.errors import StorageError
+from storage.domain.service.sides import SideName
+from storage.operations import accounts, applying, comparing, sides
+from storage.operations.activity import command_actor
+from storage.operations.applying import AppliedTable, CannotApply, Selection, Target
+from storage.operations.comparing import ComparedTable, Comparison
+from storage.operations.sides import Side, SideNotFound
+from storage.server import migration
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare two accounts or tables, as they are or were, and make one equal to the other, also while the server"
+        " runs."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
+        )
+        side = "ACCOUNT[/TABLE][@TIME or @SNAPSHOT]"
+        parser.add_argument("left", metavar="LEFT", help=side)
+        parser.add_argument("right", metavar="RIGHT", help=side)
+        parser.add_argument(
+            "--json", action="store_true", help="print the entities that differ, a JSON object per line"
+        )
+        parser.add_argument(
+            "--apply", choices=[it.value for it in Target], help="make this side equal to the other"
+        )
+        parser.add_argument(
+            "--table",
+            action="append",
+            dest="tables",
+            metavar="TABLE",
+            help="only this table; can be repeated",
+        )
+        parser.add_argument(
+            "--policies", action="store_true", help="with --apply: stored access policies too"
+        )
+        parser.add_argument(
+            "--service-properties", action="store_true", help="with --apply: service properties too"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="with --apply: only say what would be done"
+        )
+
+    def handle(self, *args: Any, left: str, right: str, **options: Any) -> None:
+        migration.migrate(self.stderr.write)
+        try:
+            comparison = comparing.compare(_find(left), _find(right))
+            if options["tables"]:
+                _check_tables(comparison, options["tables"])
+            if options["apply"]:
+                self._apply(comparison, options)
+            elif options["json"]:
+                for found in comparing.walk(comparison, tables=options["tables"]):
+                    self.stdout.write(comparing.write_difference(*found).decode())
+            else:
+                self._summarize(comparison, options["tables"])
+        except (SideNotFound, CannotApply) as error:
+            raise CommandError(str(error)) from None
+        except StorageError as error:
+            raise CommandError(error.text) from None
+
+    def _summarize(self, comparison: Comparison, tables: list[str] | None) -> None:
+        for table in comparison.tables:
+            if tables is None or table.name in tables:
+                self.stdout.write(f"{table.name}  {_describe(table)}")
+        if comparison.service_properties is not None:
+            self.stdout.write("service properties differ")
+
+    def _apply(self, comparison: Comparison, options: dict[str, Any]) -> None:
+        selection = Selection(
+            options["tables"], policies=options["policies"], service_properties=options["service_properties"]
+        )
+        done = applying.apply(
+            comparison,
+            Target(options["apply"]),
+            selection,
+            by=command_actor(),
+            read_at=comparison.read_at,
+            dry_run=options["dry_run"],
+        )
+        for table in done.tables:
+            self.stdout.write(f"{table.name}  {_describe_applied(table)}")
+            for it in table.examples:
+                what = f"entity {it.key!r}" if it.key is not None else "table"
+                self.stdout.write(f"  {what}: {it.misfit or it.reason}")
+        if done.service_properties:
+            self.stdout.write("service properties")
+
+
+def _find(written: str) -> Side:
+    name = SideName.read(written)
+    account = None if name is None else accounts.find(name.account)
+    if name is None or account is None:
+        raise SideNotFound(f"The account {written if name is None else name.account} does not exist.")
+    return sides.find(name, account)
+
+
+def _check_tables(comparison: Comparison, tables: list[str]) -> None:
+    for name in tables:
+        if comparison.table(name) is None:
+            raise SideNotFound(f"Neither side has a table {name}.")
+
+
+def _describe(table: ComparedTable) -> str:
+    counts = comparing.count(table)
+    numbers = {
+        "only left": counts.only_left,
+        "only right": counts.only_right,
+        "changed": counts.changed,
+        "type only": counts.type_only,
+    }
+    parts = [f"{number} {name}" for name, number in numbers.items() if number]
+    if table.left is None or table.right is None:
+        parts.insert(0, "only right" if table.left is None else "only left")
+    parts += [
+        name
+        for name, both in (("description", table.descriptions), ("policies", table.policies))
+        if both is not None
+    ]
+    return ", ".join(parts) or "identical"
+
+
+def _describe_applied(table: AppliedTable) -> str:
+    numbers = {
+        "inserted": table.inserted,
+        "changed": table.changed,
+        "deleted": table.deleted,
+        "skipped": table.skipped,
+    }
+    flags = {"created": table.is_created, "deleted": table.is_deleted, "policies": table.policies}
+    parts = [name for name, is_set in flags.items() if is_set]
+    parts += [f"{number} {name}" for name, number in numbers.items() if number]
+    return ", ".join(parts) or "nothing"
