@@ -77,7 +77,7 @@ def _take_data(arguments: list[str]) -> list[str]:
 @contextmanager
 def _surroundings(command: str) -> Iterator[None]:
     """What a command finds in place: a secret, and a running database unless it starts its own."""
-    if command not in {*WITH_DATABASE, "account", "changes", "index", "serve", "token", "user"}:
+    if command not in {*WITH_DATABASE, "account", "changes", "compare", "index", "serve", "token", "user"}:
         yield
         return
     found = options.read(os.environ)
