@@ -39,19 +39,28 @@ def _make(account_id: int, number: int) -> None:
 def go_on(account_id: int) -> None:
     """Let the changes of an account be written to its next segment, in the caller's transaction.
 
-    The next segment is made while nobody needs it, so that a reader who has just read which segments there are knows
-    the one that is written to in the next moment. Waits for the writers of the present one.
+    Waits for the writers of the present one, and others wait meanwhile; so the next one is there already.
     """
     present, following = HistorySegment.objects.filter(account_id=account_id, ended_at=None).order_by(
         "number"
     )
-    _make(account_id, following.number + 1)
     sql.execute(statements.write_to(account_id, following.number))
     [(xid,)] = sql.fetch("SELECT pg_current_xact_id()::text::bigint")
     present.ended_at, present.last_xid = Now(), xid
     present.save(update_fields=("ended_at", "last_xid"))
     following.started_at = Now()
     following.save(update_fields=("started_at",))
+
+
+def prepare_next(account_id: int) -> None:
+    """Make the segment after the present one, if there is none.
+
+    It is there long before it is written to, so that a reader who has just read which segments there are knows the one
+    that is written to in the next moment.
+    """
+    last, *others = HistorySegment.objects.filter(account_id=account_id, ended_at=None).order_by("-number")
+    if not others:
+        _make(account_id, last.number + 1)
 
 
 def end(account: Account) -> None:

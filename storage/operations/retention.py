@@ -82,10 +82,14 @@ def _tidy(account: Account, segments: list[HistorySegment], sizes: list[int], no
         return
     most, longest = limit(account), timedelta(days=account.history_days)
     present = len(segments) - len(open_ones)
-    if is_recorded and sizes[present]:
+    if is_recorded and sizes[present] and len(open_ones) > 1:
         age = now - segments[present].started_at
         if age > longest / SEGMENTS or sizes[present] > most / SEGMENTS:
             _try(partial(history.go_on, account.pk))
+            open_ones.pop()
+    if is_recorded and len(open_ones) == 1:
+        # in a transaction of its own: the files of a new relation are written to disk before it ends
+        _try(partial(history.prepare_next, account.pk))
     total = sum(sizes)
     for segment, size in zip(segments[:present], sizes, strict=False):
         assert segment.ended_at is not None

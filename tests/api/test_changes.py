@@ -113,6 +113,7 @@ def test_refusals(call, account, people, put):
     check(call(None)("GET", CHANGES), 401)
 
     history.go_on(account.pk)
+    history.prepare_next(account.pk)
     execute(f"DROP TABLE history_{account.pk}_1")
     execute(
         "UPDATE storage_historysegment SET dropped_at = now() WHERE number = 1 AND account_id = %s",

@@ -223,11 +223,13 @@ def test_an_entity_that_is_changed_while_a_page_is_read(account, write):
 
 def test_a_segment_that_is_started_while_a_page_is_read(account, write):
     history.go_on(account.pk)
+    history.prepare_next(account.pk)
     write(put("a", 1))
 
     def go_on():
         if HistorySegment.objects.filter(account=account, ended_at=None, number=2).exists():
             history.go_on(account.pk)
+            history.prepare_next(account.pk)
             write(put("b", 2))
 
     page, token = interfering(feed.read_steps(Feed(account.pk), OLDEST), "unseen AS", go_on)
@@ -246,6 +248,7 @@ def test_a_token_expires_with_what_it_has_not_seen(account, write):
     write(put("a", 1))
     _, early = feed.read(followed, NOW)
     history.go_on(account.pk)
+    history.prepare_next(account.pk)
     write(put("b", 2))
     assert read_all(followed, early, 1)[0] == [("i", "b", None, 2)]
     _, late = feed.read(followed, early)

@@ -38,6 +38,7 @@ def test_the_life_of_an_entity(table, write):
     write(Insert(Entity(EntityKey("p", "other"), {})))
     updated = write(Update(entity(2), ANY, merge=False), "bob")
     history.go_on(table.account_id)  # to a new segment
+    history.prepare_next(table.account_id)
     write(Delete(KEY, ANY))
     again = write(Insert(entity(3)))
 
