@@ -8,6 +8,9 @@ from typing import Final
 class ActorKind(StrEnum):
     """How the actor was authenticated."""
 
+    # every write looks up who makes it, and Enum's own hash is slow Python code
+    __hash__ = str.__hash__
+
     USER = "user"  # of the console
     KEY = "key"
     SAS = "sas"
