@@ -53,8 +53,8 @@ def absent() -> Cell:
     return Cell(SafeString(f'<span class="absent">{escape(text)}</span>'), 0, "absent")
 
 
-def draw_or_absent(value: EdmValue | None) -> Cell:
-    return absent() if value is None else draw(value)
+def draw_or_absent(value: EdmValue | None, zone: tzinfo | None = None) -> Cell:
+    return absent() if value is None else draw(value, zone=zone)
 
 
 def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -> Cell:

@@ -235,6 +235,7 @@ _FACTS: Final[Mapping[str, Promise]] = {
     "by": gettext_lazy("By"),
     "rows": gettext_lazy("Entities"),
     "format": gettext_lazy("Format"),
+    "as_of": gettext_lazy("As of"),
     "tables": gettext_lazy("Tables"),
     "kept_days": gettext_lazy("Retention (days)"),
     "note": gettext_lazy("Note"),

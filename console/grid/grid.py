@@ -15,7 +15,9 @@ from console.grid.cells import MIXED, NUMBERS, Cell
 from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
 from console.grid.markup import SYSTEM, Column
 from console.grid.state import read_state
+from console.grid.time_travel import UNCHANGED, ChangesSince
 from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_stored
+from storage.domain.entities.moments import Moment
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.filters.query import Sort
 from storage.domain.values.edm import Edm, EdmValue
@@ -55,6 +57,8 @@ class GridOptions:
     sort: Sort | None = None
     names: Sequence[str] = ()  # the properties of the page in the order of the table
     widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
+    as_of: Moment | None = None  # None: now
+    since: ChangesSince = UNCHANGED  # with a moment: what differs from now
 
 
 def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
@@ -69,7 +73,9 @@ def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: 
         made,
         markup.draw_widths(made),
         markup.draw_headings(made, setting.sort, setting.zone_name),
-        markup.draw_rows(path, made, found, drawn, first=before + 2),
+        markup.draw_rows(
+            path, made, found, drawn, first=before + 2, as_of=setting.as_of, since=setting.since
+        ),
         before + len(found) + 1 if is_last else -1,
         sorted(setting.columns.hidden),
         setting.columns.rest is not None,

@@ -15,10 +15,12 @@ from django.utils.translation import gettext as _
 
 from console.grid.cells import MIXED, Cell
 from console.grid.columns import TIMESTAMP
+from console.grid.time_travel import NAME, UNCHANGED, ChangesSince
 from console.grid.tokens import encode_key, key_query
 from console.site.glyphs import GLYPHS, mark
 from console.site.tags import icon
 from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.moments import Moment
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.filters.query import Sort
 from storage.domain.values.edm import Edm
@@ -85,27 +87,46 @@ def draw_rows(
     drawn: Sequence[Sequence[Cell]],
     *,
     first: int,
+    as_of: Moment | None = None,
+    since: ChangesSince = UNCHANGED,
 ) -> list[SafeString]:
     """``path``: the address of an entity without its key; ``first``: the aria-rowindex of the first row."""
     openings = [_opening(column) for column in columns]
     mixed = {at: column.name for at, column in enumerate(columns) if column.type == MIXED}
-    handle = _Handle(path, escape(_("Select")), escape(_("Open")))
+    handle = _Handle(
+        path, escape(_("Select")), escape(_("Open")), "" if as_of is None else f"&{NAME}={as_of}"
+    )
     rows = []
     for index, (glance, cells) in enumerate(zip(found, drawn, strict=True), first):
         marks = [""] * len(columns)
         for at, name in mixed.items():
             if (value := glance.properties.get(name)) is not None:
                 marks[at] = f' data-type="{value.type}">{mark(value.type)}'
+        starts = openings
+        if (now := since.values.get(glance.key)) is not None:
+            starts = [
+                f"{opening}{_now(now[column.name])}" if column.name in now else opening
+                for opening, column in zip(openings, columns, strict=True)
+            ]
         parts = [
             f"{opening}{_STATES[state]}{marked or '>'}{markup}</td>"
-            for opening, (markup, _width, state), marked in zip(openings, cells, marks, strict=True)
+            for opening, (markup, _width, state), marked in zip(starts, cells, marks, strict=True)
         ]
         etag = escape(write_etag(glance.timestamp))
         token = encode_key(glance.key)
-        row = f'<tr data-key="{token}" data-etag="{etag}" aria-rowindex="{index}">{handle.draw(glance.key, token)}'
+        gone = f' data-gone title="{escape(_("Deleted since"))}"' if glance.key in since.deleted else ""
+        row = (
+            f'<tr data-key="{token}" data-etag="{etag}" aria-rowindex="{index}"{gone}>'
+            f"{handle.draw(glance.key, token)}"
+        )
         # every stored text in it was escaped when its cell was drawn
         rows.append(SafeString(f"{row}{''.join(parts)}</tr>"))
     return rows
+
+
+def _now(text: str) -> str:
+    """The attributes of a cell whose value is another one now."""
+    return f' data-now title="{escape(_("Now: %(value)s") % {"value": text})}"'
 
 
 _STATES: Final = {
@@ -126,9 +147,10 @@ class _Handle:
     path: str
     select_label: str
     open_label: str
+    more: str = ""  # fields of the address
 
     def draw(self, key: EntityKey, token: str) -> str:
-        href = f"{self.path}?{key_query(key)}"
+        href = f"{self.path}?{key_query(key)}{self.more}"
         name = escape(f"{key.partition_key}, {key.row_key}")
         return (
             f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'

@@ -9,12 +9,13 @@ from urllib.parse import quote, urlencode
 from django.http import QueryDict
 from django.utils import timezone
 
-from console.grid import columns, saved_urls, tokens
+from console.grid import columns, saved_urls, time_travel, tokens
 from console.grid.columns import Columns
 from console.grid.saved_urls import LONGEST
 from console.grid.tokens import Cursor
 from console.models import SavedUrl
 from console.site.addresses import path_of
+from storage.domain.entities.moments import Moment
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
 from storage.models import Table
@@ -54,6 +55,7 @@ class GridState:
     sort: Sort | None = None  # by a property; None: by the keys
     by: str = ""  # rows: the filter is shown in the builder
     has_facets: bool = False
+    as_of: Moment | None = None  # None: now
 
     @property
     def cursor(self) -> Cursor | None:
@@ -146,6 +148,7 @@ class GridState:
             ("tz", "utc" if self.is_utc else ""),
             ("refresh", str(self.pause or "")),
             ("facets", "1" if self.has_facets else ""),
+            (time_travel.NAME, str(self.as_of or "")),
             ("q", self.saved),
             *(("p", f"{name}:{value}") for name, value in self.values),
         ]
@@ -204,6 +207,7 @@ def read_state(query: QueryDict, table: Table | None = None) -> GridState:
         sort=sort,
         by=ROWS if query.get("by") == ROWS else "",
         has_facets="facets" in query,
+        as_of=time_travel.read_as_of(query),
     )
 
 

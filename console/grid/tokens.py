@@ -20,6 +20,7 @@ from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.names import LONGEST_KEY, check_key
 from storage.models import Table
 from storage.operations import entities
+from storage.operations.past import Past
 
 # keys
 
@@ -128,10 +129,12 @@ class Selection:
     text: str = ""
 
 
-def selected_pages(table: Table, selection: Selection) -> Iterator[list[StoredEntity]]:
+def selected_pages(
+    table: Table, selection: Selection, past: Past | None = None
+) -> Iterator[list[StoredEntity]]:
     if selection.scope is Scope.ROWS:
-        return entities.get_many_paged(table, selection.keys)
-    return entities.all_pages(table, EntityQuery(filter=selection.filter))
+        return entities.get_many_paged(table, selection.keys, past)
+    return entities.all_pages(table, EntityQuery(filter=selection.filter), past)
 
 
 def read_selection(form: QueryDict) -> Selection:

@@ -163,7 +163,7 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
     return {
         "account": current.account,
         "role": current.role,
-        "may": _allowed(current),
+        "may": allowed(current),
         "accounts": [account for account, _role in visible_accounts(user_of(request))],
         "sidebar_items": _links(
             request,
@@ -199,9 +199,9 @@ def _current(request: HttpRequest, address: str, closest: str) -> str:
     return "true" if address == closest else ""
 
 
-def _allowed(current: AccountContext) -> dict[str, bool]:
-    """Tell templates which actions to offer; nobody may write to a read-only account."""
-    refused = _WRITES if current.account.read_only else frozenset()
+def allowed(current: AccountContext, *, read_only: bool = False) -> dict[str, bool]:
+    """Tell templates which actions to offer; nobody may write to a read-only account, nor to the past."""
+    refused = _WRITES if read_only or current.account.read_only else frozenset()
     return {
         capability.name.lower(): may(current.role, capability) and capability not in refused
         for capability in Capability

@@ -35,10 +35,10 @@ from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Table
 from storage.operations import adaptive_indexes
 from storage.operations.indexes import indexed, using
+from storage.operations.past import Past, run_as_of
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
-from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Statement
 
@@ -79,19 +79,14 @@ def sorted_preview_page(
         wanted = replace(wanted, indexed=indexed(table.pk))
     statement = previews.sorted_page(relation_name(table.pk), wanted, sort, start)
     with _noting_scans(table, wanted, sort, past):
-        return _run(statement, past, limit=SORT_LIMIT)
+        return run_as_of(statement, past, limit=SORT_LIMIT)
 
 
 def _page(table: Table, wanted: EntityQuery, read: Read[T], past: Past | None) -> Page[T]:
     wanted = _using(table, wanted, past)
     with _noting_scans(table, wanted, past=past):
         steps = query(relation_name(table.pk), wanted, time.monotonic, read)
-        return sql.walk(steps, partial(_run, past=past))
-
-
-def _run(statement: Statement[T], past: Past | None, *, limit: timedelta | None = None) -> T:
-    """Run a statement that reads entities, of now or of a moment of the past."""
-    return sql.run_in_lane(statement if past is None else as_of(statement, past), limit=limit)
+        return sql.walk(steps, partial(run_as_of, past=past))
 
 
 def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
@@ -129,7 +124,7 @@ def all_pages(table: Table, wanted: EntityQuery, past: Past | None = None) -> It
 
 def get_many(table: Table, keys: Collection[EntityKey], past: Past | None = None) -> list[StoredEntity]:
     """Return the entities of these keys that exist, in the order of keys."""
-    found = _run(pages.get_many(relation_name(table.pk), keys), past)
+    found = run_as_of(pages.get_many(relation_name(table.pk), keys), past)
     return [found[key] for key in sorted(found)]
 
 
@@ -157,7 +152,7 @@ def total(table: Table, wanted: EntityQuery, past: Past | None = None) -> Total:
     except OperationTimedOut:
         pass
     try:
-        return Total(_run(counts.estimate(relation_name(table.pk), _using(table, wanted, past)), past))
+        return Total(run_as_of(counts.estimate(relation_name(table.pk), _using(table, wanted, past)), past))
     except Canceled:
         return Total(None)
 
@@ -167,7 +162,9 @@ def count(
 ) -> int:
     """Count the entities of a query; raises OperationTimedOut."""
     try:
-        return _run(counts.count(relation_name(table.pk), _using(table, wanted, past)), past, limit=limit)
+        return run_as_of(
+            counts.count(relation_name(table.pk), _using(table, wanted, past)), past, limit=limit
+        )
     except Canceled:
         raise OperationTimedOut from None
 
@@ -176,7 +173,7 @@ def get(table: Table, key: EntityKey, past: Past | None = None) -> StoredEntity 
     """Query Entity with all properties; None also for an invalid key."""
     try:
         check_entity_key(*key, limit=LONGEST_KEY)
-        return _run(pages.point(relation_name(table.pk), key, EntityQuery()), past)
+        return run_as_of(pages.point(relation_name(table.pk), key, EntityQuery()), past)
     except (KeyValueTooLarge, OutOfRangeInput, ResourceNotFound, TableNotFound):
         return None
     except Canceled:

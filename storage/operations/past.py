@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from django.db.models import Q
 from django.utils import timezone
@@ -14,9 +14,14 @@ from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
 from storage.models import HistorySegment, Table
 from storage.operations import accounts
+from storage.sql import django as sql
 from storage.sql.history import segment_name
-from storage.sql.past import Past
+from storage.sql.past import Past as Past
+from storage.sql.past import as_of
 from storage.sql.relations import deleted_name, relation_name
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
 
 _CLOCKS: Final = timedelta(minutes=1)  # by which clocks may differ
 
@@ -59,6 +64,11 @@ def find_by_id(table_id: int, moment: Moment) -> Past:
     if table is None:
         raise TableNotFound
     return find(table, moment)
+
+
+def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | None = None) -> T:
+    """Run a statement that reads entities, of now or of a moment of the past."""
+    return sql.run_in_lane(statement if past is None else as_of(statement, past), limit=limit)
 
 
 def source_of(table: Table) -> str:

@@ -9,6 +9,7 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
 from storage.models import Table
+from storage.operations.past import Past, run_as_of
 from storage.sql import background, counts, pages
 from storage.sql import django as sql
 from storage.sql.counts import Occurrence, Sample
@@ -59,7 +60,7 @@ def sample(table: Table, *, quickly: bool = False) -> PropertySample:
     return found
 
 
-def names(table: Table, wanted: EntityQuery) -> list[str]:
+def names(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[str]:
     """Return the property names of all entities of a query, without a time limit."""
     relation = relation_name(table.pk)
     found: set[str] = set()
@@ -68,8 +69,8 @@ def names(table: Table, wanted: EntityQuery) -> list[str]:
     while True:
         window = replace(wanted, start=start)
         try:
-            end = sql.run_in_lane(pages.window_end(relation, window, rows))
-            found.update(sql.run_in_lane(counts.names(relation, replace(window, end=end or wanted.end))))
+            end = run_as_of(pages.window_end(relation, window, rows), past)
+            found.update(run_as_of(counts.names(relation, replace(window, end=end or wanted.end)), past))
         except Canceled:
             if rows == 1:
                 raise OperationTimedOut from None

@@ -2,34 +2,42 @@
 
 import time
 from dataclasses import replace
+from datetime import UTC
 from typing import Any, Final, NamedTuple, assert_never
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from console.entities.staged import is_staging
-from console.grid import bookmarks, cells, columns, documents, grid, saved_urls
+from console.grid import bookmarks, cells, columns, documents, grid, saved_urls, time_travel
 from console.grid.cells import Cell
 from console.grid.property_order import find_columns, keep_widths
 from console.grid.state import PAUSES, SIZES, GridState, View, read_state
+from console.grid.time_travel import UNCHANGED, ChangesSince, compare_with_now
 from console.grid.tokens import Cursor, encode_key
 from console.queries import recent, saved
 from console.queries.builder import draw_builder
 from console.queries.frame import frame_of
 from console.queries.reading import read_filter, suggest_looser
 from console.queries.values import example_filter, list_cell_filters
-from console.site.access import account_required, role_of, table_of, table_required, user_of
+from console.site import layout
+from console.site.access import account_context, account_required, role_of, table_of, table_required, user_of
+from console.site.notices import notify_error
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
+from storage.domain.entities.moments import Moment
 from storage.domain.entities.previews import EntityPreview
-from storage.domain.errors import OperationTimedOut, StorageError
+from storage.domain.errors import OperationTimedOut, StorageError, TableNotFound
 from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Table
-from storage.operations import entities, table_list
+from storage.operations import entities, past, table_list
 from storage.operations.entities import Total
+from storage.operations.past import Past
 from storage.operations.table_list import Overview
 
 SNIPPET: Final = """\
@@ -53,6 +61,11 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     """Show a page of entities; the error of an invalid filter is shown beside its field."""
     found, frame = table_of(request), None if wants_part(request) else frame_of(request)
     state = read_state(request.GET, found)
+    if request.GET.get(time_travel.NAME) and state.as_of is None:
+        notify_error(
+            request, _("This is not a time such as 2026-11-30T18:00:00Z. You see the table as it is now.")
+        )
+        return redirect(state.address(found))
     if saved_urls.NAME in request.GET and state.saved_url is None:
         return render(request, "console/queries/saved/expired.html", {"table": found}, status=404)
     if found.name != table:
@@ -63,6 +76,10 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return redirect(shown.address(found))
     state = arranged
     context = results(found, state, frame.overview if frame else table_list.describe(found))
+    if state.as_of is not None:
+        current = account_context(request)
+        assert current is not None
+        context["may"] = layout.allowed(current, read_only=True) | {"manage_access": False}
     context["applied"] = saved.get_applied(user_of(request), role_of(request), found, state)
     if not context["error"]:
         context["stats"] = {
@@ -80,7 +97,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         request,
         "console/entities/browse/show.html",
         "_answer.html",
-        context | {"is_staging": is_staging(request, account)},
+        context | {"is_staging": state.as_of is None and is_staging(request, account)},
         status=422 if context["error"] else 200,
     )
     if wants_part(request):
@@ -108,14 +125,17 @@ def count(request: HttpRequest, table: Table) -> HttpResponse:
     state = read_state(request.GET, table)
     if not wants_part(request):
         return redirect(replace(state, is_counted=True).address(table))
-    context = {"table": table, "state": state, "total": _count(table, state), "counted": True}
+    then, error = _find_past(table, state)
+    total = Total(None) if error else _count(table, state, then)
+    context = {"table": table, "state": state, "total": total, "counted": True}
     return render(request, "console/entities/browse/_total.html", context)
 
 
 def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any]:
     """The context of the results."""
     began = time.perf_counter()
-    page, error = _query(table, state)
+    then, error = _find_past(table, state)
+    page, error = (FoundPage([], None), error) if error else _query(table, state, then)
     milliseconds = (time.perf_counter() - began) * 1000
     return {
         "table": overview,
@@ -126,19 +146,32 @@ def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any
         "reading": read_filter(table, state),
         "placeholder": example_filter(page.entities),
         **_listing(table, state, page),
-        **(_shown(table, state, page) if page.entities else _nothing(table, state, error)),
-        "total": _total(table, overview, state, page) if page.entities else Total(None),
+        **(_shown(table, state, page, then) if page.entities else _nothing(table, state, error)),
+        "total": _total(table, overview, state, page, then) if page.entities else Total(None),
     }
 
 
-def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]:
+def _find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
+    """The past that a grid shows, None: now; or why it cannot."""
+    if state.as_of is None:
+        return None, ""
+    try:
+        return past.find(table, state.as_of), ""
+    except TableNotFound:
+        return None, _("The table was created later.")
+    except StorageError as error:
+        return None, error.text
+
+
+def _shown(table: Table, state: GridState, page: FoundPage, then: Past | None) -> dict[str, object]:
     match state.view:
         case View.GRID:
-            return {"grid": _grid(table, state, page)}
+            since = None if then is None else compare_with_now(table, page.entities, then, state.zone)
+            return {"grid": _grid(table, state, page, since or UNCHANGED), "since": since}
         case View.JSON:
             return {"documents": [documents.build_document(glance) for glance in page.entities]}
         case View.FORM:
-            stored = entities.get(table, page.entities[0].key)
+            stored = entities.get(table, page.entities[0].key, then)
             entity = read_stored(stored) if stored is not None else None
             return {
                 "entity": entity,
@@ -150,10 +183,19 @@ def _shown(table: Table, state: GridState, page: FoundPage) -> dict[str, object]
             assert_never(state.view)
 
 
-def _grid(table: Table, state: GridState, page: FoundPage) -> grid.Grid:
+def _grid(table: Table, state: GridState, page: FoundPage, since: ChangesSince) -> grid.Grid:
     names, widths = find_columns(table, (name for glance in page.entities for name in glance.properties))
     setting = grid.GridOptions(
-        table, state.columns, state.zone, _zone_name(state), state.select, state.sort, names, widths
+        table,
+        state.columns,
+        state.zone,
+        _zone_name(state),
+        state.select,
+        state.sort,
+        names,
+        widths,
+        state.as_of,
+        since,
     )
     built = grid.build_grid(setting, page.entities, before=state.rows_before, is_last=page.next is None)
     keep_widths(table, widths, {column.name: column.width for column in built.columns if column.is_new})
@@ -179,19 +221,19 @@ def _nothing(table: Table, state: GridState, error: str) -> dict[str, object]:
     }
 
 
-def _query(table: Table, state: GridState) -> tuple[FoundPage, str]:
+def _query(table: Table, state: GridState, then: Past | None) -> tuple[FoundPage, str]:
     """A page, or an empty page and the message of the service."""
     try:
-        page = _read_page(table, state)
+        page = _read_page(table, state, then)
         return page._replace(entities=[_selected(glance, state) for glance in page.entities]), ""
     except StorageError as error:
         return FoundPage([], None), error.text
 
 
-def _read_page(table: Table, state: GridState) -> FoundPage:
+def _read_page(table: Table, state: GridState, then: Past | None) -> FoundPage:
     if state.sort is None:
-        return FoundPage(*entities.preview_page(table, state.wanted))
-    return FoundPage(*entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start))
+        return FoundPage(*entities.preview_page(table, state.wanted, then))
+    return FoundPage(*entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start, then))
 
 
 def _selected(glance: EntityPreview, state: GridState) -> EntityPreview:
@@ -222,6 +264,9 @@ def _listing(table: Table, state: GridState, page: FoundPage) -> dict[str, objec
         "zone_name": _zone_name(state),
         "pauses": [(pause, replace(state, pause=pause).address(table)) for pause in (0, *PAUSES)],
         "all": replace(state.at_start(), filter="").address(table),
+        "now": replace(state.at_start(), as_of=None).address(table),
+        "travel_fields": [it for it in state.at_start().fields if it[0] != time_travel.NAME],
+        "as_of_local": "" if state.as_of is None else _local_time(state.as_of, state),
     }
 
 
@@ -236,22 +281,28 @@ def _zone_name(state: GridState) -> str:
     return f"UTC{name}" if name[0] in "+-" else name
 
 
-def _total(table: Table, overview: Overview, state: GridState, page: FoundPage) -> Total:
+def _local_time(moment: Moment, state: GridState) -> str:
+    """A time as a field of the browser has it, in the zone of the grid."""
+    at = to_datetime(moment.ticks).astimezone(state.zone or UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}"
+
+
+def _total(table: Table, overview: Overview, state: GridState, page: FoundPage, then: Past | None) -> Total:
     if page.next is None:
         return Total(state.rows_before + len(page.entities), is_exact=True)
     if state.is_counted:
-        return _count(table, state)
-    if not state.filter:
+        return _count(table, state, then)
+    if not state.filter and then is None:
         return Total(overview.entities, overview.is_exact)
-    found = entities.total(table, EntityQuery(filter=state.wanted.filter))
+    found = entities.total(table, EntityQuery(filter=state.wanted.filter), then)
     if found.is_exact or found.number is None:
         return found
     # at least one more than displayed, whatever the planner estimates
     return Total(max(found.number, state.rows_before + len(page.entities) + 1))
 
 
-def _count(table: Table, state: GridState) -> Total:
+def _count(table: Table, state: GridState, then: Past | None) -> Total:
     try:
-        return Total(entities.count(table, EntityQuery(filter=state.wanted.filter)), is_exact=True)
+        return Total(entities.count(table, EntityQuery(filter=state.wanted.filter), then), is_exact=True)
     except (OperationTimedOut, StorageError):
         return Total(None)

@@ -17,8 +17,10 @@ from console.entities import conflict, entity_form, problems, property_row
 from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
-from console.grid.cells import draw
-from console.site.access import account_required, actor_of, role_of, table_of, table_required
+from console.grid.cells import Cell, draw
+from console.grid.time_travel import NAME, find_past
+from console.site import layout
+from console.site.access import account_context, account_required, actor_of, role_of, table_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import local_now
@@ -32,6 +34,7 @@ from storage.domain.values.etag import NEVER, Precondition, read_if_match
 from storage.editing import merge
 from storage.models import Account, Table
 from storage.operations import edits, entities
+from storage.operations.past import Past
 
 TABS: Final = ("form", "json", "snippets")
 WHOLE: Final = 32 * 1024  # characters; snippets omit larger entities
@@ -51,11 +54,19 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
         return redirect(target.address(**others), permanent=True)
     if request.GET.get("go") == "next":
         return _next(request, target)
-    stored = entities.get(target.table, target.key)
+    try:
+        then = find_past(request.GET, target.table)
+    except StorageError as error:
+        notify_error(request, error.text)
+        return redirect(target.address())
+    stored = entities.get(target.table, target.key, then)
+    if stored is None and then is not None:
+        return redirect(target.address("history:entity"))
     if stored is None:
         return pages.render_missing(request, target)
     tab = request.GET.get("tab", "")
-    return render(request, target, open_draft(stored, tab if tab in TABS else "form"))
+    draft = open_draft(stored, tab if tab in TABS else "form")
+    return render(request, target, draft) if then is None else _render_past(request, target, draft, then)
 
 
 def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
@@ -68,15 +79,39 @@ def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     return redirect(replace(target, key=following).address())
 
 
+def _render_past(request: HttpRequest, target: EntityTarget, draft: EntityDraft, then: Past) -> HttpResponse:
+    """Show an entity as it was, which nobody can change."""
+    current = account_context(request)
+    assert current is not None
+    at = {NAME: str(then.moment)}
+    context = pages.draft_context(target, draft, in_drawer=wants_part(request)) | {
+        "as_of": pages.local_time(then.moment.ticks),
+        "may": layout.allowed(current, read_only=True),
+        "tabs": [
+            (_("Form"), target.address(**at), draft.tab != "json"),
+            ("JSON", target.address(tab="json", **at), draft.tab == "json"),
+        ],
+        "now_address": target.address(),
+        "history_address": target.address("history:entity"),
+        "address": target.address(**at),
+        "value_address": target.address("entities:value", **at),
+        "values": _values(draft),
+    }
+    return render_part(request, "console/entities/entity/show.html", "_entity.html", context)
+
+
+def _values(draft: EntityDraft) -> list[tuple[str, str, Cell]]:
+    zone = timezone.get_current_timezone()
+    return [(name, value.type, draw(value, zone=zone)) for name, value in (draft.properties or {}).items()]
+
+
 def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200) -> HttpResponse:
     context = pages.draft_context(target, draft, in_drawer=wants_part(request))
     context["tabs"] = pages.tab_links(target, draft.tab)
     if draft.tab == "snippets":
         context |= _snippets(request, target, draft)
     elif not may(role_of(request), Capability.WRITE):
-        properties = draft.properties or {}
-        zone = timezone.get_current_timezone()
-        context["values"] = [(name, value.type, draw(value, zone=zone)) for name, value in properties.items()]
+        context["values"] = _values(draft)
     elif draft.tab == "form":
         context["names"] = pages.without(pages.sample(target.table), draft.properties or {})
     return render_part(request, "console/entities/entity/show.html", "_entity.html", context, status=status)

@@ -15,10 +15,12 @@ from console.entities import viewers
 from console.entities.entity_page import EntityTarget, find_target
 from console.entities.viewers import Viewer
 from console.grid.documents import find_value
+from console.grid.time_travel import NAME, find_past
 from console.grid.tokens import encode_key
 from console.site.access import table_required
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.models import Table
@@ -43,7 +45,11 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Show a value; the address has the key (``key``, or ``pk`` and ``rk``), the property and the viewer (``as``)."""
     target = find_target(request, table)
     name = request.GET.get("property", request.GET.get("name", ""))
-    stored = entities.get(target.table, target.key)
+    try:
+        then = find_past(request.GET, table)
+    except StorageError:
+        raise Http404 from None
+    stored = entities.get(target.table, target.key, then)
     value = None if stored is None else find_value(stored, name)
     if value is None:
         raise Http404
@@ -57,6 +63,8 @@ def _view(request: HttpRequest, target: EntityTarget, name: str, value: EdmValue
     wanted = request.GET.get("as", "")
     chosen = next((viewer for viewer in views if viewer == wanted), next(iter(views)))
     query = {"key": encode_key(target.key), "property": name}
+    if NAME in request.GET:
+        query[NAME] = request.GET[NAME]
     context = {
         "table": target.table,
         "key": target.key,

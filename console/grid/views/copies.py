@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST
 
 from console import snippets
 from console.grid import columns, formats, tokens
+from console.grid.time_travel import find_past
 from console.site.access import table_required
 from console.snippets import Target
 from console.snippets.connections import snippet_target
@@ -42,7 +43,8 @@ def copy(request: HttpRequest, table: Table) -> HttpResponse:
 def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
     found: list[StoredEntity] = []
     size = 0
-    for page in tokens.selected_pages(table, tokens.read_selection(request.POST)):
+    then = find_past(request.POST, table)
+    for page in tokens.selected_pages(table, tokens.read_selection(request.POST), then):
         found += page
         size += _size(page)
         if len(found) > LIMIT or size > SIZE_LIMIT:

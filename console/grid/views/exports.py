@@ -15,6 +15,7 @@ from console.grid import columns, formats, tokens
 from console.grid.columns import Columns
 from console.grid.formats import ExportFormat
 from console.grid.state import read_state
+from console.grid.time_travel import find_past
 from console.grid.tokens import Scope, Selection
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
@@ -27,6 +28,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
 from storage.models import Table
 from storage.operations import activity, entities, properties, table_list
+from storage.operations.past import Past
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class ExportRequest:
     format: ExportFormat
     columns: Columns
     by: Actor
+    past: Past | None = None
 
 
 @require_http_methods(["GET", "POST"])
@@ -46,14 +49,15 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         return _ask(request, table)
     try:
         chosen = tokens.read_selection(request.POST)
+        then = find_past(request.POST, table)
     except StorageError as error:
         return _ask(request, table, error.text)
     format_ = request.POST["format"]
     if format_ not in list(ExportFormat):
         return _ask(request, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
-    wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request))
-    name = get_valid_filename(f"{table.name}.{format_}")
+    wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request), then)
+    name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
     return stream_file(
         request, write_export(wanted), content_type=formats.TYPES[wanted.format], filename=name
     )
@@ -63,17 +67,26 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
     asked = request.POST if request.method == "POST" else request.GET
     state = read_state(asked, table)
     keys = asked.getlist("key")
+    then = None
+    try:
+        then = find_past(asked, table)
+    except StorageError as failure:
+        error = failure.text
     scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
     if state.filter and not error:
         try:
-            total = entities.total(table, EntityQuery(filter=state.wanted.filter))
+            total = entities.total(table, EntityQuery(filter=state.wanted.filter), then)
         except StorageError as failure:  # the whole table can still be exported
             error = failure.text
         else:
             scopes.append((Scope.QUERY, total.number, total.is_exact))
     back = asked.get("next", "")
     overview = table_list.describe(table)
-    scopes.append((Scope.TABLE, overview.entities, overview.is_exact))
+    if then is None:
+        scopes.append((Scope.TABLE, overview.entities, overview.is_exact))
+    else:
+        total = entities.total(table, EntityQuery(), then)
+        scopes.append((Scope.TABLE, total.number, total.is_exact))
     context: dict[str, Any] = {
         "table": overview,
         "state": state,
@@ -93,7 +106,7 @@ def write_export(wanted: ExportRequest) -> Generator[str, None, None]:
 
     def counted() -> Iterator[list[StoredEntity]]:
         nonlocal count
-        for page in tokens.selected_pages(wanted.table, wanted.selection):
+        for page in tokens.selected_pages(wanted.table, wanted.selection, wanted.past):
             count += len(page)
             yield page
 
@@ -110,11 +123,13 @@ def _names(wanted: ExportRequest) -> list[str]:
     """All properties, in the order of the grid as far as it has them."""
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
-        pages = tokens.selected_pages(wanted.table, chosen)
+        pages = tokens.selected_pages(wanted.table, chosen, wanted.past)
         found = list(dict.fromkeys(name for page in pages for name in _seen(page)))
     else:
-        first = next(entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter, top=100)), [])
-        everywhere = properties.names(wanted.table, EntityQuery(filter=chosen.filter))
+        first = next(
+            entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter, top=100), wanted.past), []
+        )
+        everywhere = properties.names(wanted.table, EntityQuery(filter=chosen.filter), wanted.past)
         found = list(dict.fromkeys((*_seen(first), *everywhere)))
     known = frozenset(found)
     named = [choice.name for choice in wanted.columns.choices if choice.name in known]
@@ -132,6 +147,7 @@ def _record(wanted: ExportRequest, count: int, *, is_whole: bool) -> None:
         "filter": wanted.selection.text,
         "rows": count,
         "is_whole": is_whole,
+        **({} if wanted.past is None else {"as_of": str(wanted.past.moment)}),
     }
     activity.record(
         Verb.ENTITY_EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail

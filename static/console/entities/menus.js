@@ -199,7 +199,8 @@ document.addEventListener("focusin", (event) => {
   const it = tip();
   if (!it) return;
   const cell = event.target.matches?.("[data-grid] td") ? event.target : null;
-  const text = cell?.matches(":focus-visible") ? cell.querySelector("time[title]")?.title : null;
+  const titles = [cell?.querySelector("time[title]"), cell, cell?.parentElement].map((it) => it?.title).filter(Boolean);
+  const text = cell?.matches(":focus-visible") ? titles.join(" · ") : null;
   it.hidden = !text;
   if (!text) return;
   it.textContent = text;

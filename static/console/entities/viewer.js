@@ -12,6 +12,8 @@ async function open(address) {
 /** Show the whole value of a cell of a grid. */
 export function view(cell) {
   const query = new URLSearchParams({ key: cell.parentElement.dataset.key, property: propertyOf(cell) });
+  const { asof } = cell.closest("[data-grid]").dataset;
+  if (asof) query.set("asof", asof);
   open(`${cell.closest("[data-grid]").dataset.value}?${query}`);
 }
 

@@ -137,7 +137,7 @@ def test_large_values_make_no_large_page(visit, people):
 
 @pytest.mark.parametrize("error", [ServerBusy, OperationTimedOut])
 def test_says_what_the_service_says(visit, people, monkeypatch, error):
-    def fail(table, wanted):
+    def fail(table, wanted, past=None):
         raise error
 
     monkeypatch.setattr(entities, "preview_page", fail)

@@ -1,0 +1,73 @@
+"""A grid of the past: at which moment it is, and how it differs from now."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from html import unescape
+from typing import Final
+
+from django.http import QueryDict
+from django.utils.html import strip_tags
+from django.utils.translation import gettext as _
+
+from console.grid import cells
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.entities.moments import Moment, read_moment
+from storage.domain.entities.previews import EntityPreview
+from storage.domain.errors import InvalidInput
+from storage.editing import merge
+from storage.models import Table
+from storage.operations import entities, past
+from storage.operations.past import Past
+
+NAME: Final = "asof"  # of the field in addresses and forms
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesSince:
+    """How the entities of a page differ from now: deleted ones, and of others each property with its value of today.
+
+    A value is plain text, or that the property is not set.
+    """
+
+    deleted: frozenset[EntityKey] = frozenset()
+    values: Mapping[EntityKey, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def entities(self) -> int:
+        return len(self.deleted) + len(self.values)
+
+
+UNCHANGED: Final = ChangesSince()
+
+
+def read_as_of(query: QueryDict) -> Moment | None:
+    return read_moment(query.get(NAME, ""))
+
+
+def find_past(query: QueryDict, table: Table) -> Past | None:
+    """Return the past that a form or an address asks for, None: now; raises why it cannot be read."""
+    text = query.get(NAME, "")
+    if not text:
+        return None
+    moment = read_moment(text)
+    if moment is None:
+        raise InvalidInput(_("%(text)s is not a time such as 2026-11-30T18:00:00Z.") % {"text": text[:64]})
+    return past.find(table, moment)
+
+
+def compare_with_now(
+    table: Table, found: Iterable[EntityPreview], then: Past, zone: tzinfo | None
+) -> ChangesSince:
+    """Compare the entities of a page with what they are now; reads whole values of those that have changed."""
+    timestamps = {glance.key: glance.timestamp for glance in found}
+    now = {stored.key: stored for page in entities.get_many_paged(table, timestamps) for stored in page}
+    changed = [key for key in timestamps if key in now and now[key].timestamp != timestamps[key]]
+    values: dict[EntityKey, dict[str, str]] = {}
+    for stored in (it for page in entities.get_many_paged(table, changed, then) for it in page):
+        was, current = read_stored(stored).properties, read_stored(now[stored.key]).properties
+        names = merge.changed_names(was, current)
+        if names:
+            drawn = {name: cells.draw_or_absent(current.get(name), zone) for name in names}
+            values[stored.key] = {name: unescape(strip_tags(cell.markup)) for name, cell in drawn.items()}
+    return ChangesSince(frozenset(timestamps.keys() - now.keys()), values)

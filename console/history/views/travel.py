@@ -1,0 +1,161 @@
+"""Ways through the past of a table: to a time, to the change before or after it, and a histogram of changes."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_safe
+
+from console.grid.state import GridState, read_state
+from console.site.access import table_required
+from console.site.notices import notify_error
+from console.site.tags import grouped
+from storage.domain.access.roles import Capability
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import OperationTimedOut
+from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.models import Table
+from storage.operations import changes, past
+from storage.operations.changes import ChangeFilter
+
+BARS: Final = 72
+_FIRST: Final = timedelta(hours=1)  # how far back a reader begins
+_HEIGHT: Final = 44
+
+
+@require_safe
+@table_required(Capability.READ)
+def go(request: HttpRequest, table: Table) -> HttpResponse:
+    """Redirect to the grid as of another time: ``go`` is previous, next or at, with the local time in ``at``."""
+    state = read_state(request.GET, table)
+    direction = request.GET.get("go", "")
+    moment: Moment | None
+    if direction in ("previous", "next") and state.as_of is not None:
+        moment = _neighbour(request, table, state.as_of, is_next=direction == "next")
+    elif direction == "at":
+        moment = _local(request.GET.get("at", ""), state)
+        if moment is None:
+            notify_error(request, _("Enter a date and a time."))
+    else:
+        moment = _start(table)
+        if moment is None:
+            notify_error(request, _("This account keeps no history, so there is no past to view."))
+    return redirect(replace(state.at_start(), as_of=moment or state.as_of, open="").address(table))
+
+
+def _start(table: Table) -> Moment | None:
+    """Return where a reader begins: an hour ago, or as long ago as changes are kept; None: they are not."""
+    since = past.kept_since(table.account_id)
+    if since is None:
+        return None
+    # to the second, so that the field has it exactly; later rather than earlier, when there was no table yet
+    at = max(since, table.created_at, timezone.now() - _FIRST)
+    return Moment(to_ticks(at.replace(microsecond=0) + timedelta(seconds=1)))
+
+
+def _local(text: str, state: GridState) -> Moment | None:
+    try:
+        at = datetime.fromisoformat(text)
+        zoned = at if at.tzinfo is not None else at.replace(tzinfo=state.zone or UTC)
+        return Moment(to_ticks(zoned.astimezone(UTC)))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _neighbour(request: HttpRequest, table: Table, moment: Moment, *, is_next: bool) -> Moment:
+    """Return the time of the change before or after a moment, the same moment if there is none."""
+    at = to_datetime(moment.ticks)
+    wanted = ChangeFilter(table_id=table.pk)
+    wanted = replace(wanted, since=at + timedelta(microseconds=1)) if is_next else replace(wanted, until=at)
+    try:
+        found = changes.page(table.account, wanted, top=1, oldest_first=is_next).entries
+    except OperationTimedOut:
+        notify_error(request, _("Finding the change took too long. Choose a time instead."))
+        return moment
+    if not found:
+        notify_error(request, _("There is no later change.") if is_next else _("There is no earlier change."))
+        return moment
+    # a Timestamp has a digit more than a datetime
+    return Moment(to_ticks(found[0].earliest if is_next else found[0].latest) + 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    address: str
+    title: str
+    x: int
+    y: float
+    height: float
+
+
+@require_safe
+@table_required(Capability.READ)
+def histogram(request: HttpRequest, table: Table) -> HttpResponse:
+    """Show how many changes there were when."""
+    state = read_state(request.GET, table)
+    now = timezone.now()
+    since = past.kept_since(table.account_id)
+    if since is None:
+        return render(request, "console/history/_histogram.html", {"bars": [], "label": ""})
+    since = max(since, table.created_at)
+    try:
+        found = changes.histogram(table.account, ChangeFilter(table_id=table.pk), since, now, BARS)
+    except OperationTimedOut:
+        label = _("There are too many changes to count.")
+        return render(request, "console/history/_histogram.html", {"bars": [], "label": label})
+    most = max(bucket.number for bucket in found) or 1
+    seconds = (found[0].end - found[0].start).total_seconds()
+    bars = [
+        Bar(
+            replace(state.at_start(), as_of=Moment(to_ticks(min(bucket.end, now)) - 10)).address(table),
+            _bar_title(bucket, state),
+            place * 10,
+            _HEIGHT - (height := _bar_height(bucket.number, most)),
+            height,
+        )
+        for place, bucket in enumerate(found)
+    ]
+    marker = None
+    if state.as_of is not None:
+        share = (to_datetime(state.as_of.ticks) - since) / (now - since)
+        marker = round(min(max(share, 0), 1) * BARS * 10, 1)
+    context = {
+        "bars": bars,
+        "width": BARS * 10,
+        "marker": marker,
+        "label": _("Changes per %(time)s") % {"time": _describe(seconds)},
+        "since": _at(since, state),
+    }
+    return render(request, "console/history/_histogram.html", context)
+
+
+def _bar_height(number: int, most: int) -> float:
+    """In a histogram whose highest bar is of ``most`` changes; few changes are visible too."""
+    return 0 if number == 0 else round(max(2, number / most * (_HEIGHT - 4)), 1)
+
+
+def _bar_title(bucket: changes.Bucket, state: GridState) -> str:
+    number = ngettext("%(shown)s change", "%(shown)s changes", bucket.number) % {
+        "shown": grouped(bucket.number)
+    }
+    return f"{_at(bucket.start, state)} – {_at(bucket.end, state)}: {number}"
+
+
+def _at(moment: datetime, state: GridState) -> str:
+    return f"{moment.astimezone(state.zone or UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _describe(seconds: float) -> str:
+    if seconds < 90:
+        count = max(1, round(seconds))
+        return ngettext("%(count)s second", "%(count)s seconds", count) % {"count": count}
+    if seconds < 5400:
+        minutes = round(seconds / 60)
+        return ngettext("%(count)s minute", "%(count)s minutes", minutes) % {"count": minutes}
+    hours = round(seconds / 3600)
+    return ngettext("%(count)s hour", "%(count)s hours", hours) % {"count": hours}

@@ -1,0 +1,150 @@
+"""The grid, an entity and an export as of a time: what was there, read-only, and how it differs from now."""
+
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Delete, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.moments import Moment
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import Account, Activity
+from storage.operations import history, tables
+from storage.sql import entities as sql
+from storage.sql.django import fetch, run
+from storage.sql.relations import relation_name
+
+TABLE = "/ui/a/acme/t/orders/"
+
+
+@pytest.fixture
+def orders(cast):
+    return tables.create(Account.objects.get().pk, "orders")
+
+
+@pytest.fixture
+def write(orders):
+    """`write("1", Status="paid")`: replace an entity, `write("1")`: delete it; the time after it."""
+
+    def write(row_key, **properties):
+        key = EntityKey("store", row_key)
+        values = {name: EdmValue(Edm.STRING, value) for name, value in properties.items()}
+        change = Upsert(Entity(key, values), merge=False) if properties else Delete(key, ANY)
+        run(sql.change(relation_name(orders.pk), change, history.recorder(orders.account, SERVER)))
+        [[ticks]] = fetch("SELECT (extract(epoch FROM clock_timestamp()) * 10000000)::bigint")
+        return str(Moment(ticks))
+
+    return write
+
+
+@pytest.fixture
+def then(write):
+    """A time after which one of three entities was changed, one deleted, and another inserted."""
+    write("1", Status="paid", Note="same")
+    write("2", Status="new")
+    then = write("3", Status="packed")
+    write("1", Status="lost", Note="same")
+    write("2")
+    write("4", Status="later")
+    return then
+
+
+def rows(response):
+    return re.findall(r"<tr data-key.*?</tr>", response.content.decode(), re.DOTALL)
+
+
+def cell(row, name):
+    return re.search(rf'<td[^>]*data-property="{name}"[^>]*>', row)[0]
+
+
+def test_the_grid_as_of_a_time(visit, then):
+    page = visit("eve").get(TABLE, {"asof": then})
+    text = page.content.decode()
+    first, second, third = rows(page)
+    assert ">paid<" in first and ">new<" in second and ">packed<" in third
+    assert 'title="Now: lost"' in cell(first, "Status") and "data-now" not in cell(first, "Note")
+    assert "data-gone" in second and "data-now" not in third and "data-gone" not in third
+    assert "2 entities on this page differ from now" in re.sub(r"\s+", " ", text)
+    assert "Read-only view of the past" in text and "of 3" in text
+    # nothing that writes, and whatever reads knows the time
+    for tool in ("data-cell=", "data-paste", "Alt+N", "data-delete", "Alt+D", 'id="facets-button"'):
+        assert tool not in text
+    assert f"asof={then}" in unescape(re.search(r'href="(/ui/a/acme/t/orders/entity/[^"]*)"', first)[1])
+    assert f'data-asof="{then}"' in text and f'name="asof" value="{then}"' in text
+
+    found = visit("eve").get(TABLE, {"asof": then, "f": "Status eq 'new'"})
+    assert len(rows(found)) == 1
+    by_status = visit("eve").get(TABLE, {"asof": then, "sort": "-Status"})
+    assert [re.search("paid|packed|new", row)[0] for row in rows(by_status)] == ["paid", "packed", "new"]
+    counted = visit("eve").get(f"{TABLE}count/", {"asof": then}, headers={"HX-Request": "true"})
+    assert 'data-number="3"' in counted.content.decode()
+
+
+def test_an_entity_and_a_value_as_of_a_time(visit, then):
+    key = {"pk": "store", "rk": "2", "asof": then}
+    for tab in ("form", "json"):
+        page = visit("eve").get(f"{TABLE}entity/", {**key, "tab": tab}).content.decode()
+        assert "new" in page and "read-only" in page and 'value="save"' not in page
+    value = visit("victor").get(f"{TABLE}value/", {**key, "property": "Status"})
+    assert "new" in value.content.decode()
+    later = visit("eve").get(f"{TABLE}entity/", {**key, "rk": "4"})
+    assert later.status_code == 302 and "/history/" in later["Location"]
+
+
+@pytest.mark.parametrize("scope", ["rows", "query", "table"])
+def test_exports_and_copies_of_the_past(visit, then, scope):
+    page = visit("victor").get(TABLE, {"asof": then}).content.decode()
+    keys = re.findall(r'name="key" form="selection"\s+value="([^"]+)"', page)
+    fields = {"scope": scope, "key": keys[:2], "f": "Status ne 'packed'", "asof": then}
+    sent = visit("victor").post(f"{TABLE}export/", {**fields, "format": "csv"})
+    lines = b"".join(sent.streaming_content).decode().splitlines()
+    assert len(lines) == (4 if scope == "table" else 3)
+    assert "new" in lines[2] and "lost" not in "".join(lines)
+    assert Activity.objects.latest("id").detail["as_of"] == then
+    copied = visit("victor").post(f"{TABLE}copy/", {**fields, "as": "json"}).json()["text"]
+    assert '"paid"' in copied and '"lost"' not in copied
+
+
+def go(visit, **fields):
+    return unescape(visit("victor").get(f"{TABLE}past/", fields)["Location"])
+
+
+def test_ways_through_the_past(visit, write):
+    first = write("1", Status="a")
+    second = write("1", Status="b")
+    third = write("1", Status="c")
+
+    def seen(address):
+        return re.search(">([abc])<", rows(visit("victor").get(address))[0])[1]
+
+    assert seen(go(visit, asof=first, go="next")) == "b"
+    assert seen(go(visit, asof=third, go="previous", f="Status ne 'x'")) == "c"  # its last change
+    assert "Status+ne" in go(visit, asof=third, go="previous", f="Status ne 'x'")
+    back = go(visit, asof=second, go="previous")
+    assert seen(back) == "b"
+    earlier = go(visit, asof=re.search("asof=([^&]+)", back)[1].replace("%3A", ":"), go="previous")
+    assert seen(earlier) == "b" or seen(earlier) == "a"
+    assert f"asof={first.replace(':', '%3A')}" in go(visit, asof=first, go="at", at="nonsense")
+    chosen = go(visit, asof=first, go="at", at="2026-11-21T14:32:00", tz="utc")
+    assert "asof=2026-11-21T14%3A32%3A00Z" in chosen
+    assert "asof=" in go(visit)
+
+    bars = visit("victor").get(f"{TABLE}past/histogram/", {"asof": second}).content.decode()
+    numbers = re.findall(r": (\d+) changes?</title>", bars)
+    assert len(numbers) == 72 and sum(map(int, numbers)) == 3 and "asof=" in bars
+
+
+def test_times_that_cannot_be_shown(visit, orders, write):
+    write("1", Status="a")
+    too_old = visit("victor").get(TABLE, {"asof": "2001-01-01T00:00:00Z"})
+    assert too_old.status_code == 422 and "Changes are kept since" in too_old.content.decode()
+    assert "Back to now" in too_old.content.decode()
+    wrong = visit("victor").get(f"{TABLE}?{urlencode({'asof': 'yesterday', 'f': 'A eq 1'})}", follow=True)
+    assert "This is not a time" in wrong.content.decode() and "asof" not in wrong.request["QUERY_STRING"]
+    history.end(orders.account)
+    off = visit("victor").get(f"{TABLE}past/", follow=True)
+    assert "keeps no history" in off.content.decode()
