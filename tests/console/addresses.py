@@ -119,8 +119,8 @@ entities:new                  acme/people         editor:200   editor:404
 entities:staged               acme/people         user:405     editor:400
 entities:value                acme/people         user:404     -
 history:entity                acme/people         user:404     editor:404
-history:past                  acme/people         member:302   member:405
-history:histogram             acme/people         member:200   member:405
+history:past                  acme/people         member:302   -
+history:histogram             acme/people         member:200   -
 entities:count                acme/people         member:302   -
 queries:known                 acme/people         member:200   user:405
 queries:values                acme/people         member:200   user:405
