@@ -8,8 +8,8 @@ from console.home.views import home
 from console.site import probes
 
 SUBJECTS = (
-    "site", "people", "grid", "queries", "entities", "policies", "sas", "accounts", "tables", "history", "activity",
-    "home", "help",
+    "site", "people", "grid", "queries", "entities", "policies", "sas", "accounts", "snapshots", "tables", "history",
+    "activity", "home", "help",
 )  # fmt: skip
 urlpatterns = [
     path("", home.root),

@@ -36,6 +36,7 @@ ACCOUNT_SIDEBAR: Final = (
     NavigationItem("tables:index", _("Tables"), "table-2"),
     NavigationItem("queries:index", _("Queries"), "bookmark"),
     NavigationItem("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS),
+    NavigationItem("snapshots:index", _("Snapshots"), "camera"),
     NavigationItem("activity:index", _("Activity"), "history"),
     NavigationItem("accounts:service", _("Service"), "sliders-horizontal"),
     NavigationItem("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import OperationTimedOut
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
@@ -34,6 +36,7 @@ from storage.operations.reverting import Reverted
 from storage.operations.snapshots import SnapshotError
 from storage.sql import django as sql
 from storage.sql import snapshots as statements
+from storage.sql.failures import Canceled
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
@@ -137,17 +140,30 @@ class _Pair:
         return TableAction.CREATE if self.deleted is None else TableAction.RESTORE
 
 
-def preview(snapshot: Snapshot, wanted: RestoreRequest) -> RestorePlan:
-    """Return what a restore would change now; raises SnapshotError for tables that the snapshot does not have."""
+def preview(snapshot: Snapshot, wanted: RestoreRequest, *, limit: timedelta | None = None) -> RestorePlan:
+    """Return what a restore would change now; raises SnapshotError for tables that the snapshot does not have.
+
+    With a ``limit`` for each table, raises OperationTimedOut.
+    """
     plans = []
     for pair in _pairs(snapshot, wanted):
-        count = sql.run(statements.count(_images(pair, wanted.keys)))
+        count = _count(_images(pair, wanted.keys), limit)
         changes_policies = wanted.with_policies and _changes_policies(pair)
         plans.append(TablePlan(pair.found.name, pair.action, count, changes_policies))
     plans += [
         TablePlan(it.name, TableAction.DELETE, ImageCount()) for it in _tables_to_delete(snapshot, wanted)
     ]
     return RestorePlan(plans, wanted.with_settings and _changes_settings(snapshot))
+
+
+def _count(images: Images, limit: timedelta | None) -> ImageCount:
+    statement = statements.count(images)
+    if limit is None:
+        return sql.run(statement)
+    try:
+        return sql.run_in_lane(statement, limit=limit)
+    except Canceled:
+        raise OperationTimedOut from None
 
 
 def restore(

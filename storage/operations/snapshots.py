@@ -36,8 +36,9 @@ from storage.models import (
 from storage.operations import accounts, activity, history, policies, snapshot_copies
 from storage.sql import django as sql
 from storage.sql import snapshots as statements
-from storage.sql.background import sizes_of
+from storage.sql.background import Size, count_up_to, sizes_of
 
+COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
 _ATTEMPTS: Final = 100  # for a name that is not taken
 
 
@@ -144,6 +145,7 @@ def _take(
 
 def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
     sizes = sizes_of([table.pk for table in tables])
+    counts = sql.run(count_up_to([table.pk for table in tables], COUNTED)) if tables else {}
     stored: dict[int, list[StoredAccessPolicy]] = {}
     for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
         stored.setdefault(policy.table_id, []).append(policy)
@@ -157,11 +159,16 @@ def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
             tags=table.tags,
             throughput=table.throughput,
             policies=policies.write([policies.identifier(policy) for policy in stored.get(table.pk, ())]),
-            entities=sizes[table.pk].rows if table.pk in sizes else 0,
+            entities=_rows(counts[table.pk], sizes.get(table.pk)),
             size=sizes[table.pk].capacity if table.pk in sizes else 0,
         )
         for table in tables
     )
+
+
+def _rows(counted: int, size: Size | None) -> int:
+    """Return the number of entities, estimated if there are many."""
+    return counted if counted < COUNTED or size is None else max(counted, size.rows)
 
 
 def _own_tables(account: Account) -> list[Table]:

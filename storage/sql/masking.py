@@ -8,7 +8,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, quote_name
+from storage.domain.entities.entity import (
+    KEY_PROPERTIES,
+    ODATA_TYPE,
+    Entity,
+    EntityKey,
+    StoredEntity,
+    encode_entity_key,
+    quote_name,
+)
 from storage.domain.entities.masking import Mask, Rules
 from storage.domain.values.encoding import escape
 from storage.sql import arrays
@@ -118,3 +126,20 @@ def find_originals(relation: str, rules: Rules) -> Statement[list[tuple[str, int
         return [(text_at(result, row, 0), integer_at(result, row, 1)) for row in range(result.ntuples)]
 
     return Statement(text, (arrays.texts(names),), Lane.FILTER, read)
+
+
+_ONE: Final = """
+SELECT $1::text AS pk, $2::text AS rk, 0::bigint AS ts, $3::jsonb AS props, $4::text AS anns, $5::text AS vals
+"""
+
+
+def mask_one(masking: Masking, entity: Entity) -> Statement[StoredEntity]:
+    """Return the statement that masks an entity that need not be stored."""
+    text = masking.select(f"({_ONE}) AS given", "true", first=6)
+
+    def read(result: Result) -> StoredEntity:
+        key = EntityKey(text_at(result, 0, 0), text_at(result, 0, 1))
+        content = text_at(result, 0, 4) + text_at(result, 0, 5)
+        return StoredEntity(encode_entity_key(key), b"0", content.encode())
+
+    return Statement(text, (*entity.key, *entity.fragments, *masking.parameters), Lane.KEY, read)

@@ -73,11 +73,9 @@ _BEGINNING: Final = re.compile(r"\s*(EXPLAIN \(.*?\))?\s*(WITH\b)?")
 
 def as_of(statement: Statement[T], past: Past) -> Statement[T]:
     """Make a statement that reads the entities of a table read those of its past."""
-    parameters = [*statement.parameters, str(past.moment.ticks)]
-    ticks = f"${len(parameters)}::bigint"
-    after = changed_after(past.moment, parameters)
-    shadow = f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({_rows(past, ticks, after)})"
-    text = with_expressions(statement.text, shadow)
+    parameters = list(statement.parameters)
+    rows = _rows(past, parameters) if past.segments else f"SELECT * FROM {past.source}"
+    text = with_expressions(statement.text, f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({rows})")
     return Statement(text, tuple(parameters), statement.lane, statement.read)
 
 
@@ -99,11 +97,12 @@ def with_expressions(text: str, expressions: str) -> str:
     return f"{explain} WITH {expressions}{',' if with_ else ''} {text[beginning.end() :]}"
 
 
-def _rows(past: Past, ticks: str, after: str) -> str:
-    """Return the query of the rows of a table as they were; without history they are as they are."""
+def _rows(past: Past, parameters: list[str | bytes | None]) -> str:
+    """Return the query of the rows of a table as they were; adds its parameters."""
+    parameters.append(str(past.moment.ticks))
+    ticks = f"${len(parameters)}::bigint"
+    after = changed_after(past.moment, parameters)
     words = {"source": past.source, "table_id": past.table_id, "ticks": ticks, "after": after}
-    if not past.segments:
-        return f"SELECT * FROM {past.source} WHERE {ticks} IS NOT NULL"
 
     def of_segments(text: str, **more: str) -> str:
         return " UNION ALL ".join(text.format(segment=it, **words, **more) for it in past.segments)

@@ -1,0 +1,1 @@
+"""Snapshots of an account, their restore, and branches."""

@@ -1,0 +1,126 @@
+"""What a restore would do, as the page of snapshots shows it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.errors import OperationTimedOut, StorageError
+from storage.models import Snapshot
+from storage.operations import policies, snapshot_restores
+from storage.operations.snapshot_restores import RestorePlan, RestoreRequest, TableAction, TablePlan
+
+LIMIT: Final = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What of a snapshot to restore, as the address of the page says; ``left_out`` are names of tables."""
+
+    left_out: frozenset[str] = frozenset()
+    with_settings: bool = False
+    deletes_new: bool = False
+
+    @classmethod
+    def read(cls, query: QueryDict) -> "Choices":
+        return cls(frozenset(query.getlist("without")), "settings" in query, "new" in query)
+
+    def request(self, snapshot: Snapshot) -> RestoreRequest:
+        names = [it.name for it in snapshot.tables.order_by("folded_name") if it.name not in self.left_out]
+        return RestoreRequest(
+            tables=names if self.left_out else None,
+            with_policies=self.with_settings,
+            with_settings=self.with_settings,
+            deletes_new=self.deletes_new and not self.left_out,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEffect:
+    """The policies of a table that a restore adds, changes and removes."""
+
+    table: str
+    added: Sequence[str]
+    changed: Sequence[str]
+    removed: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """``plan`` is of all tables; None if it took too long."""
+
+    snapshot: Snapshot
+    choices: Choices
+    plan: RestorePlan | None
+    effects: Sequence[PolicyEffect] = ()
+
+    @property
+    def changed(self) -> Sequence[TablePlan]:
+        return [it for it in self.plan.tables if not it.is_unchanged] if self.plan else ()
+
+    @property
+    def identical(self) -> int:
+        return len(self.plan.tables) - len(self.changed) if self.plan else 0
+
+    @property
+    def entities(self) -> int:
+        return sum(it.count.total for it in self.changed if it.name not in self.choices.left_out)
+
+    @property
+    def is_empty(self) -> bool:
+        if self.plan is None:
+            return False
+        wanted = [it for it in self.changed if it.name not in self.choices.left_out]
+        return not wanted and not self.plan.changes_settings
+
+
+def preview(snapshot: Snapshot, choices: Choices) -> Preview:
+    """Find out what a restore would change, within a time limit."""
+    wanted = RestoreRequest(
+        with_policies=choices.with_settings,
+        with_settings=choices.with_settings,
+        deletes_new=choices.deletes_new and not choices.left_out,
+    )
+    try:
+        plan = snapshot_restores.preview(snapshot, wanted, limit=LIMIT)
+    except OperationTimedOut:
+        return Preview(snapshot, choices, None)
+    return Preview(snapshot, choices, plan, list(_effects(snapshot, plan)))
+
+
+def _effects(snapshot: Snapshot, plan: RestorePlan) -> Any:
+    then = {it.name: it for it in snapshot.tables.all()}
+    for table in plan.tables:
+        if not table.changes_policies:
+            continue
+        found = then[table.name]
+        after = {it.identifier: it for it in policies.read(found.policies)}
+        before = _present(snapshot.account_id, found.folded_name)
+        yield PolicyEffect(
+            table.name,
+            sorted(after.keys() - before.keys()),
+            sorted(name for name in after.keys() & before.keys() if after[name] != before[name]),
+            sorted(before.keys() - after.keys()),
+        )
+
+
+def _present(account_id: int, folded_name: str) -> dict[str, SignedIdentifier]:
+    try:
+        return {it.identifier: it for it in policies.stored(account_id, folded_name)}
+    except StorageError:
+        return {}  # the table is missing
+
+
+def action_label(action: TableAction) -> str:
+    match action:
+        case TableAction.CREATE:
+            return _("is created")
+        case TableAction.RESTORE:
+            return _("is restored")
+        case TableAction.DELETE:
+            return _("is deleted")
+    return ""

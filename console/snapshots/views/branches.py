@@ -1,0 +1,251 @@
+"""Make a branch of an account, masked or not, and reset a branch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from console.grid.formats import value_text
+from console.site.access import RoleNeeded, account_required, actor_of, user_of
+from console.site.notices import count_text, notify_error, notify_success
+from console.snapshots.forms import NOW, BranchForm
+from storage.domain.access.roles import Capability
+from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import parse
+from storage.domain.values.edm import EdmValue
+from storage.models import Account, Table
+from storage.operations import branches, masking, snapshot_restores, snapshots, tables
+from storage.operations.accounts import AccountError
+from storage.operations.branches import BranchRequest
+from storage.operations.snapshots import SnapshotError
+
+MASKED_TABLES: Final = 50  # whose properties are shown
+CONSTANT: Final = "(masked)"
+MASK_LABELS: Final = (
+    (Mask.KEEP, gettext_lazy("Keep")),
+    (Mask.NAME, gettext_lazy("Fake name")),
+    (Mask.EMAIL, gettext_lazy("Fake e-mail address")),
+    (Mask.PHONE, gettext_lazy("Fake phone number")),
+    (Mask.HASH, gettext_lazy("Hash, keeps references")),
+    (Mask.BLANK, gettext_lazy("Blank")),
+    (Mask.CONSTANT, gettext_lazy("Constant text")),
+    (Mask.REMOVE, gettext_lazy("Remove")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedProperty:
+    """A property on the page, with a value of it before and after the mask; ``after`` is None if it is removed."""
+
+    name: str
+    field: str
+    mask: str
+    masks: Sequence[tuple[Mask, object]]
+    looks_personal: bool
+    before: str
+    after: str | None
+    query: str  # of the address that answers with ``after``
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTable:
+    """A table on the page, and what was chosen for it."""
+
+    table: Table
+    is_chosen: bool
+    filter: str
+    error: str
+    properties: Sequence[MaskedProperty]
+
+    @property
+    def masked(self) -> int:
+        return sum(it.mask != Mask.KEEP for it in self.properties)
+
+
+@account_required(Capability.OWN)
+def new(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show the form with proposals, or make the branch."""
+    if not user_of(request).is_admin:
+        raise RoleNeeded(None)
+    initial = {"snapshot": request.GET.get("snapshot", NOW)}
+    form = BranchForm(request.POST or None, account=account, initial=initial)
+    found = list(Table.objects.own().filter(account=account).order_by("folded_name"))
+    errors: dict[str, str] = {}
+    if request.method == "POST" and form.is_valid():
+        filters = _read_filters(request, found, errors)
+        if not filters:
+            form.add_error(None, _("Choose at least one table."))
+        if not errors and form.is_valid():
+            try:
+                made = branches.create(
+                    account, _wanted(request, account, form, filters), by=actor_of(request)
+                )
+            except (AccountError, MaskingError, SnapshotError) as error:
+                form.add_error(None, str(error))
+            else:
+                return _answer(request, account, made)
+    context = {
+        "form": form,
+        "tables": [_branch_table(request, it, errors, place) for place, it in enumerate(found)],
+    }
+    status = 422 if form.is_bound else 200
+    return render(request, "console/snapshots/new_branch.html", context, status=status)
+
+
+def _wanted(
+    request: HttpRequest, account: Account, form: BranchForm, filters: Mapping[str, Filter | None]
+) -> BranchRequest:
+    data = form.cleaned_data
+    return BranchRequest(
+        data["name"],
+        snapshot=snapshots.get(account, data["snapshot"]) if data["snapshot"] != NOW else None,
+        filters=filters,
+        rules={name: read_rules(_masks(request, name)) for name in filters},
+        with_policies=data["policies"],
+        with_settings=data["settings"],
+        expires_at=form.expires_at,
+    )
+
+
+def _masks(request: HttpRequest, table: str) -> dict[str, str]:
+    prefix = f"mask-{table}-"
+    return {
+        field.removeprefix(prefix): _rule(str(mask))
+        for field, mask in request.POST.items()
+        if field.startswith(prefix)
+    }
+
+
+def _rule(mask: str) -> str:
+    return f"{mask}:{CONSTANT}" if mask == Mask.CONSTANT else mask
+
+
+def _read_filters(
+    request: HttpRequest, found: Sequence[Table], errors: dict[str, str]
+) -> dict[str, Filter | None]:
+    chosen = set(request.POST.getlist("table"))
+    filters: dict[str, Filter | None] = {}
+    for table in found:
+        if table.name not in chosen:
+            continue
+        text = request.POST.get(f"filter-{table.name}", "").strip()
+        try:
+            filters[table.name] = parse(text) if text else None
+        except StorageError as error:
+            errors[table.name] = error.text
+    return filters
+
+
+def _answer(request: HttpRequest, account: Account, made: branches.Branched) -> HttpResponse:
+    text = ngettext(
+        "Made the branch %(name)s with %(shown)s entity.",
+        "Made the branch %(name)s with %(shown)s entities.",
+        made.entities,
+    ).replace("%(name)s", made.branch.account.name)
+    notify_success(request, count_text(text, made.entities))
+    for it in made.originals:
+        notify_error(
+            request,
+            _("%(place)s has original values that should be masked, so the branch stays frozen.")
+            % {"place": f"{it.table}.{it.property}"},
+        )
+    return redirect("snapshots:index", account.name)
+
+
+# the tables of the page
+
+
+def _branch_table(request: HttpRequest, table: Table, errors: Mapping[str, str], place: int) -> BranchTable:
+    is_sent = request.method == "POST"
+    return BranchTable(
+        table,
+        table.name in request.POST.getlist("table") if is_sent else True,
+        request.POST.get(f"filter-{table.name}", ""),
+        errors.get(table.name, ""),
+        _properties(request, table) if place < MASKED_TABLES else (),
+    )
+
+
+def _properties(request: HttpRequest, table: Table) -> list[MaskedProperty]:
+    found = masking.samples(table)
+    chosen = {
+        it.name: request.POST.get(f"mask-{table.name}-{it.name}", it.proposal or Mask.KEEP) for it in found
+    }
+    values = {it.name: it.value for it in found}
+    after = masking.masked(values, _safe_rules(chosen)) if found else {}
+    return [
+        MaskedProperty(
+            it.name,
+            f"mask-{table.name}-{it.name}",
+            chosen[it.name],
+            _key_masks() if it.is_key else MASK_LABELS,
+            it.proposal is not None,
+            _shown(it.value),
+            _shown(after[it.name]) if it.name in after else None,
+            urlencode({"table": table.name, "property": it.name}),
+        )
+        for it in found
+    ]
+
+
+def _key_masks() -> list[tuple[Mask, object]]:
+    return [(mask, label) for mask, label in MASK_LABELS if mask in (Mask.KEEP, Mask.HASH)]
+
+
+def _safe_rules(chosen: Mapping[str, str]) -> dict[str, MaskingRule]:
+    try:
+        return read_rules({name: _rule(mask) for name, mask in chosen.items()})
+    except MaskingError:
+        return {}
+
+
+def _shown(value: EdmValue) -> str:
+    text = value_text(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+@require_safe
+@account_required(Capability.OWN)
+def sample(request: HttpRequest, account: Account) -> HttpResponse:
+    """Answer with a value as the mask chosen for its property replaces it."""
+    try:
+        table = tables.get(account.pk, request.GET.get("table", ""))
+        name = request.GET.get("property", "")
+        rules = read_rules({name: _rule(request.GET.get(f"mask-{table.name}-{name}", ""))})
+    except (StorageError, MaskingError):
+        raise Http404 from None
+    found = next((it for it in masking.samples(table) if it.name == name), None)
+    if found is None:
+        raise Http404
+    value = masking.masked({name: found.value}, rules).get(name)
+    context: dict[str, Any] = {"after": None if value is None else _shown(value)}
+    return render(request, "console/snapshots/_sample.html", context)
+
+
+@require_POST
+@account_required(Capability.MANAGE_ACCESS)
+def reset(request: HttpRequest, account: Account) -> HttpResponse:
+    """Make a branch what it was when it began."""
+    branch = branches.find(account)
+    if branch is None:
+        raise Http404
+    try:
+        restored = snapshot_restores.reset(branch, by=actor_of(request))
+    except (SnapshotError, StorageError) as error:
+        notify_error(request, getattr(error, "text", str(error)))
+    else:
+        text = ngettext(
+            "Reset %(shown)s entity of %(name)s.", "Reset %(shown)s entities of %(name)s.", restored.entities
+        ).replace("%(name)s", account.name)
+        notify_success(request, count_text(text, restored.entities))
+    back = request.POST.get("from", "")
+    source = branch.source if branch.source is not None and branch.source.name == back else account
+    return redirect("snapshots:index", source.name)

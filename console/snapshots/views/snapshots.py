@@ -1,0 +1,143 @@
+"""The snapshots of an account: list, take, change, schedule, and restore after a preview."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from console.site.access import account_required, actor_of, role_of, user_of
+from console.site.notices import count_text, notify_error, notify_success
+from console.snapshots import ci
+from console.snapshots.forms import ScheduleForm, SnapshotForm
+from console.snapshots.previews import Choices, preview
+from storage.domain.access.roles import Capability, may
+from storage.domain.errors import StorageError
+from storage.domain.service.snapshots import SnapshotReason
+from storage.models import Account, Snapshot
+from storage.operations import branches, snapshot_restores, snapshots
+from storage.operations.snapshots import SnapshotError
+
+
+@require_safe
+@account_required(Capability.READ)
+def index(request: HttpRequest, account: Account) -> HttpResponse:
+    """List snapshots and branches; the one in the address is previewed beside them."""
+    return _page(request, account)
+
+
+def _page(
+    request: HttpRequest, account: Account, *, schedule_form: ScheduleForm | None = None, status: int = 200
+) -> HttpResponse:
+    found = snapshots.listed(account)
+    wanted = request.GET.get("snapshot", "")
+    chosen = next((it for it in found if it.name == wanted), None)
+    scheduled = snapshots.scheduled(account)
+    made = branches.listed(account)
+    context: dict[str, Any] = {
+        "snapshots": found,
+        "counted": snapshots.COUNTED,
+        "chosen": chosen,
+        "branches": made,
+        "branch": branches.find(account),
+        "may_branch": user_of(request).is_admin,
+        "may_settings": may(role_of(request), Capability.MANAGE_ACCESS),
+        "schedule": scheduled,
+        "schedule_form": schedule_form or ScheduleForm(initial=ScheduleForm.initial_of(scheduled)),
+        "lines": ci.reset_lines(request, account, chosen),
+    }
+    if chosen is not None:
+        context["preview"] = preview(chosen, Choices.read(request.GET))
+    return render(request, "console/snapshots/index.html", context, status=status)
+
+
+@account_required(Capability.MANAGE_TABLES)
+def new(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show the form, or take a snapshot."""
+    proposal = f"snapshot-{timezone.now():%Y-%m-%d}"
+    form = SnapshotForm(request.POST or None, account=account, initial={"name": proposal, "days": "always"})
+    if request.method == "POST" and form.is_valid():
+        try:
+            taken = snapshots.take(
+                account, form.cleaned_data["name"], by=actor_of(request), expires_at=form.expires_at
+            )
+        except SnapshotError as error:  # since the form was checked
+            form.add_error("name", str(error))
+        else:
+            notify_success(request, _("Took the snapshot %(name)s.") % {"name": taken.name})
+            return redirect("snapshots:index", account.name)
+    status = 422 if form.is_bound else 200
+    return render(request, "console/snapshots/new.html", {"form": form}, status=status)
+
+
+@account_required(Capability.MANAGE_TABLES)
+def change(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
+    """Rename a snapshot, or change how long it is kept."""
+    found = _find(account, snapshot)
+    initial = {"name": found.name, "days": "as-it-is" if found.expires_at else "always"}
+    form = SnapshotForm(request.POST or None, account=account, snapshot=found, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        by = actor_of(request)
+        snapshots.rename(found, form.cleaned_data["name"], by=by)
+        if form.changes_expiry:
+            snapshots.keep_until(found, form.expires_at, by=by)
+        notify_success(request, _("Saved the snapshot %(name)s.") % {"name": found.name})
+        return redirect("snapshots:index", account.name)
+    status = 422 if form.is_bound else 200
+    return render(request, "console/snapshots/change.html", {"form": form, "snapshot": found}, status=status)
+
+
+@require_POST
+@account_required(Capability.MANAGE_TABLES)
+def delete(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
+    found = _find(account, snapshot)
+    snapshots.delete(found, by=actor_of(request))
+    notify_success(request, _("Deleted the snapshot %(name)s.") % {"name": snapshot})
+    return redirect("snapshots:index", account.name)
+
+
+@require_POST
+@account_required(Capability.MANAGE_TABLES)
+def schedule(request: HttpRequest, account: Account) -> HttpResponse:
+    form = ScheduleForm(request.POST)
+    if not form.is_valid():
+        return _page(request, account, schedule_form=form, status=422)
+    snapshots.schedule(account, form.schedule(), by=actor_of(request))
+    notify_success(request, _("Saved the schedule."))
+    return redirect("snapshots:index", account.name)
+
+
+@require_POST
+@account_required(Capability.MANAGE_TABLES)
+def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
+    """Restore what the preview showed; the toast offers to undo it."""
+    found, choices = _find(account, snapshot), Choices.read(request.POST)
+    try:
+        restored = snapshot_restores.restore(found, choices.request(found), by=actor_of(request))
+    except (SnapshotError, StorageError) as error:
+        notify_error(request, getattr(error, "text", str(error)))
+        return redirect("snapshots:index", account.name)
+    text = ngettext(
+        "Restored %(shown)s entity from %(name)s.",
+        "Restored %(shown)s entities from %(name)s.",
+        restored.entities,
+    ).replace("%(name)s", found.name)
+    notify_success(request, count_text(text, restored.entities), undo=restored.activity)
+    if restored.skipped:
+        skipped = ngettext(
+            "%(shown)s entity changed during the restore and was left as it is.",
+            "%(shown)s entities changed during the restore and were left as they are.",
+            restored.skipped,
+        )
+        notify_error(request, count_text(skipped, restored.skipped))
+    return redirect("snapshots:index", account.name)
+
+
+def _find(account: Account, name: str) -> Snapshot:
+    found = snapshots.find(account, name)
+    if found is None or found.reason == SnapshotReason.BRANCH:
+        raise Http404
+    return found

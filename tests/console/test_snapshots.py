@@ -1,0 +1,140 @@
+"""Pages of snapshots and branches: who sees what, the preview, the restore, and a new branch."""
+
+import pytest
+
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Delete, Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import Branch, Snapshot, SnapshotSchedule
+from storage.operations import accounts, history, snapshots, tables
+from storage.sql import django as sql
+from storage.sql import entities as statements
+from storage.sql.relations import relation_name
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGE = "/ui/a/acme/snapshots/"
+MAIL = {"Email": EdmValue(Edm.STRING, "ada@shop.test"), "City": EdmValue(Edm.STRING, "Izmir")}
+
+
+def write(table, *changes):
+    recorder = history.recorder(table.account, SERVER)
+    for change in changes:
+        sql.run(statements.change(relation_name(table.pk), change, recorder))
+
+
+@pytest.fixture
+def customers(account):
+    table = tables.create(account.pk, "customers")
+    write(table, *(Insert(Entity(EntityKey("se", name), MAIL)) for name in ("ada", "bob")))
+    return table
+
+
+def test_take_preview_restore_and_undo(visit, account, customers):
+    client = visit("max")
+    assert b"No snapshots yet" in client.get(PAGE).content
+    taken = client.post(f"{PAGE}new/", {"name": "ci-baseline", "days": "7"})
+    assert (taken.status_code, taken.headers["Location"]) == (302, PAGE)
+    write(customers, Delete(EntityKey("se", "ada"), ANY))
+    tables.create(account.pk, "later")
+
+    page = client.get(f"{PAGE}?snapshot=ci-baseline").content.decode()
+    assert "Restore 1 entity" in " ".join(page.split())
+    assert "is deleted" in client.get(f"{PAGE}?snapshot=ci-baseline&new=on").content.decode()
+    left_out = client.get(f"{PAGE}?snapshot=ci-baseline&without=customers").content.decode()
+    assert "Nothing differs" in left_out
+    client.post(f"{PAGE}named/ci-baseline/restore/", {"new": "on"})
+    found = client.get(PAGE).content.decode()
+    assert "Restored 1 entity from ci-baseline." in found
+    assert "before-restore-ci-baseline" in found
+    assert tables.find(account.pk, "later") is None
+    assert "Nothing differs" in client.get(f"{PAGE}?snapshot=ci-baseline").content.decode()
+
+
+def test_change_and_delete(visit, account, customers):
+    client = visit("max")
+    snapshots.take(account, "one")
+    snapshots.take(account, "two")
+    assert client.post(f"{PAGE}named/one/", {"name": "two", "days": "always"}).status_code == 422
+    assert client.post(f"{PAGE}named/one/", {"name": "no spaces", "days": "always"}).status_code == 422
+    client.post(f"{PAGE}named/one/", {"name": "baseline", "days": "1"})
+    assert Snapshot.objects.get(name="baseline").expires_at is not None
+    client.post(f"{PAGE}named/baseline/", {"name": "baseline", "days": "always"})
+    assert Snapshot.objects.get(name="baseline").expires_at is None
+    client.post(f"{PAGE}named/baseline/delete/")
+    assert [it.name for it in snapshots.listed(account)] == ["two"]
+    client.post(f"{PAGE}schedule/", {"every": "0", "hour": "3", "keep": "4"})
+    assert SnapshotSchedule.objects.get().weekday == 0
+    client.post(f"{PAGE}schedule/", {"every": "never", "hour": "3", "keep": "4"})
+    assert not SnapshotSchedule.objects.exists()
+    assert client.post(f"{PAGE}schedule/", {"every": "day", "hour": "3", "keep": "0"}).status_code == 422
+
+
+def test_who_may_do_what(visit, account, customers):
+    snapshots.take(account, "one")
+    looking = visit("victor").get(f"{PAGE}?snapshot=one").content.decode()
+    assert "Restore one" in looking and "/restore/" not in looking and "Take snapshot" not in looking
+    for name, method, path, status in (
+        ("sam", "get", "", 404),
+        ("eve", "get", "new/", 403),
+        ("eve", "post", "named/one/restore/", 403),
+        ("eve", "post", "named/one/delete/", 403),
+        ("alice", "get", "branch/", 403),  # not an admin of the server
+        ("ada", "get", "branch/", 200),
+        ("ada", "get", "named/none/", 404),
+        ("ada", "post", "reset/", 404),  # not a branch
+    ):
+        assert getattr(visit(name), method)(PAGE + path).status_code == status, (name, path)
+
+
+def test_a_masked_branch_and_its_reset(visit, customers):
+    client = visit("ada")
+    page = client.get(f"{PAGE}branch/").content.decode()
+    assert "looks personal" in page and "@example.com" in page and "ada@shop.test" in page
+    address = f"{PAGE}branch/sample/?table=customers&property=City&mask-customers-City="
+    for mask, shown in (("keep", "Izmir"), ("remove", "not set"), ("constant", "(masked)")):
+        assert shown in client.get(address + mask).content.decode()
+    assert client.get(f"{address}nonsense").status_code == 404
+    data = {
+        "name": "staging",
+        "snapshot": ":now",
+        "hours": "8",
+        "policies": "on",
+        "table": "customers",
+        "mask-customers-Email": "email",
+    }
+    for wrong, message in (
+        ({"name": "acme"}, "not available"),
+        ({"table": []}, "Choose at least one table"),
+        ({"filter-customers": "nonsense ("}, "aria-invalid"),
+    ):
+        refused = client.post(f"{PAGE}branch/", {**data, **wrong})
+        assert refused.status_code == 422 and message in refused.content.decode()
+    assert client.post(f"{PAGE}branch/", data).status_code == 302
+    branch = Branch.objects.get()
+    assert (branch.masking, branch.account.enabled) == ({"customers": {"Email": "email"}}, True)
+    assert "staging" in client.get(PAGE).content.decode()
+
+    write(tables.get(branch.account_id, "customers"), Delete(EntityKey("se", "ada"), ANY))
+    client.post("/ui/a/staging/snapshots/reset/", {"from": "acme"})
+    page = client.get(PAGE).content.decode()
+    assert "Reset 1 entity of staging." in page
+    own = client.get("/ui/a/staging/snapshots/").content.decode()
+    assert "A branch of acme" in own and "-d &#x27;{}&#x27;" in own
+
+
+def test_a_leaky_branch_says_so(visit, customers):
+    write(customers, Insert(Entity(EntityKey("se", "cem"), {"Note": MAIL["Email"]})))
+    client = visit("ada")
+    data = {
+        "name": "leaky",
+        "snapshot": ":now",
+        "hours": "8",
+        "table": "customers",
+        "mask-customers-Email": "email",
+    }
+    client.post(f"{PAGE}branch/", data)
+    assert "customers.Note has original values" in client.get(PAGE).content.decode()
+    assert not accounts.find("leaky").enabled
+    assert "customers.Note" in client.get("/ui/a/leaky/snapshots/").content.decode()
