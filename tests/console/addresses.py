@@ -35,6 +35,15 @@ tables:drop_index             acme/people         manager:405  manager:302
 tables:notes                  acme/people         manager:405  manager:302
 policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422
+snapshots:index               acme                member:200   member:405
+snapshots:new                 acme                manager:200  manager:422
+snapshots:schedule            acme                manager:405  manager:422
+snapshots:change              acme/base           manager:404  manager:404
+snapshots:delete              acme/base           user:405     manager:404
+snapshots:restore             acme/base           user:405     manager:404
+snapshots:new_branch          acme                admin:200    admin:422
+snapshots:sample              acme                owner:404    user:405
+snapshots:reset               acme                user:405     manager:404
 accounts:overview             acme                member:200   member:405
 accounts:service              acme                member:200   member:405
 accounts:service_save         acme                manager:405  manager:422

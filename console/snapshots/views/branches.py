@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from console.grid.formats import value_text
-from console.site.access import RoleNeeded, account_required, actor_of, user_of
+from console.site.access import account_required, actor_of, admin_required
 from console.site.notices import count_text, notify_error, notify_success
 from console.snapshots.forms import NOW, BranchForm
 from storage.domain.access.roles import Capability
@@ -70,11 +70,10 @@ class BranchTable:
         return sum(it.mask != Mask.KEEP for it in self.properties)
 
 
+@admin_required
 @account_required(Capability.OWN)
 def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form with proposals, or make the branch."""
-    if not user_of(request).is_admin:
-        raise RoleNeeded(None)
     initial = {"snapshot": request.GET.get("snapshot", NOW)}
     form = BranchForm(request.POST or None, account=account, initial=initial)
     found = list(Table.objects.own().filter(account=account).order_by("folded_name"))
@@ -104,9 +103,13 @@ def _wanted(
     request: HttpRequest, account: Account, form: BranchForm, filters: Mapping[str, Filter | None]
 ) -> BranchRequest:
     data = form.cleaned_data
+    snapshot = snapshots.get(account, data["snapshot"]) if data["snapshot"] != NOW else None
+    if snapshot is not None:
+        there = set(snapshot.tables.values_list("name", flat=True))
+        filters = {name: filter_ for name, filter_ in filters.items() if name in there}
     return BranchRequest(
         data["name"],
-        snapshot=snapshots.get(account, data["snapshot"]) if data["snapshot"] != NOW else None,
+        snapshot=snapshot,
         filters=filters,
         rules={name: read_rules(_masks(request, name)) for name in filters},
         with_policies=data["policies"],
