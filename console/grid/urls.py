@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.grid.views import columns, comparison, copies, exports
+from console.grid.views import columns, comparison, copies, exports, live
 
 app_name = "grid"
 urlpatterns = [
@@ -11,5 +11,6 @@ urlpatterns = [
     path("a/<account>/t/<table>/layouts/<int:layout>/delete/", columns.delete_layout, name="layout_delete"),
     path("a/<account>/t/<table>/copy/", copies.copy, name="copy"),
     path("a/<account>/t/<table>/compare/", comparison.compare, name="compare"),
+    path("a/<account>/t/<table>/live/", live.stream, name="live"),
     path("a/<account>/t/<table>/export/", exports.export, name="export"),
 ]

@@ -30,13 +30,14 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
 from storage.domain.entities.moments import Moment
 from storage.domain.entities.previews import EntityPreview
-from storage.domain.errors import OperationTimedOut, StorageError, TableNotFound
+from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, TableNotFound
 from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Table
-from storage.operations import entities, past, table_list
+from storage.operations import entities, feed, past, table_list
 from storage.operations.entities import Total
+from storage.operations.feed import NOW, Feed, NoHistory
 from storage.operations.past import Past
 from storage.operations.table_list import Overview
 
@@ -133,6 +134,8 @@ def count(request: HttpRequest, table: Table) -> HttpResponse:
 
 def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any]:
     """The context of the results."""
+    is_live = state.view is View.GRID and state.as_of is None
+    token = _live_token(table) if is_live else ""  # of before the page, so that nothing is missed
     began = time.perf_counter()
     then, error = _find_past(table, state)
     page, error = (FoundPage([], None), error) if error else _query(table, state, then)
@@ -141,6 +144,7 @@ def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any
         "table": overview,
         "state": state,
         "error": error,
+        "live_token": "" if error else token,
         "milliseconds": max(1, round(milliseconds)),
         "sizes": SIZES,
         "reading": read_filter(table, state),
@@ -149,6 +153,14 @@ def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any
         **(_shown(table, state, page, then) if page.entities else _nothing(table, state, error)),
         "total": _total(table, overview, state, page, then) if page.entities else Total(None),
     }
+
+
+def _live_token(table: Table) -> str:
+    """Return where the changes begin that a page does not show yet; empty if the account records none."""
+    try:
+        return feed.read(Feed(table.account_id, (table.pk,)), NOW)[1]
+    except (NoHistory, ServerBusy):
+        return ""
 
 
 def _find_past(table: Table, state: GridState) -> tuple[Past | None, str]:

@@ -7,6 +7,7 @@ import "./menus.js";
 import "./range.js";
 import "./narrow.js";
 import "./results.js";
+import "./live.js";
 import "../grid/selection.js";
 import "../queries/query.js";
 import "../queries/code.js";

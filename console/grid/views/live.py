@@ -1,0 +1,65 @@
+"""The changes of a table as they happen, for the grid that shows it: which entities, not their values."""
+
+import json
+from collections.abc import Callable
+
+from django.contrib.sessions.models import Session
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from console.grid.tokens import encode_key
+from console.models import User
+from console.site.access import table_required, user_of
+from storage.api import streams
+from storage.api.streams import Stream, TooManyStreams
+from storage.domain.access.roles import Capability, may
+from storage.domain.service.feed import ExpiredToken, FeedChange, InvalidToken
+from storage.domain.values.etag import write_etag
+from storage.models import Table
+from storage.operations import feed
+from storage.operations.feed import NOW, Feed, NoHistory
+from storage.operations.members import role_in
+
+
+@require_GET
+@table_required(Capability.READ)
+def stream(request: HttpRequest, table: Table) -> HttpResponse:
+    """Stream the changes after a token, or from now on; 204 tells a browser not to ask again."""
+    after = request.headers.get("Last-Event-ID") or request.GET.get("after")
+    followed = Feed(table.account_id, (table.pk,))
+    try:
+        page, token = feed.read(followed, after or NOW)
+        wanted = Stream(
+            followed,
+            page,
+            token,
+            _write,
+            f"user {user_of(request).pk}",
+            _permission(request, table, followed),
+        )
+        return streams.respond(request, wanted)
+    except NoHistory:
+        return HttpResponse(status=204)
+    except (InvalidToken, ExpiredToken) as error:
+        return HttpResponse(str(error), status=410, content_type="text/plain; charset=utf-8")
+    except TooManyStreams:
+        return HttpResponse(status=429, headers={"Retry-After": "30"})
+
+
+def _write(change: FeedChange) -> bytes:
+    found = {"key": encode_key(change.key), "op": change.op, "etag": write_etag(change.ticks)}
+    return json.dumps(found).encode()
+
+
+def _permission(request: HttpRequest, table: Table, followed: Feed) -> Callable[[], bool]:
+    """Return what tells whether the session goes on and its user may still read the table."""
+    session, user_id, account = request.session.session_key, user_of(request).pk, table.account
+
+    def is_allowed() -> bool:
+        user = User.objects.filter(pk=user_id, is_active=True).first()
+        role = None if user is None else role_in(user, account)
+        is_signed_in = Session.objects.filter(session_key=session, expire_date__gt=timezone.now()).exists()
+        return is_signed_in and role is not None and may(role, Capability.READ) and feed.exists(followed)
+
+    return is_allowed

@@ -1,0 +1,241 @@
+// Changes by others as they happen. An event names an entity only; the server draws the page anew, and what differs is
+// marked. A row that somebody edits here stays as it is, so that saving meets a conflict that can be seen.
+import { get } from "../site/request.js";
+import { current, enter, prepare } from "../grid/grid.js";
+import { tell } from "./results.js";
+
+const MARKED = 5000; // ms for which a changed cell is marked
+const PAUSE = 1000; // ms between two looks at changes on this page
+const LONG_PAUSE = 3000; // and at others, which may or may not belong to it
+const QUIET = 5000; // ms between two sentences read aloud
+const LONGEST = 30_000; // ms between two attempts to connect
+
+const results = () => document.getElementById("results");
+const grid = () => results()?.querySelector("[data-grid]");
+const rowOf = (key) => grid()?.querySelector(`tr[data-key="${CSS.escape(key)}"]`);
+
+let source = null; // the one stream of this page
+let address = "";
+let token = "";
+let attempts = 0;
+let retry;
+
+function connect() {
+  const wanted = results()?.dataset.live ?? "";
+  if (wanted !== address) {
+    disconnect();
+    [address, token] = [wanted, results()?.dataset.token ?? ""];
+  }
+  if (source || !address || document.hidden) return;
+  source = new EventSource(token ? `${address}?after=${encodeURIComponent(token)}` : address);
+  source.addEventListener("open", () => {
+    attempts = 0;
+    // without a token, what happened before is not told
+    if (!token) look();
+  });
+  source.addEventListener("message", ({ data, lastEventId }) => {
+    token = lastEventId;
+    hear(JSON.parse(data));
+  });
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED) token = ""; // refused: it may have expired
+    disconnect();
+    const pause = Math.min(LONGEST, 1000 * 2 ** attempts++);
+    retry = setTimeout(connect, pause * (0.5 + Math.random() / 2));
+  });
+}
+
+function disconnect() {
+  clearTimeout(retry);
+  source?.close();
+  source = null;
+}
+
+// what has been heard and not been looked at: the last change of each entity
+
+const heard = new Map();
+let timer = null;
+let last = 0; // when the page was looked at
+let isLooking = false;
+
+function hear(change) {
+  const row = rowOf(change.key);
+  if (row && row.dataset.etag === change.etag && change.op !== "d") return; // it was changed here
+  heard.set(change.key, change.op);
+  plan(row ? PAUSE : LONG_PAUSE);
+}
+
+let due = Infinity;
+
+function plan(pause) {
+  const at = Math.max(Date.now(), last + pause);
+  if (at >= due || isLooking) return;
+  clearTimeout(timer);
+  due = at;
+  timer = setTimeout(look, at - Date.now());
+}
+
+async function look() {
+  due = Infinity;
+  clearTimeout(timer);
+  if (isLooking || !results()) return;
+  isLooking = true;
+  const asked = results();
+  const changes = new Map(heard);
+  heard.clear();
+  try {
+    const { status, found } = await get(asked.dataset.here);
+    last = Date.now();
+    if (status === 200 && results() === asked) show(found, changes);
+  } catch {
+    for (const [key, op] of changes) if (!heard.has(key)) heard.set(key, op); // no answer now
+  } finally {
+    isLooking = false;
+    if (heard.size) plan(PAUSE);
+  }
+}
+
+const isEdited = (row) => "editing" in row.dataset || row.querySelector("[data-pending]");
+
+function show(found, changes) {
+  const next = new Map([...found.querySelectorAll("[data-grid] tr[data-key]")].map((row) => [row.dataset.key, row]));
+  let cells = 0;
+  let gone = 0;
+  for (const row of grid()?.querySelectorAll("tr[data-key]") ?? []) {
+    const { key } = row.dataset;
+    const now = next.get(key);
+    next.delete(key);
+    if (isEdited(row)) {
+      if (changes.has(key)) later.set(key, changes.get(key));
+    } else if (now) {
+      delete row.dataset.gone;
+      if (row.dataset.etag !== now.dataset.etag) cells += renew(row, now);
+    } else if (changes.get(key) === "d" && !("gone" in row.dataset)) {
+      gone += 1;
+      row.dataset.gone = "";
+      row.title = results().dataset.liveMark;
+    }
+  }
+  prepare(results());
+  offer([...next.keys()].filter((key) => changes.has(key) || fresh.has(key)));
+  sayLater(cells, gone);
+}
+
+/** The cells of a row that differ, in their places: the focus stays. */
+function renew(row, now) {
+  const names = [...now.closest("table").querySelectorAll("th[data-property]")].map((head) => head.dataset.property);
+  const table = row.closest("table");
+  let changed = 0;
+  names.forEach((name, at) => {
+    const head = table.querySelector(`th[data-property="${CSS.escape(name)}"]`);
+    const [old, cell] = [row.cells[head?.cellIndex], now.cells[at + 1]];
+    if (!old || !cell || old.innerHTML === cell.innerHTML) return;
+    const isTabbed = old.tabIndex === 0;
+    for (const { name: attribute } of [...old.attributes]) old.removeAttribute(attribute);
+    for (const { name: attribute, value } of cell.attributes) old.setAttribute(attribute, value);
+    if (isTabbed) old.tabIndex = 0;
+    old.replaceChildren(...[...cell.childNodes].map((node) => document.adoptNode(node)));
+    if (name === "Timestamp") return; // it changes with every other
+    mark(old);
+    changed += 1;
+  });
+  row.dataset.etag = now.dataset.etag;
+  window.htmx?.process(row);
+  return changed;
+}
+
+const marks = new WeakMap();
+
+function mark(cell) {
+  clearTimeout(marks.get(cell));
+  delete cell.dataset.live;
+  void cell.offsetWidth; // the animation begins again
+  cell.dataset.live = "";
+  marks.set(cell, setTimeout(() => delete cell.dataset.live, MARKED));
+}
+
+// what waits until an edit ends
+
+const later = new Map();
+
+function resume() {
+  for (const [key, op] of later) {
+    const row = rowOf(key);
+    if (row && isEdited(row)) continue;
+    later.delete(key);
+    heard.set(key, op);
+    plan(PAUSE);
+  }
+}
+
+for (const kind of ["tablero:row", "focusin", "focusout"]) document.addEventListener(kind, () => later.size && setTimeout(resume));
+
+// new entities, which would move what is there
+
+const fresh = new Set();
+
+function offer(keys) {
+  fresh.clear();
+  for (const key of keys) fresh.add(key);
+  const news = results().querySelector("[data-live-news]");
+  if (!news) return;
+  const text = news.querySelector("span");
+  const wasHidden = news.hidden;
+  news.hidden = !keys.length;
+  text.textContent = (keys.length === 1 ? text.dataset.one : text.dataset.many).replace("{}", keys.length);
+  if (wasHidden && keys.length) tellAtLeisure(`${text.textContent} ${news.querySelector("button").textContent}`);
+}
+
+document.addEventListener("click", (event) => {
+  if (!event.target.closest?.("[data-live-show]")) return;
+  offer([]);
+  const now = grid();
+  if (now) enter(current(now), now);
+  document.dispatchEvent(new CustomEvent("grid:changed"));
+});
+
+// read aloud, but not all the time
+
+let said = 0;
+const unsaid = { cells: 0, gone: 0, text: "" };
+let saying;
+
+function sayLater(cells, gone) {
+  unsaid.cells += cells;
+  unsaid.gone += gone;
+  if (cells || gone) planSaying();
+}
+
+function tellAtLeisure(text) {
+  unsaid.text = text;
+  planSaying();
+}
+
+function planSaying() {
+  saying ??= setTimeout(say, Math.max(0, said + QUIET - Date.now()));
+}
+
+function say() {
+  saying = undefined;
+  said = Date.now();
+  const { liveCells, liveGone } = results()?.dataset ?? {};
+  const sentences = [];
+  if (unsaid.cells && liveCells) sentences.push(liveCells.replace("{}", unsaid.cells));
+  if (unsaid.gone && liveGone) sentences.push(liveGone.replace("{}", unsaid.gone));
+  if (unsaid.text) sentences.push(unsaid.text);
+  Object.assign(unsaid, { cells: 0, gone: 0, text: "" });
+  tell(sentences.join(". "));
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
+addEventListener("pagehide", disconnect);
+addEventListener("pageshow", connect);
+let shown = results();
+for (const kind of ["htmx:after:swap", "grid:renewed"]) {
+  document.addEventListener(kind, () => {
+    connect();
+    if (results() !== shown) fresh.clear();
+    shown = results();
+  });
+}
+connect();

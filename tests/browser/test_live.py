@@ -1,0 +1,77 @@
+"""A grid that is open shows what others change, as it happens."""
+
+import re
+import time
+
+import pytest
+from azure.data.tables import TableServiceClient
+from playwright.sync_api import expect
+
+from tests.browser.page import check_axe
+
+
+@pytest.fixture
+def rows(console):
+    with TableServiceClient.from_connection_string(console.connection_string) as service:
+        service.delete_table("live")
+        table = service.create_table("live")
+        for name in ("ada", "alan", "grace"):
+            put(table, name, 1)
+        yield table
+        table.close()
+
+
+def put(table, name, score):
+    table.upsert_entity({"PartitionKey": "p", "RowKey": name, "Score": score, "Note": "as it was"})
+
+
+def at(page, name, of):
+    row = page.locator("tr[data-key]", has=page.locator(f'td:text-is("{of}")'))
+    return row.locator(f'td[data-property="{name}"]')
+
+
+def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, screenshots):
+    page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
+    page.locator("tr[data-key]").first.wait_for()
+    at(page, "Score", "alan").click()
+
+    began = time.monotonic()
+    put(rows, "ada", 2)
+    changed = at(page, "Score", "ada")
+    expect(changed).to_have_text("2")
+    print(f"change to event in the browser: {time.monotonic() - began:.2f} s")
+    expect(changed).to_have_attribute("data-live", "")
+    assert page.locator("td[data-live]").count() == 1
+    assert at(page, "Score", "alan").evaluate("it => it === document.activeElement")
+    expect(page.locator("#said")).to_have_text(re.compile("Cells changed by others: 1"))
+
+    rows.delete_entity("p", "alan")
+    gone = page.locator("tr[data-gone]")
+    expect(gone).to_have_count(1)
+    expect(gone).to_have_attribute("title", "Deleted")
+    put(rows, "bertha", 1)
+    put(rows, "charles", 1)
+    news = page.locator("[data-live-news]")
+    expect(news).to_have_text(re.compile(r"2 new entities:\s+Show"))
+    assert page.locator("tr[data-key]").count() == 3
+    check_axe(page)
+    page.screenshot(path=screenshots / "live.png")
+    news.get_by_role("button", name="Show").click()
+    expect(page.locator("tr[data-key]")).to_have_count(4)
+    expect(news).to_be_hidden()
+    assert page.evaluate("document.activeElement.matches('td, th')")
+
+
+def test_a_cell_that_is_edited_stays_and_saving_meets_the_conflict(open_page, admin, rows):
+    page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
+    at(page, "Score", "ada").dblclick()
+    page.locator("#cell-editor [name=value]").fill("7")
+    put(rows, "ada", 2)
+    put(rows, "grace", 3)
+    expect(at(page, "Score", "grace")).to_have_text("3")
+    expect(page.locator("#cell-editor [name=value]")).to_have_value("7")
+    assert at(page, "Score", "ada").inner_text() == "1"
+    page.keyboard.press("Enter")
+    page.locator("#cell-conflict-title").wait_for()
+    page.keyboard.press("Escape")
+    expect(at(page, "Score", "ada")).to_have_text("2")
