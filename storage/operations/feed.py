@@ -84,6 +84,11 @@ def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]
     return sql.walk(read_steps(feed, after, top), sql.run_in_lane)
 
 
+def present_token(feed: Feed) -> str:
+    """Return the token after which all changes come that are made from now on; raises NoHistory."""
+    return sql.walk(read_steps(feed, NOW))[1]
+
+
 def read_steps(
     feed: Feed, after: str | Start, top: int = TOP, *, target: str = ""
 ) -> Steps[tuple[FeedPage, str]]:

@@ -37,7 +37,7 @@ from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Table
 from storage.operations import entities, feed, past, table_list
 from storage.operations.entities import Total
-from storage.operations.feed import NOW, Feed, NoHistory
+from storage.operations.feed import Feed, NoHistory
 from storage.operations.past import Past
 from storage.operations.table_list import Overview
 
@@ -158,7 +158,7 @@ def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any
 def _live_token(table: Table) -> str:
     """Return where the changes begin that a page does not show yet; empty if the account records none."""
     try:
-        return feed.read(Feed(table.account_id, (table.pk,)), NOW)[1]
+        return feed.present_token(Feed(table.account_id, (table.pk,)))
     except (NoHistory, ServerBusy):
         return ""
 

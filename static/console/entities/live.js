@@ -129,7 +129,7 @@ function renew(row, now) {
   names.forEach((name, at) => {
     const head = table.querySelector(`th[data-property="${CSS.escape(name)}"]`);
     const [old, cell] = [row.cells[head?.cellIndex], now.cells[at + 1]];
-    if (!old || !cell || old.innerHTML === cell.innerHTML) return;
+    if (!old || !cell || isSame(old, cell)) return;
     const isTabbed = old.tabIndex === 0;
     for (const { name: attribute } of [...old.attributes]) old.removeAttribute(attribute);
     for (const { name: attribute, value } of cell.attributes) old.setAttribute(attribute, value);
@@ -142,6 +142,13 @@ function renew(row, now) {
   row.dataset.etag = now.dataset.etag;
   window.htmx?.process(row);
   return changed;
+}
+
+function isSame(old, cell) {
+  // as prepare() has left the old one
+  for (const control of cell.querySelectorAll("a, input, button")) control.tabIndex = -1;
+  const nodes = [...old.childNodes];
+  return nodes.length === cell.childNodes.length && nodes.every((node, at) => node.isEqualNode(cell.childNodes[at]));
 }
 
 const marks = new WeakMap();
