@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any, Final
 
 from django.http import QueryDict
-from django.utils.translation import gettext as _
 
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.models import Snapshot
+from storage.models import Snapshot, SnapshotTable
 from storage.operations import policies, snapshot_restores
-from storage.operations.snapshot_restores import RestorePlan, RestoreRequest, TableAction, TablePlan
+from storage.operations.snapshot_restores import RestorePlan, RestoreRequest, TablePlan
 
 LIMIT: Final = timedelta(seconds=10)
 
@@ -57,6 +56,15 @@ class Preview:
     choices: Choices
     plan: RestorePlan | None
     effects: Sequence[PolicyEffect] = ()
+
+    @property
+    def tables(self) -> Sequence[SnapshotTable]:
+        return list(self.snapshot.tables.order_by("folded_name"))
+
+    @property
+    def as_of(self) -> str:
+        """The time at which a grid shows a table as the snapshot has it, while the history is kept."""
+        return f"{self.snapshot.taken_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
     @property
     def changed(self) -> Sequence[TablePlan]:
@@ -113,14 +121,3 @@ def _present(account_id: int, folded_name: str) -> dict[str, SignedIdentifier]:
         return {it.identifier: it for it in policies.stored(account_id, folded_name)}
     except StorageError:
         return {}  # the table is missing
-
-
-def action_label(action: TableAction) -> str:
-    match action:
-        case TableAction.CREATE:
-            return _("is created")
-        case TableAction.RESTORE:
-            return _("is restored")
-        case TableAction.DELETE:
-            return _("is deleted")
-    return ""

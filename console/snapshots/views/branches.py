@@ -75,7 +75,7 @@ class BranchTable:
 def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form with proposals, or make the branch."""
     initial = {"snapshot": request.GET.get("snapshot", NOW)}
-    form = BranchForm(request.POST or None, account=account, initial=initial)
+    form = BranchForm(request.POST if request.method == "POST" else None, account=account, initial=initial)
     found = list(Table.objects.own().filter(account=account).order_by("folded_name"))
     errors: dict[str, str] = {}
     if request.method == "POST" and form.is_valid():

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -58,7 +58,7 @@ def _page(
 def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form, or take a snapshot."""
     proposal = f"snapshot-{timezone.now():%Y-%m-%d}"
-    form = SnapshotForm(request.POST or None, account=account, initial={"name": proposal, "days": "always"})
+    form = SnapshotForm(_posted(request), account=account, initial={"name": proposal, "days": "always"})
     if request.method == "POST" and form.is_valid():
         try:
             taken = snapshots.take(
@@ -78,7 +78,7 @@ def change(request: HttpRequest, account: Account, snapshot: str) -> HttpRespons
     """Rename a snapshot, or change how long it is kept."""
     found = _find(account, snapshot)
     initial = {"name": found.name, "days": "as-it-is" if found.expires_at else "always"}
-    form = SnapshotForm(request.POST or None, account=account, snapshot=found, initial=initial)
+    form = SnapshotForm(_posted(request), account=account, snapshot=found, initial=initial)
     if request.method == "POST" and form.is_valid():
         by = actor_of(request)
         snapshots.rename(found, form.cleaned_data["name"], by=by)
@@ -141,3 +141,8 @@ def _find(account: Account, name: str) -> Snapshot:
     if found is None or found.reason == SnapshotReason.BRANCH:
         raise Http404
     return found
+
+
+def _posted(request: HttpRequest) -> QueryDict | None:
+    """Return what a form sent, an empty one too."""
+    return request.POST if request.method == "POST" else None
