@@ -1,9 +1,13 @@
 """The examples of the documents run as they are, against a server."""
 
+import json
 import os
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -151,3 +155,78 @@ def test_a_branch_with_data_per_pull_request(
     assert (branch["snapshot"], branch["state"]) == ("ci-baseline", "active")
     shell(*(line for line in lines if "pytest" not in line), delete, **given)
     assert requests.get(f"{api}/baseline/branches", headers=headers, timeout=10).json()["items"] == []
+
+
+CONSUMERS = {
+    "python": ("python consumer.py", [sys.executable, "consumer.py"]),
+    "javascript": ("javascript consumer.mjs", ["node", "consumer.mjs"]),
+}
+
+
+@pytest.mark.parametrize("language", CONSUMERS)
+def test_consumers_of_the_change_feed_survive_restarts(
+    server: LiveServer,
+    shell: Callable[..., str],
+    tmp_path: Path,
+    sdk_folder: Path,
+    require: Callable[[str, str], str],
+    language: str,
+) -> None:
+    require("node", "the JavaScript SDK")
+    (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
+    info, command = CONSUMERS[language]
+    [program] = blocks(DOCS / "change-feed.md", info)
+    (tmp_path / command[1]).write_text(program)
+    shell(f"python3 manage.py user add {language} --admin")
+    token = shell(f"python3 manage.py token add {language} feed --scope read").strip()
+    given = {"TABLERO_URL": server.url, "TABLERO_TOKEN": token}
+    given |= {"TABLES_CONNECTION_STRING": server.connection_string}
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, cwd=tmp_path, env={**os.environ, **given})
+
+    def copied() -> dict[str, int]:
+        if language == "javascript":
+            copy = json.loads((tmp_path / "copy.json").read_text())
+            return {json.loads(key)[1]: entity["Count"] for key, entity in copy["entities"].items()}
+        with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+            rows = copy.execute("SELECT rk, entity FROM entities").fetchall()
+        return {row: json.loads(entity)["Count"] for row, entity in rows}
+
+    def wait_for(wanted: dict[str, int]) -> None:
+        deadline = time.monotonic() + 60
+        found: object = None
+        while found != wanted:
+            assert time.monotonic() < deadline, (found, wanted)
+            time.sleep(0.05)
+            with suppress(OSError, sqlite3.OperationalError):
+                found = copied()
+
+    def put(row: str, count: int) -> None:
+        table.upsert_entity({"PartitionKey": "shop", "RowKey": row, "Count": count})
+
+    with TableServiceClient.from_connection_string(server.connection_string) as service:
+        service.delete_table("inventory")
+        table = service.create_table("inventory")
+        put("bolts", 1)
+        consumer = start()
+        try:
+            wait_for({"bolts": 1})
+            put("bolts", 2)
+            put("nuts", 3)
+            wait_for({"bolts": 2, "nuts": 3})
+            consumer.kill()
+            consumer.wait()
+            table.delete_entity("shop", "nuts")
+            put("nails", 4)
+            consumer = start()
+            wait_for({"bolts": 2, "nails": 4})
+            # the token expires: the consumer starts over
+            for days in ("0", "7"):
+                shell(f"python3 manage.py account history {server.account} {days}")
+                put("nails", 4 + int(days))
+            wait_for({"bolts": 2, "nails": 11})
+        finally:
+            consumer.kill()
+            consumer.wait()
+        table.close()
