@@ -229,6 +229,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Shared access signatures"},
         {"name": "Service properties"},
         {"name": "Members"},
+        {"name": "History"},
         {"name": "Undo"},
         {"name": "Activity"},
     ],

@@ -1,55 +1,112 @@
 """The filter and page of the activity log as a URL carries them."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
-from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from typing import Final
 
 from django.http import QueryDict
 from django.utils import timezone
-from django.utils.dateparse import parse_date
+from django.utils.dateparse import parse_date, parse_datetime
 
 from console.activity.presentation import Group, verbs_of
+from storage.domain.access.actor import ActorKind
+from storage.domain.service.activity import Verb
 from storage.operations.activity import ActivityFilter
+from storage.operations.changes import ChangeFilter, Op
 
 _LONGEST: Final = 1024  # characters
+_SKIPPED_LIMIT: Final = 20
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+# kinds of changes of entities, beside the groups of verbs
+OPS: Final = {"inserts": Op.INSERT, "updates": Op.UPDATE, "deletes": Op.DELETE}
+_OP_VERBS: Final = {
+    "inserts": (Verb.ENTITY_INSERT,),
+    "updates": (Verb.ENTITY_CHANGE,),
+    "deletes": (Verb.ENTITY_DELETE,),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
     account: str = ""  # only on the log of the whole server
-    what: str = ""  # a Group
+    what: str = ""  # a Group, or one of OPS
+    how: str = ""  # an ActorKind
     who: str = ""
     table: str = ""
     key: str = ""
-    since: str = ""  # a day in the reader's time zone
-    until: str = ""  # included
-    before: str = ""  # the number of an activity
+    since: str = ""  # a day or a time in the reader's time zone, or a time with an offset
+    until: str = ""  # a day is included, a time is not
+    span: str = ""  # what the histogram shows
+    before: str = (
+        ""  # a position in the list: of the whole server the number of an activity, else microseconds
+    )
     after: str = ""
+    skip: str = ""  # requests that are on newer pages
 
     @property
     def is_filtered(self) -> bool:
-        return any(value for name, value in asdict(self).items() if name not in {"before", "after"})
+        return any(
+            value for name, value in asdict(self).items() if name not in {"before", "after", "skip", "span"}
+        )
+
+    @property
+    def selects_changes(self) -> bool:
+        """Whether it names some changes of entities, as an undo must."""
+        of_entities = self.what in {"", Group.ENTITIES, *OPS}
+        return of_entities and any((self.what in OPS, self.how, self.who, self.key, self.since, self.until))
+
+    @property
+    def since_input(self) -> str:
+        """The text of a datetime-local field."""
+        return _write_local(self.since_moment)
+
+    @property
+    def until_input(self) -> str:
+        return _write_local(self.until_moment)
+
+    @property
+    def since_moment(self) -> datetime | None:
+        return parse_moment(self.since)
+
+    @property
+    def until_moment(self) -> datetime | None:
+        return parse_moment(self.until, is_end=True)
 
     def query_string(self, **changed: object) -> str:
         """Include the question mark; any change leaves the current page."""
-        page = {"before": "", "after": ""} if changed else {}
+        page = {"before": "", "after": "", "skip": ""} if changed else {}
         query = QueryDict(mutable=True)
         values = asdict(self) | page | changed
         query.update({name: str(value) for name, value in values.items() if value})
         return f"?{query.urlencode()}" if query else ""
 
     def to_filter(self, account_ids: Collection[int] | None) -> ActivityFilter:
-        until = _parse_day(self.until)
         return ActivityFilter(
             account_ids,
             self.account,
             self.who,
-            verbs_of(self.what),
+            (ActorKind(self.how),) if self.how else (),
+            _OP_VERBS.get(self.what) or verbs_of(self.what),
             self.table,
             self.key,
-            _start_of(_parse_day(self.since)),
-            _start_of(until and until + timedelta(days=1)),
+            self.since_moment,
+            self.until_moment,
+        )
+
+    def to_changes(self) -> ChangeFilter | None:
+        """None: changes of entities are not among what is asked for."""
+        if self.what and self.what != Group.ENTITIES and self.what not in OPS:
+            return None
+        return ChangeFilter(
+            table=self.table,
+            actor=self.who,
+            doors=(ActorKind(self.how),) if self.how else (),
+            ops=(OPS[self.what],) if self.what in OPS else (),
+            key=self.key,
+            since=self.since_moment,
+            until=self.until_moment,
         )
 
 
@@ -58,21 +115,62 @@ def read_query(data: QueryDict) -> LogQuery:
     values = {
         name: data.get(name, "").strip().replace("\0", "")[:_LONGEST] for name in LogQuery.__annotations__
     }
-    is_valid = {
-        "what": lambda text: text in set(Group),
-        "since": _parse_day,
-        "until": _parse_day,
+    is_valid: dict[str, Callable[[str], object]] = {
+        "what": lambda text: text in {*Group, *OPS},
+        "how": lambda text: text in set(ActorKind),
+        "since": parse_moment,
+        "until": parse_moment,
         "before": parse_number,
         "after": parse_number,
     }
     for name, check in is_valid.items():
         values[name] = values[name] if check(values[name]) else ""
+    values["skip"] = ",".join(read_requests(values["skip"].split(","))[:_SKIPPED_LIMIT])
     # spaces are part of a key
     return LogQuery(**values | {"key": data.get("key", "").replace("\0", "")[:_LONGEST]})
 
 
+def read_requests(texts: Collection[str]) -> list[str]:
+    """Return those that are GUIDs."""
+    return [text for text in texts if len(text) == 36 and text.replace("-", "").isalnum() and _is_guid(text)]
+
+
+def _is_guid(text: str) -> bool:
+    try:
+        int(text.replace("-", ""), 16)
+    except ValueError:
+        return False
+    return [len(part) for part in text.split("-")] == [8, 4, 4, 4, 12]
+
+
 def parse_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def write_position(moment: datetime) -> str:
+    return str((moment - _EPOCH) // _MICROSECOND)
+
+
+def read_position(text: str) -> datetime | None:
+    number = parse_number(text)
+    try:
+        return None if number is None else _EPOCH + number * _MICROSECOND
+    except OverflowError:
+        return None
+
+
+def parse_moment(text: str, *, is_end: bool = False) -> datetime | None:
+    """Return the time of a text; of a day its start, or its end."""
+    day = _parse_day(text)
+    if day is not None:
+        return _start_of(day + timedelta(days=1) if is_end else day)
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        return None
+    if moment is None or not MINYEAR < moment.year < MAXYEAR:
+        return None
+    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
 def _parse_day(text: str) -> date | None:
@@ -84,5 +182,12 @@ def _parse_day(text: str) -> date | None:
     return day if day is not None and MINYEAR < day.year < MAXYEAR else None
 
 
-def _start_of(day: date | None) -> datetime | None:
-    return None if day is None else timezone.make_aware(datetime.combine(day, time()))
+def _start_of(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time.min))
+
+
+def _write_local(moment: datetime | None) -> str:
+    if moment is None:
+        return ""
+    local = timezone.localtime(moment).replace(tzinfo=None)
+    return local.isoformat(timespec="seconds" if local.second else "minutes")

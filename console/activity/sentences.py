@@ -114,7 +114,9 @@ def _describe_actor(done: Activity) -> SafeString:
         case ActorKind.KEY:
             return _fill(_("A client using %(name)s"), {"name": name})
         case ActorKind.SAS:
-            return _fill(_("A client using the SAS token %(name)s"), {"name": _fingerprint(done.actor)})
+            label = done.detail.get("by_label")
+            token = _strong_bdi(label) if label else _fingerprint(done.actor)
+            return _fill(_("A client using the SAS token %(name)s"), {"name": token})
         case ActorKind.BEARER:
             return _fill(_("A client using a bearer token of %(name)s"), {"name": name})
         case ActorKind.TOKEN:

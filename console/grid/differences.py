@@ -64,7 +64,15 @@ def entity_differences(done: Activity) -> list[EntityDifference]:
 
 
 def _of_entity(change: EntityChange) -> EntityDifference:
-    was, became = activity.entity_before(change), activity.entity_after(change)
+    return compare_entities(
+        activity.entity_key(change), activity.entity_before(change), activity.entity_after(change)
+    )
+
+
+def compare_entities(
+    key: EntityKey, was: StoredEntity | None, became: StoredEntity | None
+) -> EntityDifference:
+    """The properties in which an entity differs; None: it does not exist."""
     before, after = _properties(was), _properties(became)
     names = [*before, *(name for name in after if name not in before)]
     changed = [
@@ -72,7 +80,7 @@ def _of_entity(change: EntityChange) -> EntityDifference:
     ]
     kind = "added" if was is None else "removed" if became is None else "changed"
     return EntityDifference(
-        activity.entity_key(change),
+        key,
         kind,
         [compare_property(name, before.get(name), after.get(name)) for name in changed],
         len(names) - len(changed),

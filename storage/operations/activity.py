@@ -182,6 +182,7 @@ class ActivityFilter:
     account_ids: Collection[int] | None = None
     account: str = ""  # a name; the account may be deleted
     actor: str = ""
+    doors: Collection[ActorKind] = ()
     verbs: Collection[Verb] = ()
     table: str = ""
     key: str = ""
@@ -200,6 +201,29 @@ class ActivityPage:
 
 def get(pk: int) -> Activity | None:
     return _shown(Activity.objects.filter(pk=pk)).first()
+
+
+def page_of_time(
+    wanted: ActivityFilter, *, top: int, oldest_first: bool = False
+) -> tuple[list[Activity], bool]:
+    """Return the newest activities, or the oldest, but newest first, and whether there are more; as ``page``."""
+    with limited(_PAGE_TIMEOUT):
+        order = ("at", "pk") if oldest_first else ("-at", "-pk")
+        rows = list(_shown(find(wanted)).order_by(*order)[: top + 1])
+    shown = rows[:top]
+    return (shown[::-1] if oldest_first else shown), len(rows) > top
+
+
+def requests_of(
+    account: Account, requests: Collection[str], verbs: Collection[Verb], since: datetime, until: datetime
+) -> set[str]:
+    """Return those of the requests, GUIDs, that are recorded as activities of these kinds between two times."""
+    kinds = Q(verb__in=verbs) | Q(verb=Verb.UNDO, detail__verb__in=list(verbs))
+    written = {spelled: request for request in requests for spelled in (request, request.replace("-", ""))}
+    found = Activity.objects.filter(
+        kinds, account=account, request_id__in=written, at__gte=since, at__lt=until
+    )
+    return {written[spelled] for spelled in found.values_list("request_id", flat=True)}
 
 
 def page(
@@ -243,6 +267,8 @@ def find(wanted: ActivityFilter) -> QuerySet[Activity]:
         conditions &= Q(account_name=wanted.account.lower())
     if wanted.actor:
         conditions &= Q(actor__icontains=wanted.actor)
+    if wanted.doors:
+        conditions &= Q(actor_kind__in=wanted.doors)
     if wanted.verbs:
         # an undo is found by the verb of what it did
         conditions &= Q(verb__in=wanted.verbs) | Q(verb=Verb.UNDO, detail__verb__in=list(wanted.verbs))

@@ -1,5 +1,6 @@
 """What was changed in the entities of an account, by whom and when: lists, and counts by time."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,10 +15,11 @@ from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
 from storage.sql import changes as statements
 from storage.sql import django as sql
-from storage.sql.changes import ChangeGroup, Selection
+from storage.sql.changes import ChangeGroup, RecordedChange, Selection
 from storage.sql.failures import Canceled
 from storage.sql.history import Op as Op
 from storage.sql.history import segment_name
+from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -77,6 +79,11 @@ class ChangeEntry:
     def number(self) -> int:
         return self.inserted + self.changed + self.deleted
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it is of more than one kind."""
+        return [self.inserted, self.changed, self.deleted].count(0) < 2
+
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
@@ -92,6 +99,16 @@ class Bucket:
 
     start: datetime
     end: datetime
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who made a number of changes."""
+
+    kind: ActorKind
+    name: str
+    label: str  # of a SAS token
     number: int
 
 
@@ -133,6 +150,31 @@ def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
     if selection is None or not names:
         return {}
     return run_limited(statements.by_table(names, selection))
+
+
+def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
+    """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
+    selection, names = select(account, wanted), segments(account, wanted.since, wanted.until)
+    if selection is None or not names:
+        return []
+    counted = run_limited(statements.by_actor(names, selection))
+    actors = HistoryActor.objects.in_bulk(counted)
+    labels = sas_labels(account, actors.values())
+    totals: Counter[tuple[str, str]] = Counter()
+    for pk, actor in actors.items():
+        totals[actor.kind, actor.name] += counted[pk]
+    return [
+        Caller(ActorKind(kind), name, labels.get(name, "") if kind == ActorKind.SAS else "", number)
+        for (kind, name), number in totals.most_common()
+    ]
+
+
+def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
+    """Return the first matching changes of a table that exists, with entities before and after."""
+    selection, names = select(account, wanted), segments(account, wanted.since)
+    if selection is None or not names:
+        return []
+    return run_limited(statements.with_images(relation_name(table.pk), table.pk, names, selection, top))
 
 
 def kept_since(account: Account) -> datetime | None:

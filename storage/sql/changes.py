@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.sql import arrays
 from storage.sql.history import Op
 from storage.sql.restoring import Images
@@ -183,6 +183,86 @@ def by_table(segments: Sequence[str], wanted: Selection) -> Statement[dict[int, 
     return binder.statement(
         f"SELECT tbl, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1", Lane.FILTER, read
     )
+
+
+def by_actor(segments: Sequence[str], wanted: Selection) -> Statement[dict[int, int]]:
+    """Count the selected changes of each actor, by its id."""
+    binder = Binder()
+    members = _union(segments, "h.actor", wanted.condition(binder))
+
+    def read(result: Result) -> dict[int, int]:
+        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
+
+    return binder.statement(f"SELECT actor, count(*) FROM ({members}) AS h GROUP BY 1", Lane.FILTER, read)
+
+
+class RecordedChange(NamedTuple):
+    """A change with the entity before and after it; None where it did not exist. ``number`` identifies the change."""
+
+    number: int
+    ticks: int
+    key: EntityKey
+    before: StoredEntity | None
+    after: StoredEntity | None
+
+
+_IMAGES: Final = """
+WITH read AS MATERIALIZED (
+    SELECT * FROM ({members}) AS member ORDER BY seq LIMIT {top}
+)
+SELECT r.seq, r.ts, r.pk, r.rk, r.was, r.anns || r.vals,
+    CASE WHEN r.op <> 'd' THEN coalesce(n.anns || n.vals, e.anns || e.vals) END
+FROM read AS r
+LEFT JOIN LATERAL (SELECT * FROM ({following}) AS member ORDER BY seq LIMIT 1) AS n ON true
+LEFT JOIN {relation} AS e ON n.seq IS NULL AND e.pk = r.pk AND e.rk = r.rk
+ORDER BY r.seq
+"""
+_IMAGES_MEMBER: Final = """
+(SELECT h.seq, h.ts, h.op, h.pk, h.rk, h.was, h.anns, h.vals FROM {segment} AS h
+WHERE h.tbl = {table_id} AND {condition} ORDER BY h.ts, h.seq LIMIT {top})
+"""
+_FOLLOWING: Final = """
+(SELECT h.seq, h.anns, h.vals FROM {segment} AS h
+WHERE h.tbl = {table_id} AND h.seq > r.seq AND h.pk = r.pk AND h.rk = r.rk
+    AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
+        = hashtextextended(r.pk COLLATE "C", hashtextextended(r.rk COLLATE "C", 0))
+ORDER BY h.seq LIMIT 1)
+"""
+
+
+def with_images(
+    relation: str, table_id: int, segments: Sequence[str], wanted: Selection, top: int
+) -> Statement[list[RecordedChange]]:
+    """Return the first of the selected changes of a table; ``segments`` reach up to the present."""
+    binder = Binder()
+    condition = wanted.condition(binder)
+    words = {"table_id": table_id, "condition": condition, "top": top}
+    text = _IMAGES.format(
+        members=" UNION ALL ".join(_IMAGES_MEMBER.format(segment=it, **words) for it in segments),
+        following=" UNION ALL ".join(_FOLLOWING.format(segment=it, **words) for it in segments),
+        relation=relation,
+        top=top,
+    )
+    return binder.statement(text, Lane.FILTER, _read_images)
+
+
+def _read_images(result: Result) -> list[RecordedChange]:
+    found = []
+    for row in range(result.ntuples):
+        key = EntityKey(text_at(result, row, 2), text_at(result, row, 3))
+        ticks, was = text_at(result, row, 1).encode(), result.get_value(row, 4) or b"0"
+        before, after = result.get_value(row, 5), result.get_value(row, 6)
+        keys = encode_entity_key(key)
+        found.append(
+            RecordedChange(
+                integer_at(result, row, 0),
+                int(ticks),
+                key,
+                None if before is None else StoredEntity(keys, was, before),
+                None if after is None else StoredEntity(keys, ticks, after),
+            )
+        )
+    return found
 
 
 def _union(segments: Sequence[str], columns: str, condition: str) -> str:

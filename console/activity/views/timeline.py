@@ -7,37 +7,45 @@ from itertools import groupby
 from typing import Any, Final
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from console.activity import sentences, undo
+from console.activity import log_page, sentences, undo
 from console.activity.files import FIELDS, write_entities
 from console.activity.filters import LogQuery, parse_number, read_query
-from console.activity.presentation import GROUP_LABELS
+from console.activity.log_page import Entry
+from console.activity.presentation import DOOR_LABELS, GROUP_LABELS, OP_LABELS
+from console.activity.recorded import reverted
 from console.grid import differences
-from console.site.access import account_required, admin_required, table_of, user_of
+from console.site.access import account_required, admin_required, role_of, table_of, user_of
 from console.site.downloads import stream_list
 from console.site.responses import render_part
-from storage.domain.access.roles import Capability
+from storage.domain.access.roles import Capability, may
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations import activity
 from storage.operations.activity import ActivityFilter
-from storage.operations.undo import superseded
+from storage.operations.changes import ChangeEntry
+from storage.operations.undo import effect, superseded
 
 _PAGE_SIZE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
+    """``change`` is None for an activity; else ``done`` is not stored, and ``revert`` the address of its undo."""
+
     done: Activity
     address: str
-    undo: bool  # whether to offer it
-    undone_by: str  # the address of the activity that undid it
-    undoes: str
+    undo: bool = False  # whether to offer it
+    undone_by: str = ""  # the address of the activity that undid it
+    undoes: str = ""
+    change: ChangeEntry | None = None
+    revert: str = ""
 
 
 def _show_log(request: HttpRequest, account: Account | None = None) -> HttpResponse:
@@ -49,19 +57,38 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
     """``table``: the one that the path of the page names."""
     query = read_query(request.GET)
     wanted = replace(query, table=table) if table else query
-    page = activity.page(
-        _filter(wanted, account),
-        before=parse_number(query.before),
-        after=parse_number(query.after),
-        top=_PAGE_SIZE,
-    )
     path, export = request.path, _address("export", account)
-    return {
-        "days": _group_by_day(_entries(page.activities, request, account)),
+    context: dict[str, Any] = {}
+    if account is None:
+        page = activity.page(
+            wanted.to_filter(None),
+            before=parse_number(query.before),
+            after=parse_number(query.after),
+            top=_PAGE_SIZE,
+        )
+        entries = _entries(page.activities, request, None)
+        newer = query.query_string(after=page.newer) if page.newer else ""
+        older = query.query_string(before=page.older) if page.older else ""
+    else:
+        found = log_page.read(account, wanted, _PAGE_SIZE)
+        may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only
+        entries = _mixed_entries(found.entries, request, account, may_revert=may_revert)
+        newer = "" if found.newer is None else query.query_string(**found.newer)
+        older = "" if found.older is None else query.query_string(**found.older)
+        context = {
+            "histogram": reverse("activity:histogram", args=(account.name,)) + wanted.query_string(path=path),
+            "revert": _revert_all(account, wanted) if may_revert else "",
+            "may_revert": may_revert,
+            "history_days": account.history_days,
+        }
+    return context | {
+        "days": _group_by_day(entries),
         "query": query,
-        "groups": [(group.value, label, group == query.what) for group, label in GROUP_LABELS.items()],
-        "newer": path + query.query_string(after=page.newer) if page.newer else "",
-        "older": path + query.query_string(before=page.older) if page.older else "",
+        "groups": [(group.value, label) for group, label in GROUP_LABELS.items()],
+        "ops": [] if account is None else OP_LABELS.items(),
+        "doors": DOOR_LABELS.items(),
+        "newer": newer and path + newer,
+        "older": older and path + older,
         "path": path,
         "csv_url": export + wanted.query_string(format="csv"),
         "ndjson_url": export + wanted.query_string(format="ndjson"),
@@ -92,6 +119,13 @@ def _filter(query: LogQuery, account: Account | None) -> ActivityFilter:
     return query.to_filter(None if account is None else [account.pk])
 
 
+def _revert_all(account: Account, wanted: LogQuery) -> str:
+    """The address where all changes that a filter selects can be undone; empty if it does not select any."""
+    if not wanted.selects_changes:
+        return ""
+    return reverse("activity:revert", args=(account.name,)) + wanted.query_string(span="")
+
+
 def _address(name: str, account: Account | None, *arguments: object) -> str:
     if account is None:
         return reverse(f"activity:server_{name}", args=arguments)
@@ -109,6 +143,39 @@ def _entries(found: Sequence[Activity], request: HttpRequest, account: Account |
         )
         for done in found
     ]
+
+
+def _mixed_entries(
+    found: Sequence[Entry], request: HttpRequest, account: Account, *, may_revert: bool
+) -> list[TimelineEntry]:
+    activities = [entry for entry in found if isinstance(entry, Activity)]
+    shown = {entry.done.pk: entry for entry in _entries(activities, request, account)}
+    return [
+        shown[entry.pk]
+        if isinstance(entry, Activity)
+        else _change_entry(entry, account, may_revert=may_revert)
+        for entry in found
+    ]
+
+
+def _change_entry(entry: ChangeEntry, account: Account, *, may_revert: bool) -> TimelineEntry:
+    done = log_page.as_activity(entry, account)
+    has_table = entry.table is not None and entry.table.deleted_at is None
+    query = QueryDict(mutable=True)
+    query.update(
+        {
+            "request": entry.request,
+            "table": entry.table.name if entry.table is not None else "",
+            "since": entry.earliest.isoformat(),
+            "until": (entry.latest + timedelta(microseconds=1)).isoformat(),
+        }
+    )
+    return TimelineEntry(
+        done,
+        f"{_address('changes', account)}?{query.urlencode()}" if has_table else "",
+        change=entry,
+        revert=f"{_address('revert', account)}?{query.urlencode()}" if may_revert and has_table else "",
+    )
 
 
 def _entry(done: Activity, account: Account | None, *, may: bool) -> TimelineEntry:
@@ -136,11 +203,14 @@ def _show_entry(request: HttpRequest, account: Account | None = None, *, number:
         raise Http404
     (entry,) = _entries([done], request, account)
     changed = differences.entity_differences(done)
+    others = max(0, getattr(done, "changed", 0) - len(changed))
+    if effect(done) is Verb.ENTITY_REVERT:
+        changed, others = reverted(done)
     context: dict[str, Any] = {
         "entry": entry,
         "done": done,
         "changed": changed,
-        "others": max(0, getattr(done, "changed", 0) - len(changed)),
+        "others": others,
         "facts": differences.activity_facts(done),
         "settings": [] if changed else differences.setting_differences(done),
         "title": sentences.plain_sentence(done),

@@ -1,0 +1,49 @@
+"""Recorded changes of entities, property by property."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from console.grid import differences
+from console.grid.differences import MOST, EntityDifference
+from storage.models import Account, Activity, Table
+from storage.operations import changes
+from storage.operations.changes import ChangeFilter
+
+_CLOCKS = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDifference:
+    """``number`` is that of the change, ``ticks`` its time."""
+
+    number: int
+    difference: EntityDifference
+
+
+def read(account: Account, table: Table, wanted: ChangeFilter) -> tuple[Sequence[RecordedDifference], bool]:
+    """Return the first changes, and whether there are more."""
+    found = changes.with_images(account, table, wanted, MOST + 1)
+    return [
+        RecordedDifference(it.number, differences.compare_entities(it.key, it.before, it.after))
+        for it in found[:MOST]
+    ], len(found) > MOST
+
+
+def reverted(done: Activity) -> tuple[list[EntityDifference], int]:
+    """Return the first entities that an undo of recorded changes wrote, and the number of all others."""
+    account = Account.objects.filter(pk=done.account_id or 0).first()
+    number = int(done.detail.get("rows", 0))
+    if account is None:
+        return [], number
+    wanted = ChangeFilter(
+        requests=(done.request_id,),
+        since=datetime.fromisoformat(done.detail["began"]) - _CLOCKS,
+        until=done.at + _CLOCKS,
+    )
+    found: list[EntityDifference] = []
+    for table_id in changes.count_by_table(account, wanted):
+        table = Table.objects.filter(pk=table_id, deleted_at=None).first()
+        if table is not None and len(found) < MOST:
+            found += [it.difference for it in read(account, table, wanted)[0]]
+    return found[:MOST], max(0, number - len(found[:MOST]))

@@ -1,0 +1,153 @@
+"""Recorded changes of entities: those of one request, and how many there were when."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from console.activity import recorded
+from console.activity.filters import LogQuery, read_query, read_requests
+from console.site.access import account_required, find_table, role_of
+from console.site.addresses import is_console_path
+from storage.domain.access.roles import Capability, may
+from storage.domain.errors import OperationTimedOut
+from storage.models import Account, Activity
+from storage.operations import changes
+from storage.operations.changes import Bucket, ChangeFilter
+
+_HEIGHT: Final = 40  # of the histogram
+_STEP: Final = 10  # the width of a bar and its gap
+
+# what the histogram can show: its length, and the number of its bars
+SPANS: Final = {
+    "hour": (timedelta(hours=1), 60, _("Changes per minute, last hour")),
+    "day": (timedelta(days=1), 72, _("Changes per 20 minutes, last 24 hours")),
+    "week": (timedelta(days=7), 84, _("Changes per 2 hours, last 7 days")),
+}
+_DEFAULT_SPAN: Final = "day"
+
+
+@account_required(Capability.READ)
+@require_safe
+def show(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show what one request changed in a table."""
+    query, requests = read_query(request.GET), read_requests(request.GET.getlist("request"))
+    if not requests or not query.table:
+        raise Http404
+    table = find_table(account, query.table)
+    wanted = ChangeFilter(
+        table_id=table.pk,
+        requests=tuple(requests),
+        since=query.since_moment,
+        until=query.until_moment,
+    )
+    entries = changes.page(account, wanted, top=1).entries
+    if not entries:
+        raise Http404
+    found, has_more = recorded.read(account, table, wanted)
+    context: dict[str, Any] = {
+        "changes": found,
+        "has_more": has_more,
+        "done": Activity(account_name=account.name, table_name=table.name),
+        "entry": entries[0],
+        "revert": _revert_address(request, account),
+        "may_revert": may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only,
+    }
+    return render(request, "console/activity/_changes.html", context)
+
+
+def _revert_address(request: HttpRequest, account: Account) -> str:
+    """Where the same changes are undone."""
+    return reverse("activity:revert", args=(account.name,)) + f"?{request.GET.urlencode()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of the histogram, ``x`` and ``y`` from the top left. ``since`` and ``until`` are for an address."""
+
+    bucket: Bucket
+    x: int
+    y: int
+    height: int
+    since: str
+    until: str
+    is_selected: bool
+
+
+@account_required(Capability.READ)
+@require_safe
+def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
+    """Draw how many changes there were when, with the selected range."""
+    query, path = read_query(request.GET), request.GET.get("path", "")
+    if not is_console_path(path):
+        raise Http404
+    span = query.span if query.span in SPANS else _DEFAULT_SPAN
+    length, number, label = SPANS[span]
+    until = _end_of_bucket(timezone.now(), length / number)
+    since, wanted = until - length, query.to_changes()
+    buckets: list[Bucket] | None = []
+    if wanted is not None:
+        try:
+            buckets = changes.histogram(account, wanted_at_any_time(wanted), since, until, number)
+        except OperationTimedOut:
+            buckets = None
+    context: dict[str, Any] = {
+        "bars": _bars(buckets or [], query),
+        "is_too_slow": buckets is None,
+        "total": sum(it.number for it in buckets or []),
+        "width": number * _STEP,
+        "height": _HEIGHT,
+        "label": label,
+        "spans": [(name, text) for name, (_length, _number, text) in SPANS.items()],
+        "span": span,
+        "ticks": [since + length * place / 4 for place in range(5)],
+        "is_day": length <= timedelta(days=1),
+        "is_kept": changes.kept_since(account) is not None,
+        "path": path,
+    }
+    return render(request, "console/activity/_histogram.html", context)
+
+
+def wanted_at_any_time(wanted: ChangeFilter) -> ChangeFilter:
+    """The bars beside a selected range stay."""
+    return ChangeFilter(
+        table=wanted.table, actor=wanted.actor, doors=wanted.doors, ops=wanted.ops, key=wanted.key
+    )
+
+
+def _end_of_bucket(now: datetime, width: timedelta) -> datetime:
+    """Round up, so that the bars begin at round times and stay while they are looked at."""
+    midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight + -(-(now - midnight) // width) * width
+
+
+def _bars(buckets: list[Bucket], query: LogQuery) -> list[Bar]:
+    highest = max((it.number for it in buckets), default=0) or 1
+    first, last = query.since_moment, query.until_moment
+    bars = []
+    for place, bucket in enumerate(buckets):
+        # the smallest number can be seen too
+        height = 0 if not bucket.number else max(2, round(_HEIGHT * bucket.number / highest))
+        is_inside = (first is None or bucket.end > first) and (last is None or bucket.start < last)
+        bars.append(
+            Bar(
+                bucket,
+                place * _STEP,
+                _HEIGHT - height,
+                height,
+                _text(bucket.start),
+                _text(bucket.end),
+                is_inside and (first is not None or last is not None),
+            )
+        )
+    return bars
+
+
+def _text(moment: datetime) -> str:
+    return timezone.localtime(moment).replace(tzinfo=None).isoformat(timespec="seconds")

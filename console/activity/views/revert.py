@@ -1,0 +1,171 @@
+"""Undo recorded changes of entities: what it would do, and doing it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods
+
+from console.activity.filters import LogQuery, read_query, read_requests
+from console.activity.presentation import DOOR_LABELS, OP_LABELS
+from console.grid import differences
+from console.grid.differences import Difference
+from console.site.access import account_required, actor_of
+from console.site.addresses import is_console_path
+from console.site.notices import notify_error, notify_success
+from console.site.responses import render_part
+from storage.domain.access.actor import ActorKind
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.restoring import Effect, Sample
+from storage.domain.errors import OperationTimedOut, StorageError
+from storage.models import Account
+from storage.operations import changes, data_undo
+from storage.operations.changes import Caller, ChangeFilter
+from storage.operations.data_undo import NewerChange, UndoPreview
+from storage.operations.reverting import Reverted
+
+_SAMPLE: Final = 20  # entities of each kind
+_PROPERTIES: Final = 5  # of an entity
+_LABELS: Final = {
+    Effect.CHANGED: gettext_lazy("reverted"),
+    Effect.INSERTED: gettext_lazy("re-inserted"),
+    Effect.DELETED: gettext_lazy("deleted"),
+    Effect.SKIPPED: gettext_lazy("skipped"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SampleEntity:
+    """An entity as the undo would leave it; ``newer`` is why it is skipped, if that is known."""
+
+    table: str
+    key: EntityKey
+    effect: Effect
+    differences: Sequence[Difference]
+    others: int
+    newer: NewerChange | None
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_http_methods(["GET", "POST"])
+def show(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show what undoing the selected changes would do, or do it."""
+    query = read_query(request.GET)
+    wanted = _read_selection(request, query)
+    back = _back(request, account)
+    if wanted is None:
+        notify_error(request, _("Select the changes to undo: by time, caller, key, or in the list."))
+        return redirect(back)
+    if request.method == "POST":
+        return _undo(request, account, wanted, back)
+    context: dict[str, Any] = {"query": query, "back": back, "address": request.get_full_path()}
+    context |= {"door": DOOR_LABELS.get(query.how, ""), "what": OP_LABELS.get(query.what, "")}
+    try:
+        preview = data_undo.preview(account, wanted, sample=_SAMPLE)
+        context |= _preview_context(preview) | {
+            "callers": _callers(account, wanted),
+            "caller": request.GET.get("by", ""),
+            "fields": [(name, it) for name, values in request.GET.lists() if name != "by" for it in values],
+            "preview": preview,
+            "is_read_only": account.read_only,
+        }
+    except OperationTimedOut:
+        context["is_too_slow"] = True
+    return render_part(request, "console/activity/revert.html", "_revert.html", context)
+
+
+def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | None:
+    """None: nothing is selected, or something that has no changes."""
+    requests = read_requests(request.GET.getlist("request"))
+    numbers = [int(it) for it in request.GET.getlist("number") if it.isdecimal() and len(it) < 19]
+    wanted = query.to_changes()
+    if wanted is None or not (requests or numbers or query.selects_changes):
+        return None
+    caller = _read_caller(request.GET.get("by", ""))
+    return replace(
+        wanted, requests=tuple(requests), numbers=tuple(numbers), actors=() if caller is None else (caller,)
+    )
+
+
+def _read_caller(text: str) -> tuple[str, str] | None:
+    kind, separator, name = text.partition(":")
+    return (kind, name) if separator and kind in set(ActorKind) else None
+
+
+def _callers(account: Account, wanted: ChangeFilter) -> list[tuple[str, str]]:
+    """Everybody who made some of the changes, if they are several, as choices."""
+    found = changes.callers(account, replace(wanted, actors=()))
+    return [(f"{it.kind}:{it.name}", _name(it)) for it in found] if len(found) > 1 else []
+
+
+def _name(caller: Caller) -> str:
+    name = caller.label or (caller.name[:8] if caller.kind is ActorKind.SAS else caller.name)
+    door = DOOR_LABELS[caller.kind]
+    return f"{name} ({door})" if name else str(door)
+
+
+def _preview_context(preview: UndoPreview) -> dict[str, Any]:
+    samples = [
+        _sample(it.table.name, sample, it.newer.get(sample.key))
+        for it in preview.tables
+        for sample in it.samples
+    ]
+    groups = [
+        (effect.value, label, preview.number(effect), [it for it in samples if it.effect is effect][:_SAMPLE])
+        for effect, label in _LABELS.items()
+    ]
+    first = next((effect for effect, _label, number, _samples in groups if number), "")
+    return {
+        "groups": groups,
+        "first": first,
+        "skipped": preview.number(Effect.SKIPPED),
+        "has_tables": len(preview.tables) > 1,
+    }
+
+
+def _sample(table: str, sample: Sample, newer: NewerChange | None) -> SampleEntity:
+    compared = differences.compare_entities(sample.key, sample.now, sample.then)
+    shown = compared.differences if sample.effect is Effect.CHANGED else ()
+    others = max(0, len(shown) - _PROPERTIES)
+    return SampleEntity(table, sample.key, sample.effect, shown[:_PROPERTIES], others, newer)
+
+
+def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: str) -> HttpResponse:
+    try:
+        undone = data_undo.undo(account, wanted, by=actor_of(request))
+    except StorageError as error:
+        notify_error(request, error.text)
+        return redirect(back)
+    if undone.activity is None:
+        notify_error(request, _("Nothing was undone: everything selected has newer work, or is as it was."))
+    else:
+        notify_success(request, _report(undone.total), undo=undone.activity)
+    return redirect(back)
+
+
+def _report(total: Reverted) -> str:
+    """Say what was done."""
+    done = ngettext(
+        "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", total.written
+    ) % {"number": number_format(total.written, force_grouping=True)}
+    if not total.skipped:
+        return done
+    skipped = ngettext(
+        "%(number)s entity with newer work was skipped.",
+        "%(number)s entities with newer work were skipped.",
+        total.skipped,
+    ) % {"number": number_format(total.skipped, force_grouping=True)}
+    return f"{done} {skipped}"
+
+
+def _back(request: HttpRequest, account: Account) -> str:
+    """The list that the undo was started from."""
+    address = request.POST.get("next") or request.GET.get("next", "")
+    return address if is_console_path(address) else reverse("activity:index", args=(account.name,))
