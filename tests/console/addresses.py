@@ -79,6 +79,9 @@ activity:server_export        -                   admin:404    -
 activity:index                acme                member:200   user:405
 activity:entry                acme/0              user:404     -
 activity:export               acme                user:404     -
+activity:changes              acme                user:404     member:405
+activity:histogram            acme                user:404     member:405
+activity:revert               acme                manager:302  manager:302
 activity:undo                 0                   user:405     user:404
 entities:index                acme/people         member:200   -
 home:search                   -                   user:200     -

@@ -65,6 +65,7 @@ ORDER = [
     "sas",
     "accounts",
     "tables",
+    "history",
     "activity",
     "home",
 ]
