@@ -12,8 +12,9 @@ from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.service.snapshots import SnapshotReason
 from storage.models import Table
-from storage.operations import edits, entities
+from storage.operations import edits, entities, snapshots
 
 MOST_UNDONE: Final = 100  # steps that one Undo takes back together
 _STEP: Final = 2_000  # entities
@@ -42,6 +43,10 @@ class QueryDeletion:
     def step(self, table: Table, by: Actor, clock: Callable[[], float] = time.monotonic) -> Self:
         """Delete the next entities; raises StorageError."""
         found, following = self._read(table, clock() + _STEP_SECONDS, clock)
+        if self.position is None and following is not None:
+            # more than one step, and perhaps more than one Undo takes back
+            name = f"before-deletion-{table.name}"
+            snapshots.take_automatic(table.account, name, SnapshotReason.DELETION, by=by, tables=[table])
         applied = edits.delete_unchanged(table, found, by=by) if found else None
         done = replace(self, position=following, is_finished=following is None)
         if applied is None:

@@ -66,11 +66,30 @@ END
 $$
 """
 
-# The three texts of a row. Each property is one line of vals, whose start the fifth argument has, and at most one of
-# anns. The first letter of a projected value is its type: see storage.domain.values.encoding.project.
+# Lines begin with a line break, which no value has: five times as fast as a regular expression.
+REPLACED_LINE = r"""
+CREATE FUNCTION entity_replaced_line(lines text, start text, line text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    first integer := strpos(lines, start);
+    rest text;
+    stop integer;
+BEGIN
+    IF first = 0 THEN
+        RETURN lines;
+    END IF;
+    rest := substr(lines, first + 1);
+    stop := strpos(rest, E'\n');
+    RETURN left(lines, first - 1) || line || CASE WHEN stop = 0 THEN '' ELSE substr(rest, stop) END;
+END
+$$
+"""
+
+# The three texts of a row. Each property is one line of vals and at most one of anns, whose starts are given. The first
+# letter of a projected value is its type: see storage.domain.values.encoding.project.
 MASKED = r"""
 CREATE FUNCTION entity_masked(
-    names text[], value_lines text[], annotation_lines text[], masks text[], starts text[], constants text[],
+    names text[], starts text[], annotation_starts text[], masks text[], constants text[],
     secret bytea, INOUT props jsonb, INOUT anns text, INOUT vals text
 )
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
@@ -97,9 +116,10 @@ BEGIN
                 ELSE 'n'
             END
         END;
-        hash := entity_keyed_hash(secret, CASE kind WHEN 's' THEN substr(original, 2) ELSE original END);
-        digits := encode(hash, 'hex');
-        number := ('x' || left(digits, 7))::bit(28)::integer::text;
+        IF masks[i] IN ('hash', 'name', 'email', 'phone') THEN
+            hash := entity_keyed_hash(secret, CASE kind WHEN 's' THEN substr(original, 2) ELSE original END);
+            digits := encode(hash, 'hex');
+        END IF;
         masked := NULL;
         projected := NULL;
         CASE masks[i]
@@ -117,6 +137,7 @@ BEGIN
         WHEN 'phone' THEN
             masked := entity_masked_phone(CASE kind WHEN 's' THEN substr(original, 2) ELSE original END, digits);
         WHEN 'hash' THEN
+            number := ('x' || left(digits, 7))::bit(28)::integer::text;
             CASE kind
             WHEN '3' THEN projected := to_jsonb(number::integer); written := number;
             WHEN '6' THEN projected := (number || '.00')::jsonb; written := '"' || number || '"';
@@ -147,14 +168,14 @@ BEGIN
         END IF;
         IF projected IS NULL THEN
             props := props - names[i];
-            vals := regexp_replace(vals, value_lines[i], '');
+            vals := entity_replaced_line(vals, starts[i], '');
         ELSE
             props := props || jsonb_build_object(names[i], projected);
-            vals := regexp_replace(vals, value_lines[i], starts[i] || written);
+            vals := entity_replaced_line(vals, starts[i], starts[i] || written);
         END IF;
         -- a Double has one only if it is not finite
         IF anns <> '' AND (masked IS NOT NULL OR projected IS NULL OR kind = 'n') THEN
-            anns := regexp_replace(anns, annotation_lines[i], '');
+            anns := entity_replaced_line(anns, annotation_starts[i], '');
         END IF;
     END LOOP;
 END
@@ -170,6 +191,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(MASKED_KEY, "DROP FUNCTION entity_masked_key"),
         migrations.RunSQL(MASKED_NAME, "DROP FUNCTION entity_masked_name"),
         migrations.RunSQL(MASKED_PHONE, "DROP FUNCTION entity_masked_phone"),
+        migrations.RunSQL(REPLACED_LINE, "DROP FUNCTION entity_replaced_line"),
         migrations.RunSQL(MASKED, "DROP FUNCTION entity_masked"),
         migrations.CreateModel(
             name="Snapshot",

@@ -92,14 +92,16 @@ def take_automatic(
     *,
     by: Actor = SERVER,
     lifetime: timedelta | None = AUTOMATIC_LIFETIME,
+    tables: Sequence[Table] | None = None,
 ) -> Snapshot:
     """Take a snapshot for a reason of the server; a number is added to a name that is taken."""
+    found = _own_tables(account) if tables is None else tables
     expires_at = timezone.now() + lifetime if lifetime is not None else None
     for number in range(1, _ATTEMPTS):
         free = numbered_name(name, number)
         if find(account, free) is None:
             try:
-                return _take(account, free, _own_tables(account), by, reason, expires_at)
+                return _take(account, free, found, by, reason, expires_at, is_whole=tables is None)
             except IntegrityError:
                 continue
     raise ServerBusy

@@ -4,7 +4,6 @@ Replacements come from a hash with the secret of a branch, so that they are equa
 the branch and in no other.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,16 +32,16 @@ class Masking:
     def select(self, relation: str, condition: str, first: int) -> str:
         """Return a SELECT of masked rows; ``parameters`` are bound from ``$first`` on."""
         keys = [
-            f"entity_masked_key({column}, decode(${first + 6}, 'hex')) AS {column}"
+            f"entity_masked_key({column}, decode(${first + 5}, 'hex')) AS {column}"
             if name in self.rules
             else column
             for name, column in zip(KEY_PROPERTIES, ("pk", "rk"), strict=True)
         ]
-        arguments = ", ".join(f"${first + place}::text[]" for place in range(6))
+        arguments = ", ".join(f"${first + place}::text[]" for place in range(5))
         return f"""
 SELECT {", ".join(keys)}, ts, masked.props, masked.anns, masked.vals
 FROM (SELECT pk, rk, ts, props, anns, vals FROM {relation} WHERE {condition}) AS e,
-    entity_masked({arguments}, decode(${first + 6}, 'hex'), e.props, e.anns, e.vals) AS masked
+    entity_masked({arguments}, decode(${first + 5}, 'hex'), e.props, e.anns, e.vals) AS masked
 """
 
     @property
@@ -51,24 +50,17 @@ FROM (SELECT pk, rk, ts, props, anns, vals FROM {relation} WHERE {condition}) AS
 
     @property
     def parameters(self) -> tuple[str | bytes, ...]:
-        """Names as the projection has them, patterns of their lines, masks, starts of lines, constants; the secret."""
+        """Names as the projection has them, starts of their lines, masks, constants; and the secret."""
         properties = [name for name in self.rules if name not in KEY_PROPERTIES]
         members = [quote_name(name) for name in properties]
-        annotations = [f'{member[:-1]}{ODATA_TYPE}"' for member in members]
         return (
             arrays.texts(map(escape, properties)),
-            arrays.texts(_line_pattern(member) for member in members),
-            arrays.texts(_line_pattern(member) for member in annotations),
-            arrays.texts(self.rules[name].mask.value for name in properties),
             arrays.texts(f"\n,{member}:" for member in members),
+            arrays.texts(f'\n,{member[:-1]}{ODATA_TYPE}":' for member in members),
+            arrays.texts(self.rules[name].mask.value for name in properties),
             arrays.texts(self.rules[name].text for name in properties),
             self.secret.hex(),
         )
-
-
-def _line_pattern(member: str) -> str:
-    """Match the line of a member, which begins with a line break and a comma."""
-    return "\n," + re.sub(r"([\\.])", r"\\\1", member) + ":[^\n]*"
 
 
 # Strings only, and not the shortest: a number or a word of two letters is found anywhere

@@ -37,7 +37,7 @@ policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422
 snapshots:index               acme                member:200   user:405
 snapshots:new                 acme                manager:200  manager:422
-snapshots:schedule            acme                manager:405  manager:422
+snapshots:schedule            acme                user:405     manager:422
 snapshots:change              acme/base           manager:404  manager:404
 snapshots:delete              acme/base           user:405     manager:404
 snapshots:restore             acme/base           user:405     manager:404

@@ -11,6 +11,7 @@ NAME_LIMIT: Final = 64
 AUTOMATIC_LIFETIME: Final = timedelta(days=14)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9._-]")
 _DAYS_OF_WEEK: Final = 7
 
 
@@ -33,8 +34,9 @@ def is_snapshot_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def numbered_name(name: str, number: int) -> str:
-    """Return the name with which to try again when those with smaller numbers are taken."""
+def numbered_name(text: str, number: int) -> str:
+    """Return a name made of a text, with which to try again when those with smaller numbers are taken."""
+    name = _NOT_ALLOWED.sub("-", text)
     if number == 1:
         return name[:NAME_LIMIT]
     suffix = f"-{number}"

@@ -8,7 +8,7 @@ from console.grid.tokens import encode_key
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
-from storage.models import Activity
+from storage.models import Activity, Snapshot
 from storage.operations import accounts, edits, entities, tables
 from tests.console.forms import fields_of
 
@@ -124,6 +124,12 @@ def test_deletes_all_matches_in_steps_with_one_undo(visit, three, account, small
     assert done.count() == 3
     client.post(f"/ui/undo/{','.join(str(one.pk) for one in done)}/", {"next": "/ui/"})
     assert there(account) == KEYS
+    [snapshot] = Snapshot.objects.all()
+    assert (snapshot.name, snapshot.reason, snapshot.is_whole) == (
+        "before-deletion-people",
+        "deletion",
+        False,
+    )
 
 
 def test_stops_a_deletion_and_undoes_what_was_done(visit, three, account, small_steps):
