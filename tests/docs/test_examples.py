@@ -153,6 +153,13 @@ def test_a_branch_with_data_per_pull_request(
         assert "1 passed" in shell(*lines, **given)
     [branch] = requests.get(f"{api}/baseline/branches", headers=headers, timeout=10).json()["items"]
     assert (branch["snapshot"], branch["state"]) == ("ci-baseline", "active")
+    account = f"account={branch['name']}"
+    [promotion] = blocks(SNAPSHOTS, "bash")
+    setup = lines[0]  # the variables
+    assert '"bob"' in shell(setup, account, *promotion.splitlines(), **given)
+    with TableServiceClient.from_connection_string(text) as service:
+        people = service.get_table_client("people")
+        assert [it["RowKey"] for it in people.list_entities()] == ["bob"]
     shell(*(line for line in lines if "pytest" not in line), delete, **given)
     assert requests.get(f"{api}/baseline/branches", headers=headers, timeout=10).json()["items"] == []
 
