@@ -1,7 +1,7 @@
 """The changes of an activity for readers: entities property by property, and settings one by one."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -179,6 +179,10 @@ def flatten_settings(value: Mapping[str, Any]) -> dict[str, Any]:
     return dict(_members(value))
 
 
+def flatten_policies(value: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {policy["identifier"]: _policy(policy["policy"]) for policy in value}
+
+
 def compare_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
     names = [*before, *(name for name in after if name not in before)]
     both = bool(before) and bool(after)  # empty settings matter only in a comparison
@@ -194,7 +198,7 @@ def _flat(verb: Verb, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if verb is Verb.POLICIES_SET:
-        return {policy["identifier"]: _policy(policy["policy"]) for policy in value}
+        return flatten_policies(value)
     if isinstance(value, dict):
         return flatten_settings(value)
     return {"role": role_label(value)} if verb in {Verb.MEMBER_SET, Verb.MEMBER_REMOVE} else {"": value}

@@ -50,7 +50,8 @@ class Selection:
     """What of a comparison is applied.
 
     ``tables``: their names; None: all but those that only the target has, which are deleted only if they are named.
-    ``keys``: of the tables that it names, these entities and nothing else.
+    ``keys``: of the tables that it names, these entities and nothing else. ``kinds``: of entities; without any, only
+    settings are applied.
     """
 
     tables: Collection[str] | None = None
@@ -130,7 +131,7 @@ def capabilities(comparison: Comparison, target: Target, selection: Selection) -
     needed = {Capability.WRITE}
     for table in filter(selection.has, comparison.tables):
         side, source = _both(table, target)
-        if side is None or (source is None and selection.tables is not None):
+        if selection.kinds and (side is None or (source is None and selection.tables is not None)):
             needed.add(Capability.MANAGE_TABLES)
     if selection.policies or selection.service_properties:
         needed.add(Capability.MANAGE_ACCESS)
@@ -212,6 +213,8 @@ class _Application:
 
     def apply_table(self, table: ComparedTable, applied: AppliedTable) -> None:
         side, source = _both(table, self.target)
+        if not self.selection.kinds and (side is None or source is None):
+            return
         if source is None:
             self._delete(table, applied)
             return
@@ -220,8 +223,10 @@ class _Application:
             changed = self._create(source, applied)
             if not applied.is_created:
                 return
-        for page in comparing.pages(table, self.selection.kinds, keys=self.selection.keys.get(table.name)):
-            self._apply_page(table, page, changed, applied)
+        if self.selection.kinds:
+            keys = self.selection.keys.get(table.name)
+            for page in comparing.pages(table, self.selection.kinds, keys=keys):
+                self._apply_page(table, page, changed, applied)
         if self.selection.policies and table.policies is not None:
             applied.policies = True
             if changed is not None and not self.dry_run:

@@ -13,13 +13,15 @@ from storage.domain.errors import OperationTimedOut
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue, write_datetime
 from storage.domain.values.kinds import AccountKind
-from storage.editing.comparison import DifferenceKind
+from storage.editing.comparison import DifferenceKind, PropertyDifference
 from storage.editing.comparison import compare as compare_properties
 from storage.editing.merge import Properties
 from storage.operations.sides import Side, SideTable
 from storage.sql import comparing as statements
 from storage.sql import django as sql
-from storage.sql.comparing import Changed, Counts, DifferingEntity, Image, Pair
+from storage.sql.comparing import Changed, Image, Pair
+from storage.sql.comparing import Counts as Counts
+from storage.sql.comparing import DifferingEntity as DifferingEntity
 from storage.sql.failures import Canceled
 from storage.sql.past import Past
 from storage.sql.relations import relation_name
@@ -211,8 +213,7 @@ def walk(
 
 def write_difference(table: ComparedTable, entity: DifferingEntity) -> bytes:
     """Write how an entity differs as one line of JSON, in ASCII: a String may hold what UTF-8 cannot."""
-    left, right = (_read(entity, image) for image in (entity.left, entity.right))
-    differences = compare_properties(left, right)
+    differences = property_differences(entity)
     written = {
         "table": table.name,
         "partition_key": entity.key.partition_key,
@@ -226,6 +227,12 @@ def write_difference(table: ComparedTable, entity: DifferingEntity) -> bytes:
         ],
     }
     return json.dumps(written, separators=(",", ":")).encode()
+
+
+def property_differences(entity: DifferingEntity) -> list[PropertyDifference]:
+    """Return the properties that differ; of an entity that one side lacks, all."""
+    left, right = (_read(entity, image) for image in (entity.left, entity.right))
+    return compare_properties(left, right)
 
 
 def _read(entity: DifferingEntity, image: Image | None) -> Properties:

@@ -1,0 +1,113 @@
+"""What a page compares, as its address says: ``left``, ``right``, ``table``, ``kind``, ``timestamps``, ``after``."""
+
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from console.grid import tokens
+from console.models import User
+from storage.domain.access.roles import Capability, Role, may
+from storage.domain.entities.entity import EntityKey
+from storage.domain.service.sides import SideName
+from storage.editing.comparison import DifferenceKind
+from storage.models import Account, Branch, Snapshot
+from storage.operations import accounts, sides
+from storage.operations.comparing import ALL_KINDS
+from storage.operations.members import role_in
+from storage.operations.sides import Side, SideNotFound
+
+LEFT, RIGHT = "left", "right"
+SIDES = (LEFT, RIGHT)
+POLICIES = "policies"  # in place of a kind: the settings that differ
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRequest:
+    """``is_all``: all entities that differ are selected, not only those on the page."""
+
+    left: SideName
+    right: SideName
+    table: str = ""
+    kind: DifferenceKind | None = None
+    settings: bool = False
+    timestamps: bool = False
+    after: EntityKey | None = None
+    is_all: bool = False
+
+    @property
+    def kinds(self) -> frozenset[DifferenceKind]:
+        return ALL_KINDS if self.kind is None else frozenset({self.kind})
+
+    def query(self, **changes: object) -> str:
+        """Return the query string of this comparison, or of one that differs from it."""
+        it = replace(self, **changes)  # type: ignore[arg-type]
+        given = {
+            "left": str(it.left),
+            "right": str(it.right),
+            "table": it.table,
+            "kind": it.kind or "",
+            "settings": "1" if it.settings else "",
+            "timestamps": "1" if it.timestamps else "",
+            "after": "" if it.after is None else tokens.encode_key(it.after),
+            "all": "1" if it.is_all else "",
+        }
+        return "?" + urlencode({name: value for name, value in given.items() if value})
+
+
+def read_request(given: QueryDict, account: Account) -> CompareRequest:
+    left, right = (SideName.read(given.get(side, "")) for side in SIDES)
+    default_left, default_right = _defaults(account)
+    kind = given.get("kind", "")
+    return CompareRequest(
+        left or default_left,
+        right or default_right,
+        given.get("table", ""),
+        DifferenceKind(kind) if kind in set(DifferenceKind) else None,
+        given.get("settings") == "1",
+        given.get("timestamps") == "1",
+        tokens.decode_key(given.get("after", "")),
+        given.get("all") == "1",
+    )
+
+
+def _defaults(account: Account) -> tuple[SideName, SideName]:
+    """A branch with the account that it is of, or an account as it was in its latest snapshot with what it is."""
+    here = SideName(account.name)
+    branch = Branch.objects.filter(account=account).select_related("source").first()
+    if branch is not None and branch.source is not None:
+        return here, SideName(branch.source.name)
+    latest = Snapshot.objects.filter(account=account).order_by("-taken_at").first()
+    return (here if latest is None else replace(here, at=latest.name)), here
+
+
+def read_choice(given: QueryDict, side: str) -> SideName | None:
+    """Read the fields of a picker, if the form has them."""
+    account = given.get(f"{side}-account", "")
+    if not account:
+        return None
+    moment = given.get(f"{side}-moment", "")
+    at = given.get(f"{side}-time", "").strip() if moment == "@" else moment
+    return SideName(account, given.get(f"{side}-table", ""), at)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSide:
+    """A side with the role of the user in its account."""
+
+    side: Side
+    role: Role
+
+    def allows(self, capability: Capability) -> bool:
+        account = self.side.account
+        return self.side.is_live and not account.read_only and may(self.role, capability)
+
+
+def find_side(name: SideName, user: User) -> FoundSide:
+    """Raises SideNotFound, in the same words for an account that the user does not know as for none."""
+    account = accounts.find(name.account)
+    role = None if account is None else role_in(user, account)
+    if account is None or role is None:
+        raise SideNotFound(_("You have no access to an account named %(name)s.") % {"name": name.account})
+    return FoundSide(sides.find(name, account), role)

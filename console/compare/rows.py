@@ -1,0 +1,67 @@
+"""The entities that differ as they are shown: the properties of each, drawn, and what is said of those on one side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.grid import tokens
+from console.grid.differences import Difference, compare_property
+from storage.domain.entities.entity import EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.editing.comparison import DifferenceKind
+from storage.operations import comparing
+from storage.operations.comparing import DifferingEntity
+
+SIGNS: Final = {
+    DifferenceKind.ONLY_LEFT: ("−", "removed", _("only left")),
+    DifferenceKind.ONLY_RIGHT: ("+", "added", _("only right")),
+    DifferenceKind.CHANGED: ("~", "changed", _("changed")),
+    DifferenceKind.TYPE_ONLY: ("~", "changed", _("type only")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntity:
+    """``differences``: of an entity on one side only, the first property; ``count`` is that of all that differ."""
+
+    key: EntityKey
+    token: str
+    sign: str
+    style: str
+    name: str | Promise
+    is_left: bool
+    is_right: bool
+    first: Difference | None
+    others: Sequence[Difference]
+    count: int
+
+
+def show(entity: DifferingEntity) -> ShownEntity:
+    found = comparing.property_differences(entity)
+    is_one_sided = entity.left is None or entity.right is None
+    drawn = [compare_property(it.name, it.left, it.right) for it in (found[:1] if is_one_sided else found)]
+    if not is_one_sided and not found:
+        drawn = [compare_property("Timestamp", *_timestamps(entity))]
+    sign, style, name = SIGNS[entity.kind]
+    return ShownEntity(
+        entity.key,
+        tokens.encode_key(entity.key),
+        sign,
+        style,
+        name,
+        entity.left is not None,
+        entity.right is not None,
+        drawn[0] if drawn else None,
+        drawn[1:],
+        len(found),
+    )
+
+
+def _timestamps(entity: DifferingEntity) -> list[EdmValue | None]:
+    return [
+        None if image is None else EdmValue(Edm.DATETIME, image.timestamp)
+        for image in (entity.left, entity.right)
+    ]

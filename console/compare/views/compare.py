@@ -1,0 +1,369 @@
+"""Compare two accounts or tables, as they are or were; apply what differs to the right side."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from console.compare import rows
+from console.compare.request import (
+    LEFT,
+    RIGHT,
+    SIDES,
+    CompareRequest,
+    FoundSide,
+    find_side,
+    read_choice,
+    read_request,
+)
+from console.grid import tokens
+from console.grid.differences import Difference, compare_settings, flatten_policies, flatten_settings
+from console.site.access import account_required, actor_of, user_of
+from console.site.downloads import stream_file
+from console.site.notices import count_text, notify_error, notify_success
+from console.site.responses import see_other
+from storage.domain.access.roles import Capability
+from storage.domain.errors import OperationTimedOut, StorageError
+from storage.domain.service.sides import SideName
+from storage.domain.values.ticks import to_datetime
+from storage.editing.comparison import DifferenceKind
+from storage.models import Account, Snapshot, Table
+from storage.operations import applying, comparing
+from storage.operations.applying import Applied, Selection, SkipReason, Target
+from storage.operations.comparing import ComparedTable, Comparison, Counts
+from storage.operations.members import visible_accounts
+from storage.operations.sides import SideNotFound
+
+_PAGE: Final = 50  # entities
+_BUDGET: Final = 4.0  # seconds for counting
+_SNAPSHOTS: Final = 200
+_NO_COUNTS: Final = Counts()
+_KINDS: Final = (
+    (None, gettext_lazy("All")),
+    (DifferenceKind.ONLY_RIGHT, gettext_lazy("Only right")),
+    (DifferenceKind.CHANGED, gettext_lazy("Changed")),
+    (DifferenceKind.TYPE_ONLY, gettext_lazy("Type only")),
+    (DifferenceKind.ONLY_LEFT, gettext_lazy("Only left")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table in the list. ``counts`` is None if counting would have taken too long."""
+
+    table: ComparedTable
+    counts: Counts | None
+    address: str
+    is_current: bool
+
+    @property
+    def changed(self) -> int:
+        return 0 if self.counts is None else self.counts.changed + self.counts.type_only
+
+    @property
+    def is_one_sided(self) -> bool:
+        return self.table.left is None or self.table.right is None
+
+    @property
+    def differs(self) -> bool:
+        return self.is_one_sided or self.counts is None or self.counts.differing > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """A side with what can be chosen instead."""
+
+    side: str
+    label: str | Promise
+    name: SideName
+    account: Account | None
+    accounts: Sequence[Account]
+    tables: Sequence[str]
+    snapshots: Sequence[str]
+    error: str = ""
+
+    @property
+    def is_time(self) -> bool:
+        return bool(self.name.at) and self.name.at not in self.snapshots
+
+
+@account_required(Capability.READ)
+@require_safe
+def show(request: HttpRequest, account: Account) -> HttpResponse:
+    wanted = read_request(request.GET, account)
+    chosen = [read_choice(request.GET, side) for side in SIDES]
+    if chosen[0] is not None and chosen[1] is not None:
+        picked = CompareRequest(chosen[0], chosen[1], timestamps=wanted.timestamps)
+        return see_other(request.path + picked.query())
+    context: dict[str, Any] = {"wanted": wanted, "path": request.path}
+    found, errors = _find_sides(request, wanted)
+    context["pickers"] = [
+        _picker(request, side, name, errors.get(side, ""))
+        for side, name in zip(SIDES, (wanted.left, wanted.right), strict=True)
+    ]
+    context["swap"] = (
+        request.path
+        + CompareRequest(wanted.right, wanted.left, wanted.table, timestamps=wanted.timestamps).query()
+    )
+    if not errors and wanted.left != wanted.right:
+        context |= _compare(request, account, wanted, found)
+    return render(request, "console/compare/index.html", context, status=404 if errors else 200)
+
+
+def _find_sides(request: HttpRequest, wanted: CompareRequest) -> tuple[dict[str, FoundSide], dict[str, str]]:
+    found, errors = {}, {}
+    for side, name in ((LEFT, wanted.left), (RIGHT, wanted.right)):
+        try:
+            found[side] = find_side(name, user_of(request))
+        except SideNotFound as error:
+            errors[side] = str(error)
+    return found, errors
+
+
+def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") -> Picker:
+    accounts = [account for account, _role in visible_accounts(user_of(request))]
+    account = next((it for it in accounts if it.name == name.account), None)
+    tables, snapshots = [], []
+    if account is not None:
+        own = Table.objects.own().filter(account=account).order_by("folded_name")
+        tables = list(own.values_list("name", flat=True))
+        taken = Snapshot.objects.filter(account=account).order_by("-taken_at")
+        snapshots = list(taken.values_list("name", flat=True)[:_SNAPSHOTS])
+    if name.table and name.table not in tables:  # of the past
+        tables.append(name.table)
+    label = gettext_lazy("Left side") if side == LEFT else gettext_lazy("Right side")
+    return Picker(side, label, name, account, accounts, tables, snapshots, error)
+
+
+@account_required(Capability.READ)
+@require_safe
+def picker(request: HttpRequest, account: Account) -> HttpResponse:
+    """Answer the fields of a side after another account was chosen."""
+    for side in SIDES:
+        name = read_choice(request.GET, side)
+        if name is not None:
+            context = {"it": _picker(request, side, SideName(name.account))}
+            return render(request, "console/compare/_fields.html", context)
+    raise Http404
+
+
+def _compare(
+    request: HttpRequest, account: Account, wanted: CompareRequest, found: dict[str, FoundSide]
+) -> dict[str, Any]:
+    left, right = found[LEFT], found[RIGHT]
+    comparison = comparing.compare(left.side, right.side, with_timestamps=wanted.timestamps)
+    shown = _tables(comparison, wanted, request.path)
+    settings = _settings(comparison)
+    context: dict[str, Any] = {
+        "comparison": comparison,
+        "tables": shown,
+        "differing": sum(it.differs for it in shown),
+        "settings": settings,
+        "settings_address": request.path + replace(_without_place(wanted), settings=True).query(),
+        "read_at": to_datetime(comparison.read_at),
+        "patch": reverse("compare:patch", args=(account.name,)) + _without_place(wanted).query(),
+        "may_apply": right.allows(Capability.WRITE),
+        "may_manage": right.allows(Capability.MANAGE_TABLES),
+        "may_manage_access": right.allows(Capability.MANAGE_ACCESS),
+    }
+    current = next((it for it in shown if it.is_current), None)
+    if current is not None and not wanted.settings:
+        context |= {"current": current} | _entities(request, wanted, current)
+    return context
+
+
+def _without_place(wanted: CompareRequest) -> CompareRequest:
+    return CompareRequest(wanted.left, wanted.right, timestamps=wanted.timestamps)
+
+
+def _tables(comparison: Comparison, wanted: CompareRequest, path: str) -> list[ShownTable]:
+    """Count table by table, the current one first, as long as there is time."""
+    deadline = time.monotonic() + _BUDGET
+    found: dict[str, Counts | None] = {}
+    for table in sorted(comparison.tables, key=lambda it: it.name != wanted.table):
+        left = deadline - time.monotonic()
+        try:
+            found[table.name] = comparing.count(table, limit=timedelta(seconds=left)) if left > 0 else None
+        except OperationTimedOut:
+            found[table.name] = None
+    names = [table.name for table in comparison.tables]
+    differing = [it for it in names if (counts := found[it]) is None or counts.differing]
+    current = wanted.table if wanted.table in names else next(iter(differing or names), "")
+    place = _without_place(wanted)
+    return [
+        ShownTable(
+            table,
+            found[table.name],
+            path + replace(place, table=table.name).query(),
+            table.name == current and not wanted.settings,
+        )
+        for table in comparison.tables
+    ]
+
+
+def _entities(request: HttpRequest, wanted: CompareRequest, current: ShownTable) -> dict[str, Any]:
+    table = current.table
+    page = comparing.page(table, wanted.kinds, after=wanted.after, top=_PAGE + 1)
+    here = replace(wanted, table=table.name, after=None)
+    more = len(page) > _PAGE
+    following = replace(here, after=page[_PAGE - 1].key, is_all=wanted.is_all) if more else None
+    counts = current.counts
+    return {
+        "rows": [rows.show(entity) for entity in page[:_PAGE]],
+        "kinds": [
+            (
+                label,
+                None if counts is None else _number(counts, kind),
+                request.path + replace(here, kind=kind, is_all=False).query(),
+                kind is wanted.kind,
+            )
+            for kind, label in _KINDS
+        ],
+        "total": None if counts is None else _number(counts, wanted.kind),
+        "compared": None
+        if counts is None
+        else (
+            counts.differing + counts.identical - counts.only_right,
+            counts.differing + counts.identical - counts.only_left,
+        ),
+        "next": request.path + following.query() if following is not None else "",
+        "first": request.path + here.query() if wanted.after is not None else "",
+        "all_address": request.path + replace(here, after=wanted.after, is_all=True).query(),
+        "none_address": request.path + replace(here, after=wanted.after, is_all=False).query(),
+        "timestamps_address": request.path
+        + replace(here, timestamps=not wanted.timestamps, is_all=False).query(),
+    }
+
+
+def _number(counts: Counts, kind: DifferenceKind | None) -> int:
+    numbers = {
+        None: counts.differing,
+        DifferenceKind.ONLY_LEFT: counts.only_left,
+        DifferenceKind.ONLY_RIGHT: counts.only_right,
+        DifferenceKind.CHANGED: counts.changed,
+        DifferenceKind.TYPE_ONLY: counts.type_only,
+    }
+    return numbers[kind]
+
+
+def _settings(comparison: Comparison) -> list[tuple[str | Promise, list[Difference]]]:
+    """Return what differs besides entities: policies and descriptions by table, and service properties."""
+    found: list[tuple[str | Promise, list[Difference]]] = []
+    for table in comparison.tables:
+        differences = []
+        if table.descriptions is not None:
+            differences += compare_settings(*table.descriptions)
+        if table.policies is not None:
+            differences += compare_settings(*map(flatten_policies, table.policies))
+        if differences:
+            found.append((table.name, differences))
+    if comparison.service_properties is not None:
+        flat = map(flatten_settings, comparison.service_properties)
+        found.append((gettext_lazy("Service properties"), compare_settings(*flat)))
+    return found
+
+
+@account_required(Capability.READ)
+@require_safe
+def patch(request: HttpRequest, account: Account) -> HttpResponseBase:
+    """Send all entities that differ as NDJSON."""
+    wanted = read_request(request.GET, account)
+    found, errors = _find_sides(request, wanted)
+    if errors:
+        raise Http404
+    left, right = found[LEFT].side, found[RIGHT].side
+    comparison = comparing.compare(left, right, with_timestamps=wanted.timestamps)
+    lines = (comparing.write_difference(*it).decode() + "\n" for it in comparing.walk(comparison))
+    name = f"{wanted.left.account}-{wanted.right.account}.ndjson"
+    return stream_file(request, lines, content_type="application/x-ndjson", filename=name)
+
+
+@account_required(Capability.READ)
+@require_POST
+def apply(request: HttpRequest, account: Account) -> HttpResponse:
+    """Make the right side equal to the left, as far as it is selected."""
+    wanted = read_request(request.POST, account)
+    page = reverse("compare:index", args=(account.name,)) + replace(wanted, is_all=False).query()
+    found, errors = _find_sides(request, wanted)
+    if errors:
+        raise Http404
+    left, right = found[LEFT], found[RIGHT]
+    comparison = comparing.compare(left.side, right.side, with_timestamps=wanted.timestamps)
+    selection = _selection(request, wanted, comparison)
+    if selection is None:
+        notify_error(request, _("Select the entities to apply."))
+        return see_other(page)
+    if not all(map(right.allows, applying.capabilities(comparison, Target.RIGHT, selection))):
+        notify_error(request, _("You may not make this change in %(name)s.") % {"name": wanted.right.account})
+        return see_other(page)
+    read_at = request.POST.get("read_at", "")
+    try:
+        done = applying.apply(
+            comparison,
+            Target.RIGHT,
+            selection,
+            by=actor_of(request),
+            read_at=int(read_at) if read_at.isdecimal() else None,
+        )
+    except StorageError as error:
+        notify_error(request, error.text)
+    else:
+        _report(request, done, wanted.right)
+    return see_other(page)
+
+
+def _selection(request: HttpRequest, wanted: CompareRequest, comparison: Comparison) -> Selection | None:
+    if wanted.settings:
+        chosen = request.POST.getlist("settings-of")
+        return (
+            Selection(
+                kinds=(), policies="policies" in chosen, service_properties="service-properties" in chosen
+            )
+            if chosen
+            else None
+        )
+    if comparison.table(wanted.table) is None:
+        return None
+    if wanted.is_all:
+        return Selection([wanted.table], kinds=wanted.kinds)
+    keys = [key for token in request.POST.getlist("key") if (key := tokens.decode_key(token)) is not None]
+    return Selection([wanted.table], {wanted.table: keys}) if keys else None
+
+
+def _report(request: HttpRequest, done: Applied, target: SideName) -> None:
+    settings = done.service_properties or any(table.policies for table in done.tables)
+    if settings:
+        notify_success(request, _("Applied the settings to %(name)s.") % {"name": target.account})
+    for table in done.tables:
+        if table.is_created and not table.written:
+            notify_success(request, _("Created %(table)s.") % {"table": table.name})
+    if done.written:
+        text = ngettext("Applied %(shown)s entity", "Applied %(shown)s entities", done.written)
+        notify_success(request, count_text(text, done.written), undo=done.activity)
+    if done.skipped:
+        examples = [it for table in done.tables for it in table.examples if it.key is not None]
+        is_newer = any(it.reason is SkipReason.CHANGED for it in examples)
+        text = (
+            ngettext(
+                "Skipped %(shown)s entity that was changed since you opened the comparison.",
+                "Skipped %(shown)s entities that were changed since you opened the comparison.",
+                done.skipped,
+            )
+            if is_newer
+            else ngettext(
+                "Skipped %(shown)s entity that does not fit into an account of this kind.",
+                "Skipped %(shown)s entities that do not fit into an account of this kind.",
+                done.skipped,
+            )
+        )
+        notify_error(request, count_text(text, done.skipped))
