@@ -1,0 +1,199 @@
+"""The page that compares two accounts or tables, and applies what differs to the right side."""
+
+import json
+import re
+from html import unescape
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from console.grid import tokens
+from storage.domain.access.actor import SERVER
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.entities.changes import Delete, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import Activity, Membership
+from storage.operations import accounts, edits, entities, policies, snapshots, tables
+
+PAGE = "/ui/a/acme/compare/"
+
+
+@pytest.fixture
+def branch(cast, account):
+    """A second account, which victor does not know; both have a table people, which differ."""
+    branch = accounts.add("branch")
+    for membership in Membership.objects.filter(account=account).exclude(user=cast["victor"]):
+        Membership.objects.create(user=membership.user, account=branch, role=membership.role)
+    put(tables.create(account.pk, "people"), a=1, b=1, c="x", d=5)
+    put(tables.create(branch.pk, "people"), a=1, b=2, d="5", e=1)
+    return branch
+
+
+def put(table, **values):
+    for key, value in values.items():
+        typed = EdmValue(Edm.INT32, value) if isinstance(value, int) else EdmValue(Edm.STRING, value or "")
+        key = EntityKey("p", key)
+        change = Delete(key, ANY) if value is None else Upsert(Entity(key, {"A": typed}), merge=False)
+        edits.apply_one(table, change, by=SERVER)
+
+
+def content(account):
+    page = entities.page(tables.get(account.pk, "people"), EntityQuery())
+    return {it.key.row_key: read_stored(it).properties["A"].value for it in page.entities}
+
+
+def address(left="acme", right="branch", **more):
+    return f"{PAGE}?{urlencode({'left': left, 'right': right, **more}, doseq=True)}"
+
+
+def text(response):
+    page = re.sub(
+        r"<(script|style|svg|select|template)\b.*?</\1>", "", response.content.decode(), flags=re.DOTALL
+    )
+    main = page.partition("<main")[2].partition("</main>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())
+
+
+def hidden(response):
+    found = re.findall(r'<input type="hidden" name="([\w-]+)" value="([^"]*)"', response.content.decode())
+    return {name: unescape(value) for name, value in found if name != "csrfmiddlewaretoken"}
+
+
+def token(row_key):
+    return tokens.encode_key(EntityKey("p", row_key))
+
+
+def test_shows_what_differs(visit, branch):
+    alice = visit("alice")
+    page = alice.get(address())
+    shown = text(page)
+    assert "Tables 1 of 1 differ people Only right +1 Changed ~2 Only left −1" in shown
+    assert "All 4 Only right 1 Changed 1 Type only 1 Only left 1" in shown
+    assert "changed p , b A 1 2" in shown
+    assert "only left p , c 1 property A: x no entity" in shown
+    assert "type only p , d A 5 Int32 5 String" in shown
+    assert "only right p , e 1 property no entity A: 1" in shown
+    assert "4 and 4 entities compared" in shown and "Apply to branch" in shown
+    assert "p , b" not in text(alice.get(address(kind="type")))
+    assert "people identical" in text(alice.get(address("acme/people", "acme/people@" + later())))
+
+
+def later():
+    from django.utils import timezone
+
+    return timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def test_the_address_says_everything(visit, branch):
+    alice = visit("alice")
+    chosen = {
+        "left-account": "branch",
+        "left-table": "people",
+        "left-moment": "@",
+        "left-time": "2026-11-30T18:00:00Z",
+        "right-account": "acme",
+        "right-table": "",
+        "right-moment": "before",
+    }
+    went = alice.get(PAGE, chosen)
+    assert went.status_code == 303
+    assert parse_qs(urlsplit(went["Location"]).query) == {
+        "left": ["branch/people@2026-11-30T18:00:00Z"],
+        "right": ["acme@before"],
+    }
+    swapped = re.search(
+        r'href="([^"]*)" aria-label="Swap sides"', alice.get(address(table="people")).content.decode()
+    )
+    assert unescape(swapped[1]) == address("branch", "acme", table="people")
+    fields = alice.get(f"{PAGE}side/", {"right-account": "branch"}).content.decode()
+    assert 'name="right-table"' in fields and "<option>people</option>" in re.sub(r"\s", "", fields)
+    assert "Both sides are the same" in text(alice.get(PAGE))
+
+
+def test_a_branch_of_an_account_is_compared_with_it(visit, account, branch):
+    snapshots.take(account, "before")
+    put(tables.get(account.pk, "people"), b=9)
+    shown = text(visit("alice").get(PAGE))
+    assert "Left side: acme Snapshot before" in shown and "Right side: acme Live, read at" in shown
+
+
+def test_applies_selected_entities_and_is_undone(visit, branch):
+    alice = visit("alice")
+    form = hidden(alice.get(address()))
+    answer = alice.post(f"{PAGE}apply/", {**form, "key": [token("b"), token("e")]}, follow=True)
+    assert answer.redirect_chain[-1][0] == address(table="people")
+    assert "Applied 2 entities" in answer.content.decode()
+    assert content(branch) == {"a": 1, "b": 1, "d": "5"}
+
+    activity = Activity.objects.get(verb="entity.apply")
+    assert f"/ui/undo/{activity.pk}/" in answer.content.decode()
+    alice.post(f"/ui/undo/{activity.pk}/", {"next": PAGE})
+    assert content(branch) == {"a": 1, "b": 2, "d": "5", "e": 1}
+
+
+def test_applies_all_of_a_kind_but_not_over_newer_work(visit, branch):
+    alice = visit("alice")
+    page = alice.get(address(kind="changed", all=1))
+    assert "1 entity selected" in text(page)
+    put(tables.get(branch.pk, "people"), b=7)
+    answer = alice.post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
+    assert "Skipped 1 entity that was changed since you opened the comparison." in answer.content.decode()
+    assert content(branch)["b"] == 7
+    alice.post(f"{PAGE}apply/", {**hidden(answer), "all": "1"})
+    assert content(branch) == {"a": 1, "b": 1, "d": "5", "e": 1}
+    nothing = alice.post(f"{PAGE}apply/", hidden(answer), follow=True)
+    assert "Select the entities to apply." in nothing.content.decode()
+
+
+def test_applies_policies_and_creates_an_empty_table(visit, account, branch):
+    alice = visit("alice")
+    policies.replace(account.pk, "people", [SignedIdentifier("partners", None)])
+    tables.create(account.pk, "fresh")
+    page = alice.get(address(settings=1))
+    assert "people partners - not set" in text(page)
+    answer = alice.post(f"{PAGE}apply/", {**hidden(page), "settings-of": ["policies"]}, follow=True)
+    assert "Applied the settings to branch." in answer.content.decode()
+    assert [it.identifier for it in policies.stored(branch.pk, "people")] == ["partners"]
+    page = alice.get(address(table="fresh"))
+    assert "The right side does not have this table Create it in branch" in text(page)
+    alice.post(f"{PAGE}apply/", hidden(page))
+    assert tables.find(branch.pk, "fresh") is not None
+
+
+def test_who_may_look_and_who_may_apply(visit, cast, account, branch):
+    victor = visit("victor")
+    for name in ("branch", "none"):
+        page = victor.get(address(right=name))
+        assert page.status_code == 404
+        assert f"You have no access to an account named {name}." in text(page)
+    put(tables.get(account.pk, "people"), a=8)
+    snapshots.take(account, "now")
+    put(tables.get(account.pk, "people"), a=9)
+    assert "Apply to" not in text(victor.get(address("acme@now", "acme")))
+    form = hidden(visit("alice").get(address("acme@now", "acme")))
+    refused = victor.post(f"{PAGE}apply/", {**form, "all": "1"}, follow=True)
+    assert "You may not make this change in acme." in refused.content.decode()
+    past = visit("alice").get(address("acme", "acme@now"))
+    assert "The right side is of the past." in text(past) and "Apply to" not in text(past)
+    accounts.change(account, read_only=True)
+    assert "Apply to" not in text(visit("alice").get(address("branch", "acme")))
+
+
+def test_exports_a_patch(visit, branch):
+    response = visit("alice").get(address().replace("compare/", "compare/patch/"))
+    lines = [json.loads(line) for line in response.getvalue().splitlines()]
+    assert [it["row_key"] for it in lines] == ["b", "c", "d", "e"]
+    assert response["Content-Disposition"] == 'attachment; filename="acme-branch.ndjson"'
+
+
+def test_pages(visit, account, branch):
+    put(tables.get(account.pk, "people"), **{f"k{n:03}": n for n in range(60)})
+    alice = visit("alice")
+    first = alice.get(address(kind="left"))
+    following = unescape(re.search(r'href="([^"]*)" rel="next"', first.content.decode())[1])
+    second = alice.get(following)
+    assert "k048" in text(first) and "k049" not in text(first)
+    assert "k049" in text(second) and "k048" not in text(second) and "First page" in text(second)
