@@ -130,6 +130,10 @@ entities:row                  acme/people         -            editor:404
 entities:new                  acme/people         editor:200   editor:404
 entities:staged               acme/people         user:405     editor:400
 entities:value                acme/people         user:404     -
+compare:index                 acme                member:200   member:405
+compare:side                  acme                member:404   member:405
+compare:patch                 acme                member:404   member:405
+compare:apply                 acme                member:405   member:303
 history:entity                acme/people         user:404     editor:404
 history:past                  acme/people         member:302   -
 history:histogram             acme/people         member:200   -

@@ -277,6 +277,8 @@ def _settings(comparison: Comparison) -> list[tuple[str | Promise, list[Differen
 @require_safe
 def patch(request: HttpRequest, account: Account) -> HttpResponseBase:
     """Send all entities that differ as NDJSON."""
+    if not set(SIDES) <= request.GET.keys():
+        raise Http404
     wanted = read_request(request.GET, account)
     found, errors = _find_sides(request, wanted)
     if errors:
