@@ -470,6 +470,18 @@ class HistorySegment(models.Model):
         return f"history_{self.account_id}_{self.number}"
 
 
+class FeedMark(models.Model):
+    """A snapshot taken every few thousand changes, up to which a reader who is far behind reads first."""
+
+    snapshot = models.TextField()  # a pg_snapshot
+    next_xid = models.BigIntegerField(db_index=True)  # the end of the snapshot
+    changes = models.BigIntegerField()  # recorded until then, in all accounts
+    at = models.BigIntegerField()  # just before, in ticks
+
+    def __str__(self) -> str:
+        return self.snapshot
+
+
 class HistoryActor(models.Model):
     """Who made recorded changes, from where: domain.access.actor.Actor without its request."""
 

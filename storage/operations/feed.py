@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from django.conf import settings
+from django.db.models import Min
 
 from storage.domain.entities.entity import StoredEntity, encode_entity_key
 from storage.domain.errors import ServerBusy, TableNotFound
@@ -26,10 +27,11 @@ from storage.domain.service.feed import (
     write_token,
 )
 from storage.domain.values.ticks import to_datetime, to_ticks
-from storage.models import Account, Table
+from storage.models import Account, HistorySegment, Table
+from storage.models import FeedMark as Mark
 from storage.sql import django as sql
 from storage.sql import feed as statements
-from storage.sql.feed import HistoryState, RawChange, RawPage, Segment
+from storage.sql.feed import FeedMark, HistoryState, RawChange, RawPage, Segment
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -37,6 +39,8 @@ Steps = Generator[Statement[Any], Any, T]
 
 TOP: Final = 1000
 _ANEW: Final = "Read the entities anew, and go on with a new token."
+_FAR: Final = 3000  # transactions behind, from which on marks are worth looking up
+_MARKS: Final = 50  # windows that are looked at for a page
 _ATTEMPTS: Final = 5  # when segments come and go meanwhile
 
 
@@ -82,6 +86,18 @@ def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]
     Raises InvalidToken, ExpiredToken and NoHistory.
     """
     return sql.walk(read_steps(feed, after, top), sql.run_in_lane)
+
+
+def keep_mark() -> None:
+    """Keep the present snapshot for readers who are far behind, now and then."""
+    sql.run(statements.keep_mark())
+
+
+def tidy() -> None:
+    """Delete the marks that are older than any change that is kept."""
+    oldest = HistorySegment.objects.filter(dropped_at=None).aggregate(oldest=Min("started_at"))["oldest"]
+    if oldest is not None:
+        Mark.objects.filter(at__lt=to_ticks(oldest)).delete()
 
 
 def present_token(feed: Feed) -> str:
@@ -130,7 +146,31 @@ def _read(feed: Feed, after: str | Start, top: int, state: HistoryState, target:
     if target and not position.target:
         position = replace(position, target=target, next_segment=_present(state.segments))
         return (yield from _page(feed, position, state.segments, top, is_latest=True))
+    if not position.target and state.next_xid - _xmax(position) > _FAR:
+        # the reader is far behind: not everything is sorted to find the first changes
+        since = next((it.started for it in state.segments if it.number == position.segment), 0)
+        marks: list[FeedMark] = yield statements.marks(position.seen, since, _MARKS)
+        for mark in marks:
+            number = _used(state.segments, mark.at)
+            position = replace(position, target=mark.snapshot, next_segment=number)
+            page = yield from _page(feed, position, state.segments, top)
+            if page.changes:
+                return page
+            position = page.position
     return (yield from _page(feed, position, state.segments, top))
+
+
+def _xmax(position: FeedPosition) -> int:
+    return int(position.seen.split(":")[1])
+
+
+def _used(segments: Sequence[Segment], ticks: int) -> int:
+    """Return the number of the segment that was written to at a time, or of an older one."""
+    present = _present(segments)
+    kept = _kept(segments)
+    return max(
+        (it.number for it in kept if it.number <= present and it.started <= ticks), default=kept[0].number
+    )
 
 
 class _Retry(Exception):
@@ -188,10 +228,7 @@ def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedP
     ticks = to_ticks(start.since)
     if oldest.number > 1 and ticks < oldest.started:
         raise ExpiredToken(f"Changes are kept since {_write_time(oldest)}.")
-    present = _present(segments)
-    # the last segment that was started before the time, and all later ones; the one after the present one is not in use
-    used = [it for it in kept if it.number <= present]
-    first = max((it.number for it in used if it.started <= ticks), default=oldest.number)
+    present, first = _present(segments), _used(segments, ticks)
     numbers = [it.number for it in kept if it.number >= first]
     # what is visible in this snapshot is read from this number on, and then everything else
     seq, snapshot = yield statements.first_at(feed.account_id, numbers, ticks)

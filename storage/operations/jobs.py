@@ -18,6 +18,7 @@ from storage.operations import (
     adaptive_indexes,
     analytics,
     api_tokens,
+    feed,
     indexes,
     metrics,
     request_log,
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
 _SOON: Final = 2.0  # for what somebody waits for
+_MARK_INTERVAL: Final = 5.0
 _ADAPT_INTERVAL: Final = 60.0
 _RETENTION_INTERVAL: Final = 30.0
 _TIDY_INTERVAL: Final = 600.0
@@ -66,6 +68,7 @@ async def run() -> None:
             _ADAPT_INTERVAL,
             "Adaptive indexes could not be decided on",
         ),
+        _Job(lambda: feed.keep_mark(), _MARK_INTERVAL, "The change feed could not be marked"),
         _Job(
             lambda: run_exclusively("tidy", _TIDY_INTERVAL, _tidy),
             _TIDY_INTERVAL,
@@ -147,6 +150,7 @@ def _tidy(now: datetime) -> None:
     adaptive_indexes.tidy(now)
     retired_keys.tidy(now)
     api_tokens.tidy(now)
+    feed.tidy()
 
 
 def _tidy_daily(now: datetime) -> None:

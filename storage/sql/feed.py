@@ -32,10 +32,14 @@ class Segment(NamedTuple):
 
 
 class HistoryState(NamedTuple):
-    """``cluster`` tells apart databases, and states of one that were restored; empty on a standby."""
+    """``cluster`` tells apart databases, and states of one that were restored; empty on a standby.
+
+    ``next_xid``: of the next transaction.
+    """
 
     cluster: str
     segments: Sequence[Segment]
+    next_xid: int
 
 
 # the number of the timeline changes when a standby is promoted or a backup is restored to a point in time: what a
@@ -44,7 +48,7 @@ _STATE: Final = """
 SELECT CASE WHEN pg_is_in_recovery() THEN ''
     ELSE system_identifier || '.' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
     number, ended_at IS NULL, dropped_at IS NOT NULL OR ended_at IS NOT NULL AND last_xid IS NULL,
-    (extract(epoch FROM started_at) * 10000000)::bigint
+    (extract(epoch FROM started_at) * 10000000)::bigint, pg_snapshot_xmax(pg_current_snapshot())
 FROM pg_control_system() LEFT JOIN storage_historysegment ON account_id = $1::bigint
 ORDER BY number
 """
@@ -66,6 +70,7 @@ def state(account_id: int) -> Statement[HistoryState]:
                 )
                 for row in rows
             ],
+            integer_at(result, 0, 5),
         )
 
     return Statement(_STATE, (str(account_id),), Lane.KEY, read)
@@ -335,3 +340,40 @@ def mark() -> Statement[tuple[str, bool]]:
     return Statement(
         _MARK, (), Lane.KEY, lambda result: (text_at(result, 0, 0), text_at(result, 0, 1) == "t")
     )
+
+
+MARK_EVERY: Final = 2000  # changes
+_KEEP_MARK: Final = """
+INSERT INTO storage_feedmark (snapshot, next_xid, changes, at)
+SELECT pg_current_snapshot()::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, last_value,
+    (extract(epoch FROM statement_timestamp()) * 10000000)::bigint
+FROM history_seq
+WHERE last_value >= coalesce((SELECT max(changes) FROM storage_feedmark), 0) + $1::bigint
+"""
+
+
+def keep_mark() -> Statement[None]:
+    """Return the statement that keeps the present snapshot if enough has been changed since the last one."""
+    return Statement(_KEEP_MARK, (str(MARK_EVERY),), Lane.KEY, lambda _: None)
+
+
+class FeedMark(NamedTuple):
+    """A snapshot that was taken after ``at``, in ticks."""
+
+    snapshot: str
+    at: int
+
+
+_MARKS: Final = """
+SELECT snapshot, at FROM storage_feedmark
+WHERE next_xid > pg_snapshot_xmax($1::pg_snapshot)::text::bigint AND at >= $2::bigint
+ORDER BY next_xid, at LIMIT $3::bigint
+"""
+
+
+def marks(seen: str, since: int, number: int) -> Statement[list[FeedMark]]:
+    """Return the statement that reads the next marks after a snapshot and a time in ticks."""
+    read: Callable[[Result], list[FeedMark]] = lambda result: [  # noqa: E731
+        FeedMark(text_at(result, row, 0), integer_at(result, row, 1)) for row in range(result.ntuples)
+    ]
+    return Statement(_MARKS, (seen, str(since), str(number)), Lane.KEY, read)

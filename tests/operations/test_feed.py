@@ -15,7 +15,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.service.feed import ExpiredToken, InvalidToken, write_change, write_cosmos_change
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import HistorySegment
+from storage.models import FeedMark, HistorySegment
 from storage.operations import accounts, feed, history, tables
 from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
 from storage.sql import django as sql
@@ -354,3 +354,41 @@ def test_an_account_without_changes_or_history(account):
     for start in (NOW, OLDEST):
         with pytest.raises(NoHistory):
             feed.read(Feed(account.pk), start)
+
+
+def test_a_reader_who_is_far_behind_reads_up_to_marks(account, people, write, monkeypatch):
+    """Each window between two marks is read by itself, also those without changes and over segments."""
+    monkeypatch.setattr(feed, "_FAR", 0)
+    monkeypatch.setattr(statements, "MARK_EVERY", 1)
+    other = tables.create(account.pk, "other")
+
+    def write_and_mark(number):
+        write(put("ab"[number % 2], number), table=other if number % 3 == 1 else people)
+        feed.keep_mark()
+
+    with transaction() as late:
+        write(Insert(entity("late", 100)), on=late)
+        for number in range(4):
+            write_and_mark(number)
+    history.go_on(account.pk)
+    for number in range(4, 6):
+        write_and_mark(number)
+    feed.keep_mark()
+    write(put("c", 1))
+    assert FeedMark.objects.count() == 6
+
+    numbers = [HistorySegment.objects.filter(account=account, ended_at=None).earliest("number").number - 1]
+    numbers.append(numbers[0] + 1)
+    everything = sorted(
+        seq for number in numbers for [seq] in sql.fetch(f"SELECT seq FROM history_{account.pk}_{number}")
+    )
+    for top in (1, 3, 100):
+        seen, token = [], OLDEST
+        while True:
+            page, token = feed.read(Feed(account.pk), token, top)
+            seen += [it.seq for it in page.changes]
+            if not page.has_more:
+                break
+        assert sorted(seen) == everything and len(everything) == 8
+    feed.tidy()
+    assert FeedMark.objects.count() == 6
