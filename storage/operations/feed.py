@@ -174,7 +174,7 @@ def _used(segments: Sequence[Segment], ticks: int) -> int:
 
 
 class _Retry(Exception):
-    """There are other segments than those that were read about."""
+    """Changes are written to another segment than the one that was read about."""
 
 
 def _secret() -> bytes:
@@ -241,10 +241,11 @@ def _page(
     feed: Feed, position: FeedPosition, segments: Sequence[Segment], top: int, *, is_latest: bool = False
 ) -> Steps[FeedPage]:
     """Read a page; ``is_latest``: its target is as good as the present, and on disk."""
-    numbers = [it.number for it in segments if it.number >= position.segment and not it.is_broken]
+    present = _present(segments)
+    numbers = [it.number for it in segments if position.segment <= it.number <= present and not it.is_broken]
     raw: RawPage = yield statements.page(feed.account_id, feed.tables, numbers, position, top)
     head = raw.head
-    if head.newest != segments[-1].number:
+    if head.present != present:
         raise _Retry
     if head.is_ahead:
         raise ExpiredToken(f"The database was restored to a state before this token. {_ANEW}")
@@ -254,7 +255,7 @@ def _page(
     window = position
     if not position.target:
         window, is_latest = (
-            replace(position, target=head.snapshot, next_segment=_present(segments)),
+            replace(position, target=head.snapshot, next_segment=present),
             True,
         )
     if len(changes) < head.unseen:

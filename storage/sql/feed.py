@@ -81,14 +81,14 @@ class FeedHead(NamedTuple):
 
     ``unseen``: how many changes there are, at most one more than were asked for; ``snapshot``: what the statement saw;
     ``is_flushed``: whether that would survive a crash; ``is_ahead``: whether the reader has seen transactions that have
-    not happened; ``newest``: the number of the newest segment.
+    not happened; ``present``: the number of the segment that is written to, 0 for none.
     """
 
     unseen: int
     snapshot: str
     is_flushed: bool
     is_ahead: bool
-    newest: int
+    present: int
 
 
 class RawChange(NamedTuple):
@@ -144,7 +144,8 @@ log AS MATERIALIZED (SELECT pg_current_wal_insert_lsn() AS inserted)
 SELECT NULL::bigint AS seq, (SELECT count(*) FROM unseen)::text, pg_current_snapshot()::text,
     (SELECT pg_current_wal_flush_lsn() >= inserted FROM log)::text,
     (pg_snapshot_xmax($3::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()))::text,
-    (SELECT max(number) FROM storage_historysegment WHERE account_id = $1::bigint)::text,
+    (SELECT coalesce(min(number), 0) FROM storage_historysegment
+        WHERE account_id = $1::bigint AND ended_at IS NULL)::text,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 UNION ALL
 SELECT p.seq, p.op::text, t.name, p.tbl::text, (t.deleted_at IS NOT NULL)::text, p.ts::text, p.was::text,
