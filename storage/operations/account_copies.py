@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.db import transaction
+
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit, find_misfit
@@ -14,6 +16,7 @@ from storage.domain.values.names import fold_table_name
 from storage.models import Account, Table
 from storage.operations import accounts, entities, tables
 from storage.operations.accounts import AccountError
+from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
@@ -45,7 +48,9 @@ class CopyRefused(AccountError):
 
 
 def check(source: Account, kind: AccountKind) -> list[Finding]:
-    """Find what would not fit, or be left out, in a copy of this kind; reads all entities."""
+    """Find what would not fit, or be left out, in a copy of this kind; reads all entities if that is another one."""
+    if kind == source.kind:
+        return []
     found = _check_tables(source, kind)
     for table in _tables(source):
         numbers: Counter[Misfit] = Counter()
@@ -63,8 +68,8 @@ def check(source: Account, kind: AccountKind) -> list[Finding]:
 def copy(source: Account, name: str, kind: AccountKind, *, skip: bool = False, by: Actor = SERVER) -> Copied:
     """Copy the tables of an account to a new one, which refuses requests until all are there.
 
-    What does not fit is left out if ``skip``; else raises CopyRefused. Timestamps are those of the copy. What is
-    written to the source meanwhile may or may not be copied.
+    What does not fit is left out if ``skip``; else raises CopyRefused. In a copy of the same kind, Timestamps stay;
+    in another they are those of the copy. What is written to the source meanwhile may or may not be copied.
     """
     # entities that do not fit are found again while they are copied
     findings = _check_tables(source, kind) if skip else check(source, kind)
@@ -92,8 +97,16 @@ def copy(source: Account, name: str, kind: AccountKind, *, skip: bool = False, b
 
 
 def _copy_table(source: Table, account: Account, by: Actor) -> int:
-    table = tables.create(account.pk, source.name, by=by, description=source.description, tags=source.tags)
     kind = AccountKind(account.kind)
+    if kind == source.account.kind:
+        with transaction.atomic():
+            _, count = tables.create_filled(
+                account,
+                source,
+                lambda target: sql.walk(copying.fill(relation_name(source.pk), target, EntityQuery())),
+            )
+        return count
+    table = tables.create(account.pk, source.name, by=by, description=source.description, tags=source.tags)
     count = 0
     for page in _pages(source):
         fitting = [entity for entity in page if find_misfit(entity, kind) is None]
@@ -120,7 +133,7 @@ def _check_tables(source: Account, kind: AccountKind) -> list[Finding]:
 
 
 def _tables(account: Account) -> list[Table]:
-    return list(Table.objects.own().filter(account=account).order_by("folded_name"))
+    return list(Table.objects.own().filter(account=account).select_related("account").order_by("folded_name"))
 
 
 def _pages(table: Table) -> Iterator[list[Entity]]:

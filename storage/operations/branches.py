@@ -244,13 +244,11 @@ def _copy(source: _Source, account: Account, wanted: BranchRequest, secret: byte
     masking = None if rules is None else Masking(rules, secret)
     query = EntityQuery(filter=None if wanted.filters is None else wanted.filters[name])
 
-    def fill(target: str) -> int:
-        count = source.read(copying.copy(source.relation, target, query, masking))
-        if source.read(copying.make_room(source.relation, target)):
-            count += source.read(copying.copy(source.relation, target, query, masking, are_long=True))
-        return count
-
-    table, count = tables.create_filled(account, source.table, fill)
+    table, count = tables.create_filled(
+        account,
+        source.table,
+        lambda target: sql.walk(copying.fill(source.relation, target, query, masking), source.read),
+    )
     if wanted.with_policies:
         policies.copy(source.policies, table)
     return table, count

@@ -1,6 +1,7 @@
 """Copy rows of an entity relation, or of its past, into another relation."""
 
-from typing import Final
+from collections.abc import Generator
+from typing import Any, Final
 
 from storage.domain.filters.query import EntityQuery
 from storage.sql import walks
@@ -28,6 +29,16 @@ def copy_all(source: str, target: str) -> Statement[int]:
     """Copy all rows into a relation without a limit of keys; return their number."""
     rows = f"SELECT pk, rk, ts, props, anns, vals FROM {source}"
     return Statement(_INSERT.format(target=target, rows=rows), (), Lane.FILTER, _count)
+
+
+def fill(
+    source: str, target: str, query: EntityQuery, masking: Masking | None = None
+) -> Generator[Statement[Any], Any, int]:
+    """Copy the rows that a query finds into a new entity relation; return their number."""
+    count: int = yield copy(source, target, query, masking)
+    if (yield make_room(source, target)):
+        count += yield copy(source, target, query, masking, are_long=True)
+    return count
 
 
 def copy(
