@@ -14,7 +14,7 @@ def reset_lines(request: HttpRequest, account: Account, snapshot: Snapshot | Non
     body = "{}" if is_branch and snapshot is None else f'{{"snapshot": "{name}"}}'
     address = request.build_absolute_uri(reverse("api-reset", args=[account.name]))
     return (
-        f"curl -fsS -X POST {address} \\\n"
+        f"curl -fsS -X POST \\\n  {address} \\\n"
         '  -H "Authorization: Bearer $TABLERO_TOKEN" \\\n'
         '  -H "Content-Type: application/json" \\\n'
         f"  -d '{body}'"
