@@ -462,6 +462,7 @@ class HistorySegment(models.Model):
     packed = models.BooleanField(default=False)
     dropped_at = models.DateTimeField(null=True, default=None)
     last_xid = models.BigIntegerField(null=True, default=None)  # all its changes have smaller ones
+    cluster = models.BigIntegerField(null=True, default=None)  # of PostgreSQL, whose transactions they are of
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("account", "number"), name="one_segment_of_a_number"),)

@@ -29,6 +29,7 @@ from storage.domain.service.feed import (
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistorySegment, Table
 from storage.models import FeedMark as Mark
+from storage.operations import history
 from storage.sql import django as sql
 from storage.sql import feed as statements
 from storage.sql.feed import FeedMark, HistoryState, RawChange, RawPage, Segment
@@ -89,7 +90,8 @@ def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]
 
 
 def keep_mark() -> None:
-    """Keep the present snapshot for readers who are far behind, now and then."""
+    """Keep the present snapshot for readers who are far behind, now and then; notice a restored database."""
+    history.begin_in_this_cluster()
     sql.run(statements.keep_mark())
 
 
@@ -183,10 +185,12 @@ def _secret() -> bytes:
 
 def _present(segments: Sequence[Segment]) -> int:
     """Return the number of the segment that changes are written to."""
-    number = next((it.number for it in segments if it.is_open), None)
-    if number is None:
+    present = next((it for it in segments if it.is_open), None)
+    if present is None:
         raise NoHistory
-    return number
+    if present.is_broken:
+        raise ServerBusy  # the database has just been restored from a dump: see history.begin_in_this_cluster
+    return present.number
 
 
 def _kept(segments: Sequence[Segment]) -> list[Segment]:

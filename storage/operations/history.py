@@ -4,6 +4,8 @@ import uuid
 from collections import OrderedDict
 from typing import Final
 
+from django.db import transaction
+from django.db.models import BigIntegerField, Func
 from django.db.models.functions import Now
 
 from storage.domain.access.actor import Actor
@@ -15,6 +17,10 @@ from storage.sql.history import Recorder, writers_name
 from storage.sql.lanes import Lanes
 
 _ATTEMPTS: Final = 10
+_PATIENCE: Final = "1s"  # for writers
+_THIS_CLUSTER: Final = Func(
+    template="(pg_control_system()).system_identifier", output_field=BigIntegerField()
+)
 _KNOWN_LIMIT: Final = 10_000
 
 
@@ -32,7 +38,9 @@ def start(account: Account) -> None:
 
 
 def _make(account_id: int, number: int) -> None:
-    HistorySegment.objects.create(account_id=account_id, number=number, started_at=Now())
+    HistorySegment.objects.create(
+        account_id=account_id, number=number, started_at=Now(), cluster=_THIS_CLUSTER
+    )
     sql.execute(statements.create(account_id, number))
 
 
@@ -61,6 +69,23 @@ def prepare_next(account_id: int) -> None:
     last, *others = HistorySegment.objects.filter(account_id=account_id, ended_at=None).order_by("-number")
     if not others:
         _make(account_id, last.number + 1)
+
+
+def begin_in_this_cluster() -> None:
+    """Have the changes of a database that was restored from a dump written to new segments.
+
+    The transactions of the others are those of the cluster that they come from, which says nothing about ours.
+    """
+    opened = HistorySegment.objects.filter(ended_at=None)
+    for account_id in set(opened.exclude(cluster=_THIS_CLUSTER).values_list("account_id", flat=True)):
+        with transaction.atomic():
+            sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
+            own = opened.filter(account_id=account_id).select_for_update().order_by("number")
+            if not own.exclude(cluster=_THIS_CLUSTER)[:1]:
+                continue  # another process was first
+            prepare_next(account_id)
+            own.filter(number=own[1].number).update(cluster=_THIS_CLUSTER)
+            go_on(account_id)
 
 
 def end(account: Account) -> None:

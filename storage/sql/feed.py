@@ -23,7 +23,10 @@ PAGE_BYTES: Final = 4 * 1024 * 1024  # of the images before; and of those after 
 
 
 class Segment(NamedTuple):
-    """A segment of a history; ``is_broken``: it is dropped, or changes after it were not recorded."""
+    """A segment of a history.
+
+    ``is_broken``: it is dropped, changes after it were not recorded, or it was written in another cluster.
+    """
 
     number: int
     is_open: bool
@@ -47,7 +50,8 @@ class HistoryState(NamedTuple):
 _STATE: Final = """
 SELECT CASE WHEN pg_is_in_recovery() THEN ''
     ELSE system_identifier || '.' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
-    number, ended_at IS NULL, dropped_at IS NOT NULL OR ended_at IS NOT NULL AND last_xid IS NULL,
+    number, ended_at IS NULL,
+    dropped_at IS NOT NULL OR ended_at IS NOT NULL AND last_xid IS NULL OR cluster IS DISTINCT FROM system_identifier,
     (extract(epoch FROM started_at) * 10000000)::bigint, pg_snapshot_xmax(pg_current_snapshot())
 FROM pg_control_system() LEFT JOIN storage_historysegment ON account_id = $1::bigint
 ORDER BY number

@@ -12,6 +12,7 @@ from django.utils import timezone
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import ServerBusy
 from storage.domain.service.feed import ExpiredToken, InvalidToken, write_change, write_cosmos_change
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -392,3 +393,19 @@ def test_a_reader_who_is_far_behind_reads_up_to_marks(account, people, write, mo
         assert sorted(seen) == everything and len(everything) == 8
     feed.tidy()
     assert FeedMark.objects.count() == 6
+
+
+def test_a_database_that_was_restored_from_a_dump_begins_anew(account, write):
+    """What was recorded elsewhere has the numbers of transactions of another cluster."""
+    write(put("a", 1))
+    sql.execute(f"UPDATE history_{account.pk}_1 SET xid = '99999999'")
+    HistorySegment.objects.filter(account=account).update(cluster=1)
+    with pytest.raises(ServerBusy):
+        feed.read(Feed(account.pk), OLDEST)
+    for _ in range(2):
+        history.begin_in_this_cluster()
+        assert HistorySegment.objects.filter(account=account).count() == 2
+    found, token = read_all(Feed(account.pk), OLDEST, 10)
+    assert found == []
+    write(put("a", 2))
+    assert read_all(Feed(account.pk), token, 10)[0] == [("u", "a", 1, 2)]
