@@ -70,6 +70,7 @@ def actor_named(request: HttpRequest, username: str) -> Actor:
         username,
         request.META.get("REMOTE_ADDR", ""),
         request.headers.get("User-Agent", "")[:256],
+        getattr(request, "number", ""),
     )
 
 

@@ -3,8 +3,9 @@
 Several changes are applied all or none, across partitions too, with the statements of the Table service.
 """
 
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import transaction
@@ -64,6 +65,9 @@ def apply(
     """
     accounts.check_writable(table.account_id)
     analytics.check_changes(table.folded_name, changes)
+    if not by.request_id:
+        # by it the activity is known to be about the recorded changes
+        by = replace(by, request_id=str(uuid.uuid4()))
     _check_keys(changes)
     _set_kind(changes, AccountKind(table.account.kind))
     keys = [change.key for change in changes]

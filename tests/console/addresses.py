@@ -80,7 +80,7 @@ activity:index                acme                member:200   user:405
 activity:entry                acme/0              user:404     -
 activity:export               acme                user:404     -
 activity:changes              acme                user:404     member:405
-activity:histogram            acme                user:404     member:405
+activity:histogram            acme                member:200   member:405
 activity:revert               acme                manager:302  manager:302
 activity:undo                 0                   user:405     user:404
 entities:index                acme/people         member:200   -

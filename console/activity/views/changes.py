@@ -14,7 +14,6 @@ from django.views.decorators.http import require_safe
 from console.activity import recorded
 from console.activity.filters import LogQuery, read_query, read_requests
 from console.site.access import account_required, find_table, role_of
-from console.site.addresses import is_console_path
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut
 from storage.models import Account, Activity
@@ -84,9 +83,7 @@ class Bar:
 @require_safe
 def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
     """Draw how many changes there were when, with the selected range."""
-    query, path = read_query(request.GET), request.GET.get("path", "")
-    if not is_console_path(path):
-        raise Http404
+    query = read_query(request.GET)
     span = query.span if query.span in SPANS else _DEFAULT_SPAN
     length, number, label = SPANS[span]
     until = _end_of_bucket(timezone.now(), length / number)
@@ -109,7 +106,6 @@ def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
         "ticks": [since + length * place / 4 for place in range(5)],
         "is_day": length <= timedelta(days=1),
         "is_kept": changes.kept_since(account) is not None,
-        "path": path,
     }
     return render(request, "console/activity/_histogram.html", context)
 

@@ -76,7 +76,8 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
         newer = "" if found.newer is None else query.query_string(**found.newer)
         older = "" if found.older is None else query.query_string(**found.older)
         context = {
-            "histogram": reverse("activity:histogram", args=(account.name,)) + wanted.query_string(path=path),
+            "histogram": reverse("activity:histogram", args=(account.name,))
+            + wanted.query_string(span=query.span),
             "revert": _revert_all(account, wanted) if may_revert else "",
             "may_revert": may_revert,
             "history_days": account.history_days,

@@ -1,90 +1,91 @@
 // The histogram, on which a range of time is selected, and the panel that shows what an undo would do.
 
-const bars = (svg) => [...svg.querySelectorAll("a")];
+const bars = (svg) => [...svg.querySelectorAll("g")];
 const form = () => document.getElementById("activity-filter");
+const svgOf = (target) => target.closest?.("[data-histogram]");
 let drag = null; // {svg, from, to}: places of bars
+let refocus = false; // whether the histogram that is drawn next gets the focus
+
+const ordered = ({ from, to }) => [Math.min(from, to), Math.max(from, to)];
 
 /** Mark the bars of a range, and say what it is. */
-function mark({ svg, from, to }) {
-  const [first, last] = [Math.min(from, to), Math.max(from, to)];
-  bars(svg).forEach((bar, place) => bar.classList.toggle("marked", place >= first && place <= last));
-  const [start, end] = [bars(svg)[first], bars(svg)[last]];
+function mark(range) {
+  const { svg, to } = range;
+  const [first, last] = ordered(range);
+  const all = bars(svg);
+  all.forEach((bar, place) => bar.classList.toggle("marked", place >= first && place <= last));
   const text = (moment) => moment.replace("T", " ").slice(0, 16);
-  const output = svg.closest(".histogram").querySelector("output");
-  output.textContent = `${text(start.dataset.since)} – ${text(end.dataset.until).slice(11)}`;
+  const number = first === last ? `: ${all[first].dataset.number}` : "";
+  const said = `${text(all[first].dataset.since)} – ${text(all[last].dataset.until)}${number}`;
+  svg.closest(".histogram").querySelector("output").textContent = said;
+  svg.setAttribute("aria-valuenow", to + 1);
+  svg.setAttribute("aria-valuetext", said);
 }
 
 /** Narrow the list to a range. */
-function choose({ svg, from, to }) {
-  const [first, last] = [Math.min(from, to), Math.max(from, to)];
-  form().elements.since.value = bars(svg)[first].dataset.since;
-  form().elements.until.value = bars(svg)[last].dataset.until;
+function choose(range) {
+  const [first, last] = ordered(range);
+  form().elements.since.value = bars(range.svg)[first].dataset.since;
+  form().elements.until.value = bars(range.svg)[last].dataset.until;
   const more = form().querySelector("details");
   if (more) more.open = true;
-  refocus = bars(svg)[last].dataset.since;
+  refocus = document.activeElement === range.svg;
   form().requestSubmit();
 }
-let refocus = ""; // the bar that has the focus when the histogram is drawn anew
 
-const barOf = (target) => target.closest?.("[data-histogram] a");
-const svgOf = (bar) => bar.closest("[data-histogram]");
-const placeOf = (bar) => bars(svgOf(bar)).indexOf(bar);
+function placeAt(svg, x) {
+  const { left, width } = svg.getBoundingClientRect();
+  const number = bars(svg).length;
+  return Math.min(number - 1, Math.max(0, Math.floor(((x - left) / width) * number)));
+}
 
 document.addEventListener("pointerdown", (event) => {
-  const bar = event.button === 0 && barOf(event.target);
-  if (!bar) return;
-  event.preventDefault(); // links are dragged otherwise
-  bar.focus();
-  drag = { svg: svgOf(bar), from: placeOf(bar), to: placeOf(bar) };
+  const svg = event.button === 0 && svgOf(event.target);
+  if (!svg) return;
+  const place = placeAt(svg, event.clientX);
+  drag = { svg, from: place, to: place };
   mark(drag);
 });
 
 document.addEventListener("pointermove", (event) => {
   if (!drag) return;
-  const { left, width } = drag.svg.getBoundingClientRect();
-  const number = bars(drag.svg).length;
-  drag.to = Math.min(number - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * number)));
+  drag.to = placeAt(drag.svg, event.clientX);
   mark(drag);
 });
 
 document.addEventListener("pointerup", () => {
-  if (!drag) return;
-  choose(drag);
+  if (drag) choose(drag);
   drag = null;
 });
-
-document.addEventListener("click", (event) => {
-  if (event.detail && barOf(event.target)) event.preventDefault(); // the pointer has chosen
-  if (!event.target.closest("[data-close-revert]") || !panel()?.childElementCount) return;
-  event.preventDefault();
-  close();
-});
+document.addEventListener("pointercancel", () => (drag = null));
 
 let range = null; // that is being selected by keys
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && panel()?.contains(document.activeElement)) return close();
-  const bar = barOf(event.target);
-  if (!bar) return;
-  const all = bars(svgOf(bar));
-  const place = all.indexOf(bar);
-  const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: all.length - 1 }[event.key];
+  const svg = svgOf(event.target);
+  if (!svg) return;
+  const last = bars(svg).length - 1;
+  const place = Number(svg.getAttribute("aria-valuenow")) - 1;
+  const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
   if (next !== undefined) {
     event.preventDefault();
-    const to = Math.min(all.length - 1, Math.max(0, next));
-    range = { svg: svgOf(bar), from: event.shiftKey ? (range?.from ?? place) : to, to };
-    bar.tabIndex = -1;
-    all[to].tabIndex = 0;
-    all[to].focus();
+    const to = Math.min(last, Math.max(0, next));
+    range = { svg, from: event.shiftKey ? (range?.from ?? place) : to, to };
     mark(range);
   } else if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
-    choose(range ?? { svg: svgOf(bar), from: place, to: place });
+    choose(range ?? { svg, from: place, to: place });
     range = null;
   }
 });
 
-document.addEventListener("focusin", ({ target }) => {
-  if (!barOf(target)) range = null;
+document.addEventListener("focusout", ({ target }) => {
+  if (svgOf(target)) range = null;
+});
+
+// it belongs to the form, but is beside the bars
+document.addEventListener("change", ({ target }) => {
+  if (target.closest(".histogram") && target.name === "span") form().requestSubmit();
 });
 
 // the panel
@@ -97,6 +98,12 @@ document.addEventListener("click", ({ target }) => {
   if (link) opener = link;
 });
 
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-close-revert]") || !panel()?.childElementCount) return;
+  event.preventDefault();
+  close();
+});
+
 function close() {
   panel().replaceChildren();
   if (opener?.isConnected) opener.focus();
@@ -105,9 +112,8 @@ function close() {
 document.addEventListener("htmx:after:swap", () => {
   const title = panel()?.querySelector("#revert-title");
   if (title && !panel().contains(document.activeElement)) title.focus();
-  if (!refocus) return;
-  const bar = document.querySelector(`[data-histogram] a[data-since="${CSS.escape(refocus)}"]`);
-  if (!bar) return;
-  refocus = "";
-  bar.focus();
+  const svg = refocus && document.querySelector("[data-histogram]");
+  if (!svg) return;
+  refocus = false;
+  svg.focus();
 });
