@@ -21,6 +21,7 @@ _OF_ENTITIES: Final = (
     Verb.ENTITY_DELETE,
     Verb.ENTITY_REKEY,
     Verb.ENTITY_REVERT,
+    Verb.ENTITY_APPLY,
 )
 
 Entry = Activity | ChangeEntry

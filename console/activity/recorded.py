@@ -31,7 +31,7 @@ def read(account: Account, table: Table, wanted: ChangeFilter) -> tuple[Sequence
 
 
 def reverted(done: Activity) -> tuple[list[EntityDifference], int]:
-    """Return the first entities that an undo of recorded changes wrote, and the number of all others."""
+    """Return the first entities that an activity wrote which history alone has, and the number of all others."""
     account = Account.objects.filter(pk=done.account_id or 0).first()
     number = int(done.detail.get("rows", 0))
     if account is None:

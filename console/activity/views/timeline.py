@@ -205,7 +205,7 @@ def _show_entry(request: HttpRequest, account: Account | None = None, *, number:
     (entry,) = _entries([done], request, account)
     changed = differences.entity_differences(done)
     others = max(0, getattr(done, "changed", 0) - len(changed))
-    if effect(done) is Verb.ENTITY_REVERT:
+    if effect(done) in (Verb.ENTITY_REVERT, Verb.ENTITY_APPLY) and done.request_id:
         changed, others = reverted(done)
     context: dict[str, Any] = {
         "entry": entry,

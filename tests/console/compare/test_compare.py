@@ -130,6 +130,8 @@ def test_applies_selected_entities_and_is_undone(visit, branch):
 
     activity = Activity.objects.get(verb="entity.apply")
     assert f"/ui/undo/{activity.pk}/" in answer.content.decode()
+    page = text(alice.get(f"/ui/a/branch/activity/{activity.pk}/"))
+    assert "applied a comparison to 2 entities" in page and "p / b" in page and "p / e" in page
     alice.post(f"/ui/undo/{activity.pk}/", {"next": PAGE})
     assert content(branch) == {"a": 1, "b": 2, "d": "5", "e": 1}
 
