@@ -1,11 +1,13 @@
 """Responses: pages, the parts of pages that htmx swaps, and redirects."""
 
 import posixpath
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.loader import render_to_string
+
+REFRESH: Final = "X-Tablero-Refresh"
 
 
 def render_part(
@@ -14,11 +16,13 @@ def render_part(
     """Answer with the page, or, if htmx asks, with the part alone and the toasts for it.
 
     A restored history entry and a boosted link get the whole page although htmx asks. The part is in the folder of the
-    page, unless its name has a folder too.
+    page, unless its name has a folder too. A page that looks at itself anew gets no toasts: they may be for another
+    one, which is on its way.
     """
     if not wants_part(request):
         return render(request, page, context, status=status)
-    toasts = render_to_string("components/toasts_beside.html", context, request)
+    is_refresh = request.headers.get(REFRESH) == "true"
+    toasts = "" if is_refresh else render_to_string("components/toasts_beside.html", context, request)
     template = part if "/" in part else f"{posixpath.dirname(page)}/{part}"
     response = render(request, template, context, status=status)
     response.write(toasts)

@@ -1,6 +1,6 @@
 // Changes by others as they happen. An event names an entity only; the server draws the page anew, and what differs is
 // marked. A row that somebody edits here stays as it is, so that saving meets a conflict that can be seen.
-import { get } from "../site/request.js";
+import { refresh } from "../site/request.js";
 import { current, enter, prepare } from "../grid/grid.js";
 import { tell } from "./results.js";
 
@@ -84,7 +84,7 @@ async function look() {
   const changes = new Map(heard);
   heard.clear();
   try {
-    const { status, found } = await get(asked.dataset.here);
+    const { status, found } = await refresh(asked.dataset.here);
     last = Date.now();
     if (status === 200 && results() === asked) show(found, changes);
   } catch {

@@ -1,5 +1,5 @@
 // The results after they were swapped, and looked at anew: the focus stays, what is selected or edited too.
-import { get } from "../site/request.js";
+import { get, refresh } from "../site/request.js";
 import { cellAt, current, enter, gridOf, prepare } from "../grid/grid.js";
 import { field, focus, isTyped, run, setText } from "../queries/query.js";
 
@@ -63,7 +63,7 @@ export async function look() {
   isLooking = true;
   const asked = results();
   try {
-    const { found: page } = await get(asked.dataset.here);
+    const { found: page } = await refresh(asked.dataset.here);
     const found = page.getElementById("results");
     // another page may have come meanwhile
     if (!found || results() !== asked) return;

@@ -73,6 +73,11 @@ export function get(address, signal) {
   return documentOf(address, { signal });
 }
 
+/** As get, for a page that looks at itself anew: toasts are left for the page that somebody goes to. */
+export function refresh(address) {
+  return documentOf(address, {}, { "X-Tablero-Refresh": "true" });
+}
+
 /** As get, for what a form sends. */
 export function post(address, body, signal) {
   return documentOf(address, { method: "POST", body, signal });
@@ -86,8 +91,8 @@ export async function json(address, options) {
   return content;
 }
 
-async function documentOf(address, options) {
-  const answer = await request(address, { ...options, headers: { "HX-Request": "true" } });
+async function documentOf(address, options, more = {}) {
+  const answer = await request(address, { ...options, headers: { "HX-Request": "true", ...more } });
   const { status, redirected: isRedirected, headers } = answer;
   return { status, isRedirected, redirect: headers.get("HX-Redirect"), found: await read(answer) };
 }

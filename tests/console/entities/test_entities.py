@@ -56,6 +56,23 @@ def test_asks_the_database_as_often_whatever_there_is(visit, people, account, dj
         assert page.count('<li data-filter-text="more') == last - 2
 
 
+def test_a_page_that_looks_at_itself_anew_leaves_toasts_to_others(visit, people):
+    people("se", "ada")
+    client = visit("victor")
+    client.get(f"{PEOPLE}entity/?pk=se&rk=ada&go=next")
+    for headers, is_told in (({**PART, "X-Tablero-Refresh": "true"}, False), (PART, True), (PART, False)):
+        page = client.get(PEOPLE, headers=headers).content
+        assert (b"This is the last entity" in page) == is_told
+
+
+def test_changes_are_streamed_only_after_a_valid_token(visit, people):
+    people("se", "ada")
+    page = visit("victor").get(PEOPLE).content.decode()
+    assert 'data-live="/ui/a/acme/t/people/live/"' in page
+    assert visit("victor").get(f"{PEOPLE}live/?after=x").status_code == 410
+    assert visit("sam").get(f"{PEOPLE}live/").status_code == 404
+
+
 def test_a_filter_and_its_text_stay(visit, people):
     assert b"create_entity" in visit("victor").get(PEOPLE).content  # how to fill an empty one
     people("se", "ada", Age=36)
