@@ -26,6 +26,7 @@ SEGMENTS: Final = 8  # that hold what an account may keep
 _SHARE: Final = 0.2  # of the disk, for all accounts together
 _REMOTE: Final = 10 << 30  # bytes for all accounts, where the disk is not ours to ask
 _WORTH_PACKING: Final = 1 << 20  # bytes
+_LOCK_NOT_AVAILABLE: Final = "55P03"
 _PATIENCE: Final = "40ms"  # for locks that writers wait behind
 
 
@@ -48,7 +49,11 @@ def kept(account: Account) -> Kept:
 
 def limit(account: Account) -> int:
     """Return the bytes that the history of an account may take: its own limit, or its part of a share of the disk."""
-    return account.history_bytes or max(LEAST_HISTORY, share_of_disk() // max(1, Account.objects.count()))
+    return account.history_bytes or _part(Account.objects.count())
+
+
+def _part(accounts: int) -> int:
+    return max(LEAST_HISTORY, share_of_disk() // max(1, accounts))
 
 
 def share_of_disk() -> int:
@@ -69,18 +74,29 @@ def tidy(now: datetime) -> None:
         for it in several
     ]
     sizes = statements.sizes(names)
-    for account in Account.objects.all():
+    every = list(Account.objects.all())
+    share = _part(len(every))
+    failed: list[Exception] = []
+    for account in every:
         own = segments.get(account.pk, [])
-        _tidy(account, own, [sizes.get(statements.segment_name(account.pk, it.number), 0) for it in own], now)
+        of_own = [sizes.get(statements.segment_name(account.pk, it.number), 0) for it in own]
+        try:
+            _tidy(account, own, of_own, account.history_bytes or share, now)
+        except Exception as error:  # of one account; the others go on
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup("Not every history could be tidied", failed)
 
 
-def _tidy(account: Account, segments: list[HistorySegment], sizes: list[int], now: datetime) -> None:
+def _tidy(
+    account: Account, segments: list[HistorySegment], sizes: list[int], most: int, now: datetime
+) -> None:
     is_recorded = account.history_days > 0
     open_ones = [it for it in segments if it.ended_at is None]
     if is_recorded and not open_ones:
         _try(partial(history.start, account))  # a server before 0.5 has added the account
         return
-    most, longest = limit(account), timedelta(days=account.history_days)
+    longest = timedelta(days=account.history_days)
     present = len(segments) - len(open_ones)
     if is_recorded and sizes[present] and len(open_ones) > 1:
         age = now - segments[present].started_at
@@ -118,5 +134,7 @@ def _try(do: Callable[[], None]) -> None:
         with transaction.atomic():
             sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
             do()
-    except OperationalError:
-        pass  # somebody is reading or writing; the next run tries again
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") != _LOCK_NOT_AVAILABLE:
+            raise
+        # somebody is reading or writing; the next run tries again

@@ -26,6 +26,10 @@ PAGES = {
     "table settings": TABLE + "settings/",
     "schema": TABLE + "schema/",
     "history": TABLE + "history/",
+    "snapshots": "/ui/a/devstoreaccount1/snapshots/",
+    "new snapshot": "/ui/a/devstoreaccount1/snapshots/new/",
+    "new branch": "/ui/a/devstoreaccount1/snapshots/branch/",
+    "compare": "/ui/a/devstoreaccount1/compare/",
     "tables by size": "/ui/a/devstoreaccount1/?sort=-size",
     "overview": "/ui/a/devstoreaccount1/overview/",
     "service": "/ui/a/devstoreaccount1/service/?origin=https://a.example&method=GET",
@@ -86,7 +90,7 @@ PAGES = {
 # what is no page: parts and data; or what its own test sees
 NO_PAGES = {
     *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
-    *("tables:index_state", "tables:sizes"),
+    *("tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
     "people:signed_in",
     *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
 }

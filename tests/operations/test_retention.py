@@ -97,7 +97,7 @@ def test_a_segment_ends_after_an_eighth_of_the_time_and_goes_after_all_of_it(acc
 
 
 def test_too_much_goes_before_its_time(account, people, monkeypatch):
-    monkeypatch.setattr(retention, "limit", lambda _: 1)
+    monkeypatch.setattr(retention, "_part", lambda _: 1)
     for number in range(4):
         write(people, number)
         retention.tidy(later(0))
