@@ -155,12 +155,10 @@ def delete(
     if is_analytics_name(folded):
         raise InsufficientAccountPermissions  # [inferred]
     account = _account(account_id, account_name)
-    if keep is None:
-        keep = _kept_with_history(table)
     # a token of one of its policies must never open a new table of this name
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
     with invalidating_catalogs() if has_policies else transaction.atomic():
-        _delete(table.pk, keep)
+        keep = _delete(table.pk, keep)
         return activity.record(
             Verb.TABLE_DELETE,
             by,
@@ -183,16 +181,20 @@ def _kept_with_history(table: Table) -> timedelta | None:
     return timedelta(days=days)
 
 
-def _delete(pk: int, keep: timedelta | None) -> None:
+def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
+    """Delete a table; return how long it is kept."""
     table = Table.objects.select_for_update().filter(pk=pk, deleted_at=None).first()
     if table is None:
         raise ResourceNotFound
+    if keep is None:
+        keep = _kept_with_history(table)  # while it is locked: its relation goes with another deletion
     table.deleted_at = timezone.now()
     table.kept_until = table.deleted_at + keep if keep else None
     table.save(update_fields=("deleted_at", "kept_until"))
     # a process with an old catalog must not find the relation: it would write what nobody reads
     sql.execute(relations.soft_delete(table.pk))
     notify("tables")
+    return keep
 
 
 def deleted(account_id: int) -> list[Table]:
