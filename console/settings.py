@@ -229,7 +229,6 @@ SPECTACULAR_SETTINGS = {
         {"name": "Shared access signatures"},
         {"name": "Service properties"},
         {"name": "Members"},
-        {"name": "History"},
         {"name": "Undo"},
         {"name": "Activity"},
     ],

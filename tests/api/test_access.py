@@ -50,6 +50,23 @@ OPERATIONS = [
     ("PUT", "accounts/acme/members/nobody", OWN, {"role": "owner"}, 404),
     ("DELETE", "accounts/acme/members/nobody", OWN, None, 404),
     ("GET", "accounts/acme/activity", READ, None, 200),
+    ("GET", "accounts/acme/changes", READ, None, 200),
+    ("POST", "accounts/acme/undo", TABLES, {}, 400),
+    ("GET", "accounts/acme/snapshots", READ, None, 200),
+    ("POST", "accounts/acme/snapshots", TABLES, {"name": 1}, 400),
+    ("GET", "accounts/acme/snapshots/none", READ, None, 404),
+    ("PATCH", "accounts/acme/snapshots/none", TABLES, {}, 404),
+    ("DELETE", "accounts/acme/snapshots/none", TABLES, None, 404),
+    ("POST", "accounts/acme/snapshots/none/restore", TABLES, {}, 404),
+    ("GET", "accounts/acme/snapshot-schedule", READ, None, 200),
+    ("PUT", "accounts/acme/snapshot-schedule", TABLES, {}, 400),
+    ("DELETE", "accounts/acme/snapshot-schedule", TABLES, None, 204),
+    ("GET", "accounts/acme/branches", READ, None, 200),
+    ("POST", "accounts/acme/branches", OWN, {"name": 1}, 400),
+    ("POST", "accounts/acme/reset", ACCESS, {"snapshot": "none"}, 404),
+    ("GET", "accounts/acme/diff?left=acme&right=acme", READ, None, 200),
+    ("GET", "accounts/acme/diff/entities?left=acme/people&right=acme/people", READ, None, 200),
+    ("POST", "accounts/acme/diff/apply", Capability.WRITE, {}, 400),
 ]
 OF_SERVER = [("GET", "token"), ("GET", "accounts"), ("POST", "accounts")]
 
@@ -79,7 +96,7 @@ def test_every_operation_is_in_the_table(people):
 def as_documented(path):
     parts = path.partition("?")[0].split("/")
     names = {"accounts": "account", "tables": "table", "sas": "fingerprint", "members": "user", "keys": "key"}
-    names["indexes"] = "property"
+    names |= {"indexes": "property", "snapshots": "snapshot"}
     found = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
     return "/".join([API, *found])
 
