@@ -18,7 +18,7 @@ from storage.sql import django as sql
 from storage.sql.history import segment_name
 from storage.sql.past import Past as Past
 from storage.sql.past import as_of
-from storage.sql.relations import deleted_name, relation_name
+from storage.sql.relations import source_name
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | 
 
 def source_of(table: Table) -> str:
     """Return the relation with the entities of a table, which has another name if the table is deleted."""
-    return relation_name(table.pk) if table.deleted_at is None else deleted_name(table.pk)
+    return source_name(table.pk, is_deleted=table.deleted_at is not None)
 
 
 def find_table(account_id: int, name: str, moment: Moment) -> Table:

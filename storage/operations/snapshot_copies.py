@@ -29,8 +29,8 @@ def past_of(found: SnapshotTable) -> Past:
         relation = statements.relation_name(snapshot.pk, found.table_id)
         return Past(found.table_id, relation, (), Moment(snapshot.ticks))
     is_deleted = Table.objects.filter(pk=found.table_id).exclude(deleted_at=None).exists()
-    name = relations.deleted_name if is_deleted else relations.relation_name
-    return Past(found.table_id, name(found.table_id), segments_after(snapshot), moment_of(snapshot))
+    source = relations.source_name(found.table_id, is_deleted=is_deleted)
+    return Past(found.table_id, source, segments_after(snapshot), moment_of(snapshot))
 
 
 def segments_after(snapshot: Snapshot) -> tuple[str, ...]:

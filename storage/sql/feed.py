@@ -16,7 +16,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.service.feed import FeedChange, FeedPosition
 from storage.sql import arrays
 from storage.sql.history import Op, segment_name
-from storage.sql.relations import deleted_name, relation_name
+from storage.sql.relations import source_name
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 PAGE_BYTES: Final = 4 * 1024 * 1024  # of the images before; and of those after that are read from the tables
@@ -244,7 +244,7 @@ def _read_change(result: Result, row: int) -> RawChange:
         after=StoredEntity(keys, b"%d" % ticks, after or b"") if is_followed else None,
     )
     is_deleted = text_at(result, row, 4) == "true"
-    relation = deleted_name(table_id) if is_deleted else relation_name(table_id)
+    relation = source_name(table_id, is_deleted=is_deleted)
     is_last = op != Op.DELETE and text_at(result, row, 16) == "true"
     return RawChange(change, relation, is_last)
 

@@ -47,6 +47,11 @@ def deleted_name(table_id: int) -> str:
     return f"deleted_entity_{table_id}"
 
 
+def source_name(table_id: int, *, is_deleted: bool) -> str:
+    """Return the name of the relation that has the entities of a table, deleted or not."""
+    return deleted_name(table_id) if is_deleted else relation_name(table_id)
+
+
 def create(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that creates the relation of a table, whose changes are recorded in the history of its account."""
     relation = relation_name(table_id)
