@@ -10,13 +10,11 @@ from django.db.models import Q
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
-from storage.domain.errors import OperationTimedOut
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql.changes import ChangeGroup, RecordedChange, Selection
-from storage.sql.failures import Canceled
 from storage.sql.history import Op as Op
 from storage.sql.history import segment_name
 from storage.sql.relations import relation_name
@@ -277,8 +275,5 @@ def to_actor(stored: HistoryActor, request: str = "") -> Actor:
 
 
 def run_limited(statement: Statement[T], limit: timedelta = LIMIT) -> T:
-    """Run a statement with a time limit; raises OperationTimedOut."""
-    try:
-        return sql.run_in_lane(statement, limit=limit)
-    except Canceled:
-        raise OperationTimedOut from None
+    """Run a statement with the time limit of a list; raises OperationTimedOut."""
+    return sql.run_limited(statement, limit)

@@ -152,10 +152,7 @@ def _changed(one: SideTable | None, other: SideTable | None) -> Pair | None:
 
 def count(table: ComparedTable, *, limit: timedelta = COUNT_LIMIT) -> Counts:
     """Count the entities of a table by how they differ; raises OperationTimedOut."""
-    try:
-        return sql.run_in_lane(statements.count(table.pair), limit=limit)
-    except Canceled:
-        raise OperationTimedOut from None
+    return sql.run_limited(statements.count(table.pair), limit)
 
 
 def page(

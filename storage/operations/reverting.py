@@ -75,10 +75,7 @@ def _collected(images: Images) -> Iterator[bool]:
     sql.execute(restoring.DROP)
     sql.execute(restoring.CREATE)
     try:
-        try:
-            found = sql.run_in_lane(restoring.collect(images), limit=COLLECTION_LIMIT)
-        except Canceled:
-            raise OperationTimedOut from None
+        found = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
         yield found.has_long
     finally:
         if not connection.needs_rollback and connection.is_usable():

@@ -16,7 +16,6 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import EntityKey
-from storage.domain.errors import OperationTimedOut
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
@@ -36,7 +35,6 @@ from storage.operations.reverting import Reverted
 from storage.operations.snapshots import SnapshotError
 from storage.sql import django as sql
 from storage.sql import snapshots as statements
-from storage.sql.failures import Canceled
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
@@ -158,12 +156,7 @@ def preview(snapshot: Snapshot, wanted: RestoreRequest, *, limit: timedelta | No
 
 def _count(images: Images, limit: timedelta | None) -> ImageCount:
     statement = statements.count(images)
-    if limit is None:
-        return sql.run(statement)
-    try:
-        return sql.run_in_lane(statement, limit=limit)
-    except Canceled:
-        raise OperationTimedOut from None
+    return sql.run(statement) if limit is None else sql.run_limited(statement, limit)
 
 
 def restore(

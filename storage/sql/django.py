@@ -11,7 +11,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from storage.domain.errors import OperationTimedOut
-from storage.sql.failures import failure
+from storage.sql.failures import Canceled, failure
 from storage.sql.lanes import SETTINGS
 from storage.sql.statement import Statement
 
@@ -51,6 +51,14 @@ def run_in_lane(statement: Statement[T], *, limit: timedelta | None = None) -> T
         if limit is not None:
             execute(f"SET LOCAL statement_timeout = {limit // timedelta(milliseconds=1)}")
         return run(statement)
+
+
+def run_limited(statement: Statement[T], limit: timedelta) -> T:
+    """Run a statement in its lane with a time limit; raises OperationTimedOut."""
+    try:
+        return run_in_lane(statement, limit=limit)
+    except Canceled:
+        raise OperationTimedOut from None
 
 
 @contextmanager
