@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from django.db import transaction
-
 from storage.domain.entities.entity import EntityKey, read_stored
-from storage.domain.errors import OperationTimedOut
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue, write_datetime
 from storage.domain.values.kinds import AccountKind
@@ -22,7 +19,6 @@ from storage.sql import django as sql
 from storage.sql.comparing import Changed, Image, Pair
 from storage.sql.comparing import Counts as Counts
 from storage.sql.comparing import DifferingEntity as DifferingEntity
-from storage.sql.failures import Canceled
 from storage.sql.past import Past
 from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
@@ -241,10 +237,4 @@ def _write_value(value: EdmValue | None) -> dict[str, Any] | None:
 
 
 def _run(statement: Statement[T]) -> T:
-    with transaction.atomic():
-        sql.execute(statements.PAGE_SETTINGS)
-        sql.execute(f"SET LOCAL statement_timeout = {PAGE_LIMIT // timedelta(milliseconds=1)}")
-        try:
-            return sql.run(statement)
-        except Canceled:
-            raise OperationTimedOut from None
+    return sql.run_limited(statement, PAGE_LIMIT, settings=statements.PAGE_SETTINGS)

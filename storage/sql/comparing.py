@@ -237,9 +237,9 @@ ORDER BY pk, rk
 # For a page, the planner must neither hash nor sort what the primary keys have in order. It must not look at the key
 # that the page begins after, either: beyond it, it would expect no more rows in the last partition.
 PAGE_SETTINGS: Final = (
-    "SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan;"
-    " SET LOCAL enable_hashagg = off; SET LOCAL enable_sort = off;"
-    " SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0"
+    "SET jit = off; SET plan_cache_mode = force_generic_plan;"
+    " SET enable_hashagg = off; SET enable_sort = off;"
+    " SET enable_seqscan = off; SET max_parallel_workers_per_gather = 0"
 )
 
 

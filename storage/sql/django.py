@@ -1,5 +1,6 @@
 """The synchronous executor: it runs statements on Django's connection, in its transaction if there is one."""
 
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -44,21 +45,33 @@ def run(statement: Statement[T]) -> T:
         return statement.read(cursor.pgresult)
 
 
-def run_in_lane(statement: Statement[T], *, limit: timedelta | None = None) -> T:
-    """Run a statement with the planner settings of its lane, and its time limit unless ``limit`` is given."""
+def run_in_lane(statement: Statement[T], *, settings: str = "", limit: timedelta | None = None) -> T:
+    """Run a statement with the planner settings of its lane, or ``settings``, which are ``SET`` commands as well.
+
+    ``limit`` takes the place of the lane's time limit. An outer transaction goes on without the settings.
+    """
+    settings = settings or SETTINGS[statement.lane]
+    if limit is not None:
+        settings += f"; SET {_time_limit(limit)}"
+    is_nested = connection.in_atomic_block
     with transaction.atomic():
-        execute(SETTINGS[statement.lane].replace("SET ", "SET LOCAL "))
-        if limit is not None:
-            execute(f"SET LOCAL statement_timeout = {limit // timedelta(milliseconds=1)}")
-        return run(statement)
+        execute(settings.replace("SET ", "SET LOCAL "))
+        result = run(statement)
+        if is_nested:
+            execute(re.sub(r"SET (\w+) = [^;]+", r"SET LOCAL \1 TO DEFAULT", settings))
+        return result
 
 
-def run_limited(statement: Statement[T], limit: timedelta) -> T:
-    """Run a statement in its lane with a time limit; raises OperationTimedOut."""
+def run_limited(statement: Statement[T], limit: timedelta, *, settings: str = "") -> T:
+    """Run a statement as ``run_in_lane`` does with a time limit; raises OperationTimedOut."""
     try:
-        return run_in_lane(statement, limit=limit)
+        return run_in_lane(statement, settings=settings, limit=limit)
     except Canceled:
         raise OperationTimedOut from None
+
+
+def _time_limit(limit: timedelta) -> str:
+    return f"statement_timeout = {limit // timedelta(milliseconds=1)}"
 
 
 @contextmanager
@@ -66,9 +79,9 @@ def limited(limit: timedelta) -> Iterator[None]:
     """Run a transaction in which each ORM query has a time limit; raises OperationTimedOut."""
     try:
         with transaction.atomic():
-            execute(f"SET LOCAL statement_timeout = {limit // timedelta(milliseconds=1)}")
+            execute(f"SET LOCAL {_time_limit(limit)}")
             yield
-            execute("SET LOCAL statement_timeout = 0")  # an outer transaction has no limit
+            execute("SET LOCAL statement_timeout TO DEFAULT")  # an outer transaction has no limit
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise OperationTimedOut from None

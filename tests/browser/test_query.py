@@ -134,7 +134,7 @@ def test_on_a_phone_entities_are_a_list_and_the_query_a_sheet(open_page, admin, 
     for text in ("00", "se", "Ada 0"):
         expect(rows.first.get_by_text(text, exact=True).first).to_be_visible()
     expect(page.get_by_role("link", name="Add entity")).to_be_in_viewport()
-    assert page.get_by_label("$filter").is_hidden()
+    expect(page.get_by_label("$filter")).to_be_hidden()
     check_axe(page)
     check_reflow(page)
 
@@ -145,7 +145,7 @@ def test_on_a_phone_entities_are_a_list_and_the_query_a_sheet(open_page, admin, 
     page.get_by_role("button", name="Run").click()
     expect(rows).to_have_count(2)
     expect(page.locator("#query-summary")).to_have_text("Age ge 58")
-    assert page.get_by_label("$filter").is_hidden()
+    expect(page.get_by_label("$filter")).to_be_hidden()
 
     # the order is chosen in the sheet
     page.get_by_role("button", name="Query").click()
@@ -153,7 +153,7 @@ def test_on_a_phone_entities_are_a_list_and_the_query_a_sheet(open_page, admin, 
     expect(rows.first).to_contain_text("59")
     assert "sort=-Age" in page.url
     # a tap opens an entity, or ticks it while several are selected
-    assert rows.first.get_by_role("checkbox").is_hidden()
+    expect(rows.first.get_by_role("checkbox")).to_be_hidden()
     page.get_by_role("button", name="Select", exact=True).click()
     rows.first.click()
     rows.last.click()
@@ -164,7 +164,7 @@ def test_on_a_phone_entities_are_a_list_and_the_query_a_sheet(open_page, admin, 
     assert bar["height"] < 60
     page.get_by_role("button", name="Select", exact=True).click()
     expect(page.locator("#selection")).to_be_hidden()
-    assert rows.first.get_by_role("checkbox").is_hidden()
+    expect(rows.first.get_by_role("checkbox")).to_be_hidden()
     # the pages of the table, and what else can be done with it
     page.get_by_role("button", name="queried").click()
     expect(page.get_by_role("link", name="Schema")).to_be_in_viewport()

@@ -278,8 +278,7 @@ def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypat
     assert found == list(range(0, ROWS, 2))
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_page_on_the_connection_of_django():
+def test_a_page_on_the_connection_of_django(db):
     account = accounts.add("pages")
     table = tables.create(account.pk, "people")
     run(batch.apply(relations.relation_name(table.pk), [Insert(entity(number)) for number in range(25)]))
