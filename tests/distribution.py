@@ -17,10 +17,11 @@ FIRST = (
     "tests/server",
     "tests/clients",
     "tests/faults",
+    "tests/replication",
     "tests/bench",
 )
 # what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled
-SLOW = ("tests/browser", "tests/clients", "tests/server", "tests/faults", "tests/bench")
+SLOW = ("tests/browser", "tests/clients", "tests/server", "tests/faults", "tests/replication", "tests/bench")
 
 
 def workers(arguments: list[str], *, fast: bool) -> int:

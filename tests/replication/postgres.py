@@ -1,0 +1,252 @@
+"""A primary and its streaming replicas, as docs/deployment.md sets them up, each on a port of its own."""
+
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+
+from storage.server import installation, options
+from storage.server.data_folder import DataFolder
+from storage.server.installation import Installation
+
+USER = DATABASE = "tablero"
+PATIENCE = 60.0
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "120",
+    "shared_buffers": "32MB",
+    "wal_level": "replica",
+    "hot_standby": "on",
+    "fsync": "off",
+    "log_min_messages": "warning",
+    # a node that comes back is noticed soon
+    "wal_receiver_timeout": "5s",
+    "wal_sender_timeout": "5s",
+    "wal_retrieve_retry_interval": "100ms",
+}
+
+
+@dataclass
+class Node:
+    """One PostgreSQL; ends with its group."""
+
+    name: str
+    folder: Path
+    port: int
+    found: Installation
+    password: str
+    settings: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def url(self, port: int = 0) -> str:
+        """``port`` is that of a proxy."""
+        return f"postgresql://{USER}:{self.password}@127.0.0.1:{port or self.port}/{DATABASE}"
+
+    def fetch(self, text: str, *parameters: Any, database: str = DATABASE) -> list[tuple[Any, ...]]:
+        url = self.url().rpartition("/")[0] + f"/{database}"
+        with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+            cursor = connection.execute(text, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def change(self, **settings: str) -> None:
+        """Change settings that need no restart."""
+        for name, value in settings.items():
+            self.fetch(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.fetch("SELECT pg_reload_conf()")
+        for name in settings:
+            assert self.fetch(f"SHOW {name}")
+
+    def start(self) -> None:
+        given = {**SETTINGS, "port": str(self.port), **self.settings}
+        command = [self.found.programs / "postgres", "-D", self.data]
+        for name, value in given.items():
+            command += ["-c", f"{name}={value}"]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", **self.found.popen
+            )
+        wait_for(self.is_ready, f"{self.name} to start: {self.log}")
+
+    def is_ready(self) -> bool:
+        assert self.process is not None and self.process.poll() is None, self.log.read_text()[-2000:]
+        try:
+            return self.fetch("SELECT 1", database="postgres") == [(1,)]
+        except psycopg.OperationalError:
+            return False
+
+    def answers(self) -> bool:
+        """Whether it runs, and is not stopped or slow."""
+        if self.process is None or psutil.Process(self.process.pid).status() == psutil.STATUS_STOPPED:
+            return False
+        return self.is_ready()
+
+    def stop(self) -> None:
+        """At once, as a crash of the machine would; nothing if it does not run."""
+        if self.process is None:
+            return
+        self.resume()
+        self.process.send_signal(signal.SIGQUIT)
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            if self.process.poll() is None:
+                self.kill()
+        self.process = None
+
+    def kill(self) -> None:
+        """All its processes by SIGKILL."""
+        assert self.process is not None
+        for process in self._family():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.process.wait(PATIENCE)
+        self.process = None
+
+    def pause(self) -> None:
+        """All its processes by SIGSTOP: connections stay open, and nobody answers."""
+        for process in self._family():
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
+
+    def resume(self) -> None:
+        for process in self._family():
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    def _family(self) -> list[psutil.Process]:
+        assert self.process is not None
+        try:
+            parent = psutil.Process(self.process.pid)
+            return [parent, *parent.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    # replication
+
+    def promote(self) -> None:
+        assert self.fetch("SELECT pg_promote(true, 60)") == [(True,)]
+
+    def position(self) -> str:
+        """What a primary has written."""
+        return str(self.fetch("SELECT pg_current_wal_insert_lsn()")[0][0])
+
+    def has_replayed(self, position: str) -> bool:
+        return bool(self.fetch("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", position)[0][0])
+
+    def reads(self) -> int:
+        """How often entities were looked up here; counted a moment late."""
+        [(number,)] = self.fetch(
+            "SELECT coalesce(sum(idx_scan + seq_scan), 0)::bigint FROM pg_stat_user_tables"
+            " WHERE relname LIKE 'entity%'"
+        )
+        return int(number)
+
+    def wait_for_position(self, position: str) -> None:
+        wait_for(lambda: self.has_replayed(position), f"{self.name} to replay {position}")
+
+
+class Group:
+    """Nodes that replicate one database."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o711)
+        self._folder = folder
+        # the data folder is that of a server which does not exist: it holds the programs, where root needs a copy
+        data = DataFolder(folder)
+        self._found = installation.find(options.read({"TABLERO_DATA": str(folder)}), data)
+        self._password = secrets.token_urlsafe(12)
+        self.nodes: dict[str, Node] = {}
+
+    def primary(self, name: str = "primary", **settings: str) -> Node:
+        """Make and start the first node."""
+        node = self._node(name, settings)
+        secret = node.folder / "password"
+        secret.write_text(self._password)
+        self._found.own(secret)
+        _run(
+            self._found.programs / "initdb",
+            *("-D", node.data, "-U", USER, "--pwfile", secret, "-A", "scram-sha-256"),
+            *("-E", "UTF8", "--no-locale", "--no-sync"),
+            **self._found.popen,
+        )
+        secret.unlink()
+        node.start()
+        node.fetch(f"CREATE DATABASE {DATABASE}", database="postgres")
+        return node
+
+    def replica(self, name: str, source: Node, *, through: int = 0, **settings: str) -> Node:
+        """Copy a node and start the copy as its streaming replica, ``through`` the port of a proxy."""
+        node = self._node(name, settings)
+        self.copy(node, source, through=through)
+        node.start()
+        return node
+
+    def copy(self, node: Node, source: Node, *, through: int = 0) -> None:
+        """Make of a node, which does not run, a replica that can be started."""
+        shutil.rmtree(node.data, ignore_errors=True)
+        conninfo = source.url(through) + f"?application_name={node.name}"
+        program = installation._packaged_programs() / "pg_basebackup"
+        # as ourselves: another user may not enter the folder of the package
+        _run(program, "-d", conninfo, "-D", node.data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+        for path in (node.data, *node.data.rglob("*")):
+            self._found.own(path)
+
+    def _node(self, name: str, settings: Mapping[str, str]) -> Node:
+        folder = self._folder / name
+        folder.mkdir(mode=0o700)
+        self._found.own(folder)
+        node = Node(name, folder, free_port(), self._found, self._password, dict(settings))
+        self.nodes[name] = node
+        return node
+
+    def stop(self) -> None:
+        for node in reversed(self.nodes.values()):
+            node.stop()
+
+
+@contextmanager
+def group(folder: Path) -> Iterator[Group]:
+    made = Group(folder)
+    with ExitStack() as stack:
+        stack.callback(made.stop)
+        yield made
+
+
+def _run(*command: str | Path, **user: Any) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd="/", env=environment, check=False, **user
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(is_reached: Any, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_reached():
+        assert time.monotonic() < deadline, f"waited {PATIENCE} s for {what}"
+        time.sleep(0.02)
