@@ -81,7 +81,7 @@ STATIC_URL = f"/ui/static/{static_files.version()}/"
 ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-DATABASES = {"default": database.django_settings(OPTIONS)}
+DATABASES = database.databases(OPTIONS)
 # the form of an entity; console.asgi limits what any other page takes
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000  # 252 properties, each of up to a dozen fields

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from django.conf import settings
+from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from storage.domain.errors import StorageError
@@ -132,13 +133,14 @@ async def _run_once(job: _Job) -> None:
 
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
     """Run a job unless another process runs it, or ran it within about the interval; return whether it ran."""
-    now = datetime.now(UTC)
     with try_job_lock(name) as is_alone:
-        lately = Job.objects.filter(name=name, done_at__gt=now - timedelta(seconds=0.7 * interval))
+        # by the clock of the database: those of servers differ
+        lately = Job.objects.filter(name=name, done_at__gt=Now() - timedelta(seconds=0.7 * interval))
         if not is_alone or lately.exists():
             return False
+        now = datetime.now(UTC)
         do(now)
-        Job.objects.update_or_create(name=name, defaults={"done_at": now})
+        Job.objects.update_or_create(name=name, defaults={"done_at": Now()})
         return True
 
 

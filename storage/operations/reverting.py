@@ -72,14 +72,15 @@ def apply_images(table: Table, images: Images, *, by: Actor, into: Reverted | No
 @contextmanager
 def _collected(images: Images) -> Iterator[bool]:
     """Keep the images for the length of the block; yields whether an entity with long keys may be inserted."""
-    sql.execute(restoring.DROP)
-    sql.execute(restoring.CREATE)
-    try:
-        found = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
-        yield found.has_long
-    finally:
-        if not connection.needs_rollback and connection.is_usable():
-            sql.execute(restoring.DROP)
+    with sql.in_session():
+        sql.execute(restoring.DROP)
+        sql.execute(restoring.CREATE)
+        try:
+            found = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
+            yield found.has_long
+        finally:
+            if not connection.needs_rollback and connection.is_usable():
+                sql.execute(restoring.DROP)
 
 
 def _apply(relation: str, span: Span, recorder: Recorder | None, *, has_long: bool) -> Iterator[Chunk]:

@@ -1,15 +1,19 @@
-"""Where the database is, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder."""
+"""Where the database is, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder.
+
+With a pooler, Django's connections go through it, except those of what needs a session: see storage.sql.django.
+"""
 
 from typing import Any, Final, cast
 
 import psycopg
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from storage.server.cluster import NAME
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
+from storage.sql.django import SESSION
 
 RELAXED = "-c synchronous_commit=off"
 
@@ -19,12 +23,16 @@ def parameters(options: Options) -> dict[str, str]:
     if not options.database_url:
         socket_folder = str(DataFolder(options.data).socket_folder)
         return {"host": socket_folder, "port": "5432", "user": NAME, "dbname": NAME}
-    if not options.database_url.startswith(("postgresql://", "postgres://")):
-        raise Refusal("DATABASE_URL must look like postgresql://user:password@host:5432/database.")
+    return _read("DATABASE_URL", options.database_url)
+
+
+def _read(variable: str, url: str) -> dict[str, str]:
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise Refusal(f"{variable} must look like postgresql://user:password@host:5432/database.")
     try:
-        found = conninfo_to_dict(options.database_url)
+        found = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
-        raise Refusal(f"DATABASE_URL cannot be read: {str(error).strip()}.") from None
+        raise Refusal(f"{variable} cannot be read: {str(error).strip()}.") from None
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
@@ -48,8 +56,19 @@ def close_pools() -> None:
         cast("Any", connection).close_pool()
 
 
-def django_settings(options: Options) -> dict[str, Any]:
-    found = parameters(options)
+def databases(options: Options) -> dict[str, dict[str, Any]]:
+    """Django's databases: the one there is, or one through the pooler and one for what needs a session."""
+    direct = _django_settings(parameters(options))
+    if not options.pooler_url:
+        return {DEFAULT_DB_ALIAS: direct}
+    if not options.database_url:
+        raise Refusal("--pooler-url needs DATABASE_URL: the same database without the pooler.")
+    pooled = _django_settings(_read("TABLERO_POOLER_URL", options.pooler_url))
+    # a cursor of the server would have to outlive its transaction
+    return {DEFAULT_DB_ALIAS: {**pooled, "DISABLE_SERVER_SIDE_CURSORS": True}, SESSION: direct}
+
+
+def _django_settings(found: dict[str, str]) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": found.pop("dbname", found.get("user", NAME)),

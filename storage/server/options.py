@@ -58,6 +58,7 @@ VARIABLES = (
     Variable(
         "TRUSTED_PROXIES", "", "whose X-Forwarded-For and -Proto are believed (several: comma)", "ADDRESS"
     ),
+    Variable("POOLER_URL", "", "the database through a pooler in transaction mode, for the console", "URL"),
     Variable("OAUTH", "", "accept any access token that has not expired; on loopback only", None, ("basic",)),
     Variable("METRICS_LISTEN", "", "serve Prometheus, without a token, on this address", "HOST:PORT"),
     Variable("METRICS_TOKEN"),
@@ -106,6 +107,7 @@ class Options:
     activity_days: int
     debug: bool
     database_url: str
+    pooler_url: str
 
     @property
     def is_loopback(self) -> bool:
@@ -154,6 +156,7 @@ def read(environ: Mapping[str, str]) -> Options:
         activity_days=_read_number("ACTIVITY_DAYS", value["ACTIVITY_DAYS"], 1, 3650),
         debug=_read_flag("DEBUG", value["DEBUG"]),
         database_url=environ.get("DATABASE_URL", ""),
+        pooler_url=value["POOLER_URL"],
     )
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import BigIntegerField
 from django.db.models.expressions import RawSQL
 
-from storage.sql.django import execute, fetch
+from storage.sql.django import execute, fetch, in_session, notice_death
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
@@ -26,13 +26,19 @@ def try_job_lock(job: str) -> Iterator[bool]:
 
 @contextmanager
 def try_lock(*keys: int) -> Iterator[bool]:
-    """Try to take an advisory lock, two numbers, for the length of the block; yield whether that succeeded."""
-    [(is_locked,)] = fetch("SELECT pg_try_advisory_lock(%s, %s)", *keys)
-    try:
-        yield is_locked
-    finally:
+    """Try to take an advisory lock, two numbers, for the length of the block; yield whether that succeeded.
+
+    When the process or its machine dies, another one can take the lock within half a minute.
+    """
+    with in_session():
+        [(is_locked,)] = fetch("SELECT pg_try_advisory_lock(%s, %s)", *keys)
         if is_locked:
-            execute("SELECT pg_advisory_unlock(%s, %s)", *keys)
+            notice_death()
+        try:
+            yield is_locked
+        finally:
+            if is_locked:
+                execute("SELECT pg_advisory_unlock(%s, %s)", *keys)
 
 
 def commit_asynchronously() -> None:

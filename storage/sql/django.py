@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import psycopg
-from django.db import OperationalError, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections, transaction
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
@@ -17,6 +17,9 @@ from storage.sql.lanes import SETTINGS
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
+
+# among Django's databases only beside a pooler in transaction mode, which ``default`` is then
+SESSION: Final = "session"
 
 
 class _Encoded(bytes):
@@ -75,6 +78,35 @@ def _time_limit(limit: timedelta) -> str:
 
 
 @contextmanager
+def in_session() -> Iterator[None]:
+    """Keep one session of PostgreSQL for the length of the block, over the ends of its transactions.
+
+    What belongs to a session works only in here: advisory locks, temporary tables, settings without LOCAL. A pooler in
+    transaction mode runs each transaction in any session, so Django's connection is then a direct one in the block.
+    A transaction that has begun already has its session.
+    """
+    pooled = connections[DEFAULT_DB_ALIAS]
+    direct = connections[SESSION] if SESSION in connections else pooled  # noqa: SIM401 - it has no get()
+    if pooled is direct or pooled.in_atomic_block:
+        yield
+        return
+    connections[DEFAULT_DB_ALIAS] = direct
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = pooled
+        direct.close()  # back to its pool
+
+
+def notice_death() -> None:
+    """Have PostgreSQL end this session, and with it its locks, within half a minute when the client's machine dies.
+
+    It asks an idle client after two hours otherwise, and that of a running statement never.
+    """
+    fetch(_NOTICE_DEATH)
+
+
+@contextmanager
 def limited(limit: timedelta) -> Iterator[None]:
     """Run a transaction in which each ORM query has a time limit; raises OperationTimedOut."""
     try:
@@ -128,3 +160,11 @@ def fetch(text: str, *parameters: Any) -> list[tuple[Any, ...]]:
         cursor.execute(text, parameters or None)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+
+_NOTICE_DEATH: Final = """
+SELECT set_config(name, value, false) FROM (VALUES
+    ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'),
+    ('client_connection_check_interval', '5s')
+) AS wanted (name, value)
+"""

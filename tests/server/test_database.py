@@ -8,12 +8,12 @@ URL = "postgresql://ada:p%40ss@db.example.org:6432/tables?sslmode=require&option
 
 
 def test_embedded_by_socket():
-    found = database.django_settings(options.read({"TABLERO_DATA": "/data"}))
+    found = database.databases(options.read({"TABLERO_DATA": "/data"}))["default"]
     assert (found["HOST"], found["PORT"], found["NAME"]) == ("/data/run", "5432", "tablero")
 
 
 def test_elsewhere_by_url():
-    found = database.django_settings(options.read({"DATABASE_URL": URL}))
+    found = database.databases(options.read({"DATABASE_URL": URL}))["default"]
 
     assert (found["USER"], found["PASSWORD"]) == ("ada", "p@ss")
     assert (found["HOST"], found["PORT"], found["NAME"]) == ("db.example.org", "6432", "tables")

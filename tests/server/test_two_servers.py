@@ -1,4 +1,4 @@
-"""Two servers, one of them with two workers, on one database: what changes at one counts at the other at once."""
+"""Servers on one database, some with two workers, one behind PgBouncer: what changes at one counts at all at once."""
 
 import re
 import socket
@@ -21,6 +21,8 @@ from azure.data.tables import (
     generate_table_sas,
 )
 
+from tests import pooler
+from tests.conftest import missing
 from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment, start_server
 
 SECRET = "the secret of both servers"
@@ -48,6 +50,18 @@ def first(env, scratch):
 def second(env, first, scratch):
     with start_server(scratch / "second", "--workers", "2", env=env) as live:
         yield live
+
+
+@pytest.fixture(scope="module")
+def behind(env, first, scratch):
+    """Its lanes use the pooler's sessions, and its console the transactions."""
+    if pooler.program() is None:
+        missing("pgbouncer is not installed")
+    name = re.search(r"/(\w+)\?", env["DATABASE_URL"])[1]
+    with pooler.running(scratch / "pooler of servers", scratch / "unit", name) as found:
+        pooled = {**env, "DATABASE_URL": found.direct, "TABLERO_POOLER_URL": found.pooled}
+        with start_server(scratch / "behind", "--workers", "2", env=pooled) as live:
+            yield live
 
 
 @pytest.fixture
@@ -215,3 +229,24 @@ def test_who_sends_slowly_is_asked_again(first, second, table):
     assert b"AuthenticationFailed" in answer
     with pytest.raises(ResourceNotFoundError):
         table.get_entity("p", "late")
+
+
+def test_a_server_behind_a_pooler_is_one_of_them(first, behind, table):
+    with TableServiceClient(behind.endpoint, credential=AzureNamedKeyCredential(ACCOUNT, KEY)) as service:
+        own = service.get_table_client(table.table_name)
+        own.submit_transaction([("upsert", {"PartitionKey": "p", "RowKey": f"{n:03}"}) for n in range(100)])
+        assert len(list(own.list_entities(results_per_page=40))) == 101
+        assert table.table_name in {it.name for it in service.list_tables(results_per_page=1)}
+        reading = token(table, policy_id="readers")
+        at_both = [Readers(live, table.table_name, reading) for live in (first, behind)]
+        for client, permission, status in (
+            (table, "r", 200),
+            (own, "a", 403),
+            (own, "r", 200),
+            (table, "a", 403),
+        ):
+            client.set_table_access_policy({"readers": policy(permission)})
+            assert [readers.statuses() for readers in at_both] == [{status}, {status}]
+    with requests.get(f"{behind.url}/ui/readyz", timeout=30) as ready:
+        assert ready.status_code == 200
+    assert "Traceback" not in "\n".join(behind.output)
