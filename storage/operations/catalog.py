@@ -1,13 +1,15 @@
 """The catalog: a cache in each process of what every request needs, accounts with keys and tables with policies.
 
 It is filled on demand. A change of an account or a policy waits until no process has a catalog, so cached ones are
-always current. News of created and deleted tables may arrive late: a statement on a dropped relation fails, and the
-table is then looked up again; a table that is not cached is always looked up.
+always current; they expire when the database has not answered for LEASE. News of created and deleted tables may arrive
+late: a statement on a dropped relation fails, and the table is then looked up again; a table that is not cached is
+always looked up.
 """
 
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from time import monotonic
 from typing import Final, NamedTuple
 
 from storage.domain.access.addresses import Network
@@ -20,7 +22,7 @@ from storage.models import BlockedSas
 from storage.operations import accounts, history, indexes, retired_keys, service_properties, tables
 from storage.operations.retired_keys import AcceptedKey
 from storage.operations.threads import in_thread
-from storage.sql.notify import News, listen
+from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_name
 
 logger = logging.getLogger(__name__)
@@ -64,6 +66,7 @@ class Catalog:
         self._names: Collection[str] | None = None  # of all accounts, known after a look-up failed
         self._tables: dict[tuple[int, str], KnownTable] = {}
         self._held = False  # whether this process holds the lock that allows caching
+        self._expires_at = 0.0  # on the monotonic clock
         self._generation = 0
         self._listener: asyncio.Task[None] | None = None
 
@@ -79,9 +82,11 @@ class Catalog:
             await asyncio.gather(self._listener, return_exceptions=True)
 
     async def account(self, name: str) -> KnownAccount | None:
-        known = self._accounts.get(name)
+        is_current = monotonic() < self._expires_at
+        known = self._accounts.get(name) if is_current else None
         # accounts that do not exist are not looked up again
-        if known is None and is_account_name(name) and (self._names is None or name in self._names):
+        is_unknown = is_current and self._names is not None and name not in self._names
+        if known is None and not is_unknown and is_account_name(name):
             generation = self._generation
             known, others = await in_thread(_account, name)
             if self._held and generation == self._generation:
@@ -95,7 +100,7 @@ class Catalog:
         """Raises TableNotFound."""
         key = (account.id, folded_name)
         known = self._tables.get(key)
-        if known is not None:
+        if known is not None and monotonic() < self._expires_at:
             return known
         generation = self._generation
         known = await in_thread(_table, account.id, folded_name)
@@ -117,8 +122,8 @@ class Catalog:
     async def _listen(self, ready: asyncio.Event) -> None:
         while True:
             try:
-                async for news in listen(self._conninfo):
-                    self._handle(news)
+                async for event in listen(self._conninfo):
+                    self._handle(event)
                     ready.set()
             except OSError as error:
                 logger.warning("No notifications from the database: %s", error)
@@ -130,14 +135,20 @@ class Catalog:
                 self._forget()
             await asyncio.sleep(_PAUSE)
 
-    def _handle(self, news: News) -> None:
-        if news is News.TABLES:
-            self._generation += 1
-            self._tables.clear()
-        else:
-            # also when the lock is acquired again: reads in progress began without it
-            self._held = news is News.HELD
-            self._forget()
+    def _handle(self, event: Event) -> None:
+        match event.news:
+            case News.TABLES:
+                self._generation += 1
+                self._tables.clear()
+            case News.STILL_HELD:
+                self._expires_at = event.at + LEASE
+            case News.HELD:
+                self._held = True
+                self._expires_at = event.at + LEASE
+                self._forget()  # reads in progress began without the lock
+            case News.CHANGE:
+                self._held = False
+                self._forget()
 
 
 def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:

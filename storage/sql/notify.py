@@ -4,26 +4,33 @@ A process holds a shared lock, the snapshot lock, while it has a catalog. A chan
 processes drop their catalogs, and takes the snapshot lock exclusively: once it is granted, no process uses old data,
 and none caches new data before the commit. A second lock, the turn, keeps processes from taking the shared lock again
 before the change has got it.
+
+A process that hangs, or whose machine is gone, does not drop its catalog. It must not use it either when it has not
+heard from the database for LEASE; a change that has waited longer ends its connection, and with that its lock.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
-from typing import Final
+from time import monotonic
+from typing import Final, NamedTuple
 
 import psycopg
-from django.db import transaction
+from django.db import OperationalError, transaction
 
-from storage.sql.django import execute
+from storage.sql.django import execute, fetch, in_session, notice_death
 
 CHANNEL: Final = "tablero_catalog"
 LISTENER: Final = "tablero catalog"  # application name of its connection
 TABLES: Final = "tables"
 CHANGE: Final = "change"
 
-_SILENCE: Final = 5.0  # seconds without a notification, after which the connection is checked
-_LOCK_TIMEOUT: Final = "5s"  # for a process that does not drop its catalog
+LEASE: Final = 5.0  # seconds
+_CHECK_INTERVAL: Final = 1.0  # seconds between checks of the connection
+_CHECK_TIMEOUT: Final = 5.0
+_LOCK_TIMEOUT: Final = "6s"  # longer than LEASE
+_IDLE_TIMEOUT: Final = "30s"  # for a process that hangs in the middle of a change
 _SNAPSHOT: Final = 0x7461626C65726F01  # keys of advisory locks, arbitrary numbers
 _TURN: Final = 0x7461626C65726F02
 
@@ -32,8 +39,16 @@ class News(Enum):
     """An event for a catalog."""
 
     HELD = auto()  # what is read from now on may be cached
+    STILL_HELD = auto()
     TABLES = auto()  # a table was created or deleted
     CHANGE = auto()  # drop the cache before asking for the next event
+
+
+class Event(NamedTuple):
+    """News, and the time on the monotonic clock for which they are sure: they were asked for later."""
+
+    news: News
+    at: float
 
 
 def notify(payload: str) -> None:
@@ -44,47 +59,69 @@ def notify(payload: str) -> None:
 @contextmanager
 def turn() -> Iterator[None]:
     """Let one change at a time announce itself; all processes drop their catalogs until the block ends."""
-    with transaction.atomic():
-        execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
-        execute("SELECT pg_advisory_lock(%s)", _TURN)
-        notify(CHANGE)
-    try:
-        yield
-    finally:
-        execute("SELECT pg_advisory_unlock(%s)", _TURN)
+    with in_session():
+        notice_death()
+        with transaction.atomic():
+            execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+            execute("SELECT pg_advisory_lock(%s)", _TURN)
+            notify(CHANGE)
+        try:
+            yield
+        finally:
+            execute("SELECT pg_advisory_unlock(%s)", _TURN)
 
 
 def wait_for_snapshots() -> None:
     """Wait until no process has a catalog; none caches anything before the current transaction ends."""
     execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
-    execute("SELECT pg_advisory_xact_lock(%s)", _SNAPSHOT)
+    execute(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}'")
+    try:
+        with transaction.atomic():
+            execute("SELECT pg_advisory_xact_lock(%s)", _SNAPSHOT)
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+            raise
+        # what the holders know has expired meanwhile
+        fetch(_DISCONNECT_HOLDERS, _SNAPSHOT)
+        execute("SELECT pg_advisory_xact_lock(%s)", _SNAPSHOT)
 
 
-async def listen(conninfo: str) -> AsyncIterator[News]:
+async def listen(conninfo: str) -> AsyncIterator[Event]:
     """Yield HELD first and after each CHANGE; raises OSError when the connection, and with it the lock, is lost."""
     try:
         connect = psycopg.AsyncConnection.connect(conninfo, autocommit=True, application_name=LISTENER)
         async with await connect as conn:
             await conn.execute(f"LISTEN {CHANNEL}")
             while True:
+                checked_at = monotonic()
                 await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_SNAPSHOT,))
-                yield News.HELD
-                while CHANGE not in (payloads := await _receive(conn)):
+                yield Event(News.HELD, checked_at)
+                payloads: list[str] = []
+                while CHANGE not in payloads:
                     if payloads:
-                        yield News.TABLES
-                yield News.CHANGE
+                        yield Event(News.TABLES, checked_at)
+                    if monotonic() - checked_at >= _CHECK_INTERVAL:
+                        checked_at = monotonic()
+                        async with asyncio.timeout(_CHECK_TIMEOUT):
+                            await conn.execute("SELECT 1")
+                        yield Event(News.STILL_HELD, checked_at)
+                    payloads = await _receive(conn)
+                yield Event(News.CHANGE, checked_at)
                 await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_SNAPSHOT,))
                 # wait for the change, which has the turn until it is done
-                await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_TURN,))
-                await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_TURN,))
+                await conn.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_TURN,))
     except psycopg.OperationalError as error:
         raise OSError(str(error).strip()) from error
 
 
 async def _receive(conn: psycopg.AsyncConnection) -> list[str]:
     """Return the payloads that arrived together; none after a time without notifications."""
-    payloads = [news.payload async for news in conn.notifies(timeout=_SILENCE, stop_after=1)]
-    if not payloads:
-        async with asyncio.timeout(_SILENCE):
-            await conn.execute("SELECT 1")  # a lost connection would be silent too
-    return payloads
+    return [news.payload async for news in conn.notifies(timeout=_CHECK_INTERVAL, stop_after=1)]
+
+
+_DISCONNECT_HOLDERS: Final = """
+SELECT pg_terminate_backend(pid) FROM pg_locks
+WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND objsubid = 1 AND (classid::bigint << 32) + objid::bigint = %s
+"""

@@ -3,13 +3,14 @@
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from time import monotonic
 
 import psycopg
 import pytest
 from django.conf import settings
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.errors import TableNotFound
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
@@ -17,7 +18,7 @@ from storage.operations import accounts, catalog, indexes, policies, service_pro
 from storage.operations.catalog import Catalog
 from storage.operations.threads import in_thread
 from storage.sql import notify
-from storage.sql.notify import LISTENER, News
+from storage.sql.notify import LISTENER, Event, News
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -185,17 +186,36 @@ async def test_changes_at_the_same_time_take_turns(account):
             assert (await known.account("owner")).keys == keys
 
 
-async def test_a_process_that_does_not_let_go_makes_the_change_fail(account, database, monkeypatch):
-    monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "200ms")
-    database.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
-    before = await in_thread(keys_of, "owner")
+async def test_a_process_that_hangs_is_disconnected_and_uses_nothing_stale(account, monkeypatch):
+    async def hang(_):
+        await asyncio.Event().wait()
 
-    with pytest.raises(ServerBusy):
+    monkeypatch.setattr(notify, "_receive", hang)
+    monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "400ms")
+    monkeypatch.setattr(catalog, "LEASE", 0.2)
+    async with opened() as hanging:
+        before = (await hanging.account("owner")).keys
+
         await in_thread(accounts.rotate, "owner", 1)
 
-    assert await in_thread(keys_of, "owner") == before
-    database.execute("SELECT pg_advisory_unlock_shared(%s)", [notify._SNAPSHOT])
-    await in_thread(accounts.rotate, "owner", 1)
+        assert (await hanging.account("owner")).keys != before
+
+
+async def test_what_is_known_expires_unless_the_database_answers(account, monkeypatch):
+    monkeypatch.setattr(catalog, "LEASE", 0.4)
+    monkeypatch.setattr(notify, "_CHECK_INTERVAL", 0.05)
+    async with opened() as known:
+        found = await known.account("owner")
+        before = known._expires_at
+        await eventually(lambda: has_been_prolonged(known, before))
+        assert await known.account("owner") is found
+
+        known._expires_at = 0.0
+        assert await known.account("owner") is not found
+
+
+async def has_been_prolonged(known, before):
+    return known._expires_at > before
 
 
 # tables
@@ -322,7 +342,7 @@ async def test_listens_again_and_has_missed_nothing(account, database, monkeypat
 
 async def test_keeps_nothing_when_listening_ends_in_whatever_way(monkeypatch, caplog):
     async def listen(_):
-        yield News.HELD
+        yield Event(News.HELD, monotonic())
         await asyncio.sleep(0.2)
         raise RuntimeError("unheard of")
 
