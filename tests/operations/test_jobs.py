@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -12,6 +15,7 @@ from django.conf import settings
 from storage.models import Activity, Job, Table
 from storage.operations import accounts, jobs, tables
 from storage.operations.threads import in_thread
+from tests.live_server import ROOT, clean_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,6 +124,35 @@ async def test_leaves_to_another_process_what_that_is_at():
 
     assert await other
     assert await in_thread(jobs.run_exclusively, "work", 0, done.append)
+
+
+AT_WORK = """
+import django
+django.setup()
+from storage.sql.background import try_job_lock
+from storage.sql.django import execute
+with try_job_lock("work") as is_locked:
+    print(is_locked, flush=True)
+    execute("SELECT pg_sleep(600)")
+"""
+
+
+@pytest.mark.slow
+def test_takes_over_from_a_process_that_was_killed_while_its_statement_runs(postgres):
+    url = f"postgresql:///test_tablero?host={postgres['host']}&user=tablero"
+    environ = {**clean_environment(), "DJANGO_SETTINGS_MODULE": "console.settings", "DATABASE_URL": url}
+    command = [sys.executable, "-c", AT_WORK]
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "True\n"
+        done = []
+        assert not jobs.run_exclusively("work", 0, done.append)
+
+        other.kill()
+        deadline = time.monotonic() + 60
+        while not jobs.run_exclusively("work", 0, done.append):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert len(done) == 1
 
 
 async def test_writes_the_metrics_of_every_account(deleted, running):

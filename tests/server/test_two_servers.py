@@ -21,6 +21,7 @@ from azure.data.tables import (
     generate_table_sas,
 )
 
+from storage.domain.access.grants import Operation
 from tests import pooler
 from tests.conftest import missing
 from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment, start_server
@@ -229,6 +230,27 @@ def test_who_sends_slowly_is_asked_again(first, second, table):
     assert b"AuthenticationFailed" in answer
     with pytest.raises(ResourceNotFoundError):
         table.get_entity("p", "late")
+
+
+def test_requests_are_counted_over_all_servers(env, first, second, table):
+    client = TableClient(
+        second.endpoint, table.table_name, credential=AzureNamedKeyCredential(ACCOUNT, KEY), retry_total=0
+    )
+    with psycopg.connect(env["DATABASE_URL"], autocommit=True) as database:
+
+        def counted():
+            text = "SELECT coalesce(sum(requests), 0) FROM storage_requestcount WHERE operation = %s AND minutes = 1"
+            return database.execute(text, [Operation.MERGE_ENTITY]).fetchone()[0]
+
+        before = counted()
+        for _ in range(7):
+            table.update_entity({"PartitionKey": "p", "RowKey": "r"})
+            client.update_entity({"PartitionKey": "p", "RowKey": "r"})
+        deadline = time.monotonic() + 60
+        while counted() < before + 14:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert counted() == before + 14
 
 
 def test_a_server_behind_a_pooler_is_one_of_them(first, behind, table):
