@@ -1,9 +1,9 @@
 """The catalog: a cache in each process of what every request needs, accounts with keys and tables with policies.
 
 It is filled on demand. A change of an account or a policy waits until no process has a catalog, so cached ones are
-always current; they expire when the database has not answered for LEASE. News of created and deleted tables may arrive
-late: a statement on a dropped relation fails, and the table is then looked up again; a table that is not cached is
-always looked up.
+always current; they expire when the database has not answered for LEASE. News of deleted tables may arrive late: a
+statement on a dropped relation fails, and the table is then looked up again; a table that is not cached is always
+looked up.
 """
 
 import asyncio
@@ -137,6 +137,9 @@ class Catalog:
 
     def _handle(self, event: Event) -> None:
         match event.news:
+            case News.TABLE:
+                self._generation += 1
+                self._tables.pop(event.table, None)
             case News.TABLES:
                 self._generation += 1
                 self._tables.clear()

@@ -24,7 +24,7 @@ from storage.sql import indexes
 from storage.sql.background import estimated_rows, try_lock
 from storage.sql.failures import Canceled
 from storage.sql.indexes import StoredIndex
-from storage.sql.notify import notify
+from storage.sql.notify import notify_table
 from storage.sql.relations import INDEXING
 
 _PENDING: Final = (IndexState.BUILDING, IndexState.DROPPING)
@@ -134,7 +134,7 @@ def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None
         raise IndexMissing(f"The property {name} of {table.name} has no index.")
     index.state = IndexState.DROPPING
     index.save(update_fields=("state",))
-    notify("tables")
+    notify_table(table.account_id, table.folded_name)
     return _record(Verb.INDEX_DROP, by, account, table, name, IndexOrigin(index.origin), undoes)
 
 
@@ -165,7 +165,11 @@ def is_pending(table: Table) -> bool:
 
 def run_pending(table: Table | None = None) -> None:
     """Make and drop the indexes that wait for it, of one or all tables; several servers share the work."""
-    pending = PropertyIndex.objects.filter(state__in=_PENDING, table__deleted_at=None).order_by("pk")
+    pending = (
+        PropertyIndex.objects.filter(state__in=_PENDING, table__deleted_at=None)
+        .order_by("pk")
+        .select_related("table")
+    )
     for index in pending.filter(table=table) if table is not None else pending:
         with try_lock(INDEXING, index.table_id) as is_alone:
             if is_alone:
@@ -182,7 +186,7 @@ def _run(index: PropertyIndex) -> None:
     elif state == IndexState.BUILDING:
         changes = _build(index)
         if own.update(**changes):
-            notify("tables")
+            notify_table(index.table.account_id, index.table.folded_name)
 
 
 def _build(index: PropertyIndex) -> dict[str, str]:

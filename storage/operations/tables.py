@@ -17,7 +17,7 @@ from storage.domain.errors import (
     ServerBusy,
     TableAlreadyExists,
 )
-from storage.domain.filters.query import TableQuery, matches_table
+from storage.domain.filters.query import TableQuery, matches_table, names_of_tables
 from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
@@ -27,7 +27,7 @@ from storage.operations import accounts, activity, service_properties
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import background, relations
 from storage.sql import django as sql
-from storage.sql.notify import notify
+from storage.sql.notify import notify_table
 
 DELETED_TABLE_RETENTION: Final = timedelta(
     days=7
@@ -119,7 +119,6 @@ def create_filled(
     sql.execute(relations.create_bare(table.pk))
     count = fill(relations.relation_name(table.pk))
     sql.execute(relations.complete(table.pk, account.pk, kind))
-    notify("tables")
     return table, count
 
 
@@ -131,7 +130,6 @@ def _account(account_id: int, name: str | None) -> Account:
 def _create(account_id: int, name: str, folded: str, **described: Any) -> Table:
     table = Table.objects.create(account_id=account_id, name=name, folded_name=folded, **described)
     sql.execute(relations.create(table.pk, account_id, accounts.kind_of(account_id)))
-    notify("tables")
     return table
 
 
@@ -193,7 +191,7 @@ def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
     table.save(update_fields=("deleted_at", "kept_until"))
     # a process with an old catalog must not find the relation: it would write what nobody reads
     sql.execute(relations.soft_delete(table.pk))
-    notify("tables")
+    notify_table(table.account_id, table.folded_name)
     return keep
 
 
@@ -227,7 +225,6 @@ def restore(
     except IntegrityError:
         raise TableAlreadyExists from None
     sql.execute(relations.restore(table.pk, table.account_id, accounts.kind_of(table.account_id)))
-    notify("tables")
     return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
 
 
@@ -268,7 +265,7 @@ def change(
         setattr(table, field, value)
     stored.save(update_fields=tuple(after))
     if throughput is not None:
-        notify("tables")
+        notify_table(stored.account_id, stored.folded_name)
     return activity.record(
         Verb.TABLE_CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
     )
@@ -286,6 +283,9 @@ def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
         found = list(rows[: query.top + 1])
     else:
         wanted = query.filter
+        lower, upper = names_of_tables(wanted) if query.kind is AccountKind.STORAGE else ("", "")
+        rows = rows.filter(folded_name__gte=lower) if lower else rows
+        rows = rows.filter(folded_name__lte=upper) if upper else rows
         found = [row for row in rows.iterator() if matches_table(wanted, row[1], query.kind)][: query.top + 1]
     # an empty page is the last one, as for entities
     following = found[query.top][1] if 0 < query.top < len(found) else None

@@ -23,8 +23,8 @@ from storage.sql.django import execute, fetch, in_session, notice_death
 
 CHANNEL: Final = "tablero_catalog"
 LISTENER: Final = "tablero catalog"  # application name of its connection
-TABLES: Final = "tables"
 CHANGE: Final = "change"
+_TABLE: Final = "table"
 
 LEASE: Final = 5.0  # seconds
 _CHECK_INTERVAL: Final = 1.0  # seconds between checks of the connection
@@ -40,19 +40,32 @@ class News(Enum):
 
     HELD = auto()  # what is read from now on may be cached
     STILL_HELD = auto()
-    TABLES = auto()  # a table was created or deleted
+    TABLE = auto()  # one was deleted, or its settings or indexes have changed
+    TABLES = auto()  # any may have changed, as servers before 0.6 say it
     CHANGE = auto()  # drop the cache before asking for the next event
 
 
 class Event(NamedTuple):
-    """News, and the time on the monotonic clock for which they are sure: they were asked for later."""
+    """News, and the time on the monotonic clock for which they are sure: they were asked for later.
+
+    ``table``: the account and the folded name of one that has changed.
+    """
 
     news: News
     at: float
+    table: tuple[int, str] = (0, "")
 
 
-def notify(payload: str) -> None:
-    """Notify every listener, including this process, when the current transaction commits."""
+def notify_table(account_id: int, folded_name: str) -> None:
+    """Notify every listener, including this process, of a changed table when the current transaction commits.
+
+    New tables need no notification, because a catalog looks up what it has not got. Who notifies waits for others that
+    do, because PostgreSQL puts notifications in the order of commits.
+    """
+    _notify(f"{_TABLE} {account_id} {folded_name}")
+
+
+def _notify(payload: str) -> None:
     execute("SELECT pg_notify(%s, %s)", CHANNEL, payload)
 
 
@@ -64,7 +77,7 @@ def turn() -> Iterator[None]:
         with transaction.atomic():
             execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
             execute("SELECT pg_advisory_lock(%s)", _TURN)
-            notify(CHANGE)
+            _notify(CHANGE)
         try:
             yield
         finally:
@@ -98,8 +111,8 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                 yield Event(News.HELD, checked_at)
                 payloads: list[str] = []
                 while CHANGE not in payloads:
-                    if payloads:
-                        yield Event(News.TABLES, checked_at)
+                    for payload in payloads:
+                        yield _read_table(payload, checked_at)
                     if monotonic() - checked_at >= _CHECK_INTERVAL:
                         checked_at = monotonic()
                         async with asyncio.timeout(_CHECK_TIMEOUT):
@@ -112,6 +125,14 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                 await conn.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_TURN,))
     except psycopg.OperationalError as error:
         raise OSError(str(error).strip()) from error
+
+
+def _read_table(payload: str, at: float) -> Event:
+    kind, _, rest = payload.partition(" ")
+    if kind != _TABLE:
+        return Event(News.TABLES, at)
+    account_id, _, folded_name = rest.partition(" ")  # some names have spaces
+    return Event(News.TABLE, at, (int(account_id), folded_name))
 
 
 async def _receive(conn: psycopg.AsyncConnection) -> list[str]:

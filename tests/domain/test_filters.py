@@ -24,7 +24,7 @@ from storage.domain.filters.ast import (
     mentioned_properties,
 )
 from storage.domain.filters.parser import DEPTH_LIMIT, Dialect, parse
-from storage.domain.filters.query import matches_table
+from storage.domain.filters.query import matches_table, names_of_tables
 from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from tests.cost import costs_less_than
@@ -335,6 +335,20 @@ def test_conjuncts_see_through_grouping():
 
 def test_mentions_every_property_once():
     assert mentioned_properties(parse("A eq 1 or not (B eq 2 and A eq 3) and true")) == {"A", "B"}
+
+
+@pytest.mark.parametrize(
+    ("text", "lower", "upper"),
+    [
+        ("TableName eq 'People'", "people", "people"),
+        ("TableName ge 'p' and TableName lt 'p~'", "p", "p" + "z" * 63),
+        ("TableName gt 'a!b' and Name eq 1", "a", ""),
+        ("not (TableName eq 'people')", "", ""),
+        ("TableName ne 'people' and TableName le 'Q'", "", "q"),
+    ],
+)
+def test_bounds_the_names_of_matching_tables(text, lower, upper):
+    assert names_of_tables(parse(text)) == (lower, upper)
 
 
 def test_matches_a_table_by_its_name():

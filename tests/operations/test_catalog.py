@@ -263,6 +263,37 @@ async def test_hears_of_a_table_that_was_made_anew(account):
         )
 
 
+async def test_other_tables_stay_known_when_one_comes_or_goes(account, database):
+    kept = await in_thread(tables.create, account.id, "Kept")
+    await in_thread(tables.create, account.id, "Gone")
+    async with opened() as known:
+        for name in ("kept", "gone"):
+            await known.table(account, name)
+        # who looks it up again does not find it
+        database.execute("UPDATE storage_table SET deleted_at = now() WHERE id = %s", [kept.pk])
+
+        await in_thread(tables.create, account.id, "New")
+        await in_thread(tables.delete, account.id, "gone")
+        await eventually(lambda: is_missing(known, account, "gone"))
+
+        assert (await known.table(account, "kept")).id == kept.pk
+        # as servers before 0.6 say it
+        database.execute("SELECT pg_notify(%s, 'tables')", [notify.CHANNEL])
+        await eventually(lambda: is_missing(known, account, "kept"))
+
+
+async def test_the_name_of_a_table_may_have_spaces(database):
+    await in_thread(accounts.add, "spacious", kind=AccountKind.COSMOS)
+    async with opened() as known:
+        account = await known.account("spacious")
+        await in_thread(tables.create, account.id, "two  words ü")
+        await known.table(account, "two  words ü")
+
+        await in_thread(tables.delete, account.id, "two  words ü")
+
+        await eventually(lambda: is_missing(known, account, "two  words ü"))
+
+
 async def test_hears_of_a_new_index_and_of_a_dropped_one(account):
     table = await in_thread(tables.create, account.id, "People")
 

@@ -89,14 +89,14 @@ def key_range(root: Filter | None) -> KeyBounds:
     """Derive the bounds that the conditions on PartitionKey and RowKey set; alternatives (``or``) set none."""
     remaining = conjuncts(root) if root is not None else []
     row = ALL_KEYS
-    partition, remaining = _taken("PartitionKey", remaining)
+    partition, remaining = interval_of("PartitionKey", remaining)
     if partition.single is not None:
-        row, remaining = _taken("RowKey", remaining)
+        row, remaining = interval_of("RowKey", remaining)
     conditions = [condition for condition in remaining if condition != Constant(True)]
     return KeyBounds(partition, row, all_of(conditions) if conditions else None)
 
 
-def _taken(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[Filter]]:
+def interval_of(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[Filter]]:
     """Return the interval of a key and the conditions that it does not express."""
     interval, remaining = ALL_KEYS, []
     for condition in conditions:

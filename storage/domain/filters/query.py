@@ -16,9 +16,10 @@ from storage.domain.filters.ast import (
     Not,
     Operator,
     Or,
+    conjuncts,
     fold,
 )
-from storage.domain.filters.keys import to_storable
+from storage.domain.filters.keys import interval_of, to_storable
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
@@ -72,6 +73,27 @@ class Page(NamedTuple, Generic[Row_co]):
 
 
 # the table collection
+
+LONGEST_TABLE_NAME: Final = 63
+_USUAL: Final = re.compile("[0-9a-z]*")
+
+
+def names_of_tables(root: Filter) -> tuple[str, str]:
+    """Return a least and a greatest folded name of the tables that match, empty for none; not for Cosmos.
+
+    They are bounds in the order of any language, because names have only letters and digits, and so have the bounds.
+    """
+    interval, _ = interval_of("TableName", conjuncts(root))
+    lower = _usual_start(interval.lower.key) if interval.lower is not None else ""
+    if interval.upper is None:
+        return lower, ""
+    upper = _usual_start(interval.upper.key)
+    return lower, upper if upper == interval.upper.key.lower() else upper + "z" * LONGEST_TABLE_NAME
+
+
+def _usual_start(text: str) -> str:
+    """Return the beginning of a text up to the first character that no name of a table has, folded."""
+    return _USUAL.match(text.lower())[0]  # type: ignore[index]  # it matches every text
 
 
 def matches_table(root: Filter, name: str, kind: AccountKind = AccountKind.STORAGE) -> bool:
