@@ -59,7 +59,8 @@ class Writer:
     """Keep the metrics tables of all accounts up to date, without rewriting rows that did not change.
 
     Minutes are written when they are over. The current hour is written too, so that new metrics are visible at once
-    [inferred: the service writes an hour some time after its end].
+    [inferred: the service writes an hour some time after its end]. An account has metrics from its first request on, or
+    from when somebody first looks at them: of thousands of accounts most may never be used.
     """
 
     def __init__(self) -> None:
@@ -67,16 +68,22 @@ class Writer:
 
     def write(self, now: datetime) -> None:
         progress = {row.account_id: row for row in AnalyticsProgress.objects.all()}
+        stored = Account.objects.order_by("pk").values_list("pk", "kind", "service_properties")
         books = [
             _Book(
-                account.pk,
-                service_properties.for_account(account),
-                progress.get(account.pk) or AnalyticsProgress(account_id=account.pk),
+                pk,
+                service_properties.for_kind(kind, properties),
+                progress.get(pk) or AnalyticsProgress(account_id=pk),
             )
-            for account in Account.objects.order_by("pk")
+            for pk, kind, properties in stored
         ]
         hours = metrics.sums(min((_first_hour(book, now) for book in books), default=now), now, HOUR)
+        news = self._accounts_with_news(hours)
+        tables_of_metrics = Table.objects.filter(folded_name__startswith="$", deleted_at=None)
+        known = set(tables_of_metrics.values_list("account_id", flat=True))
         for book in books:
+            if not (book.account_id in news or self._is_due(book, now, is_known=book.account_id in known)):
+                continue  # without a transaction
             try:
                 with transaction.atomic():
                     background.commit_asynchronously()
@@ -84,6 +91,30 @@ class Writer:
             except (StorageError, IntegrityError):
                 continue  # the account or one of its tables was deleted
         self._written = {key: number for key, number in self._written.items() if key[2] > now - 2 * HOUR}
+
+    def _accounts_with_news(self, hours: Sums) -> set[int]:
+        """Return the accounts that had requests which are not written yet."""
+        return {
+            account_id
+            for (account_id, period), counted in hours.items()
+            for table, number in zip(_HOURS, _requests(counted), strict=True)
+            if number and self._written.get((account_id, table, period)) != number
+        }
+
+    def _is_due(self, book: _Book, now: datetime, *, is_known: bool) -> bool:
+        """Return whether there is something to write besides new requests; ``is_known``: it has a metrics table."""
+        progress, properties = book.progress, book.properties
+        if properties.minute_metrics.enabled or progress.minute is not None:
+            return True
+        if not is_known:
+            return False
+        if progress.capacity is None or progress.capacity < now - HOUR:
+            return True
+        if progress.hour is None or not properties.hour_metrics.enabled:
+            return (progress.hour is None) is properties.hour_metrics.enabled
+        is_written = (book.account_id, MetricsTable.HOUR_PRIMARY, progress.hour) in self._written
+        is_over = progress.hour + HOUR + _SETTLED <= now
+        return (is_over and not is_written) or progress.hour < metrics.hour_of(now - _FINAL)
 
     def _write_book(self, book: _Book, hours: Sums, now: datetime) -> None:
         progress = book.progress
@@ -144,6 +175,12 @@ class Writer:
                 [analytics.transactions_entity(period, key, found) for key, found in rows.items()],
             )
             self._written[account_id, table, period] = number
+
+
+def _requests(counted: Mapping[RequestKind, Tally]) -> tuple[int, int]:
+    """Return the number of requests to the primary and to the secondary."""
+    secondary = sum(tally.requests for kind, tally in counted.items() if kind.secondary)
+    return sum(tally.requests for tally in counted.values()) - secondary, secondary
 
 
 def _first_hour(book: _Book, now: datetime) -> datetime:

@@ -26,9 +26,12 @@ COSMOS_PROPERTIES: Final = ServiceProperties(hour_metrics=Metrics(enabled=False)
 
 
 def for_account(account: Account) -> ServiceProperties:
-    if account.kind == AccountKind.COSMOS:
-        return COSMOS_PROPERTIES
-    return read_stored(account.service_properties)
+    return for_kind(account.kind, account.service_properties)
+
+
+def for_kind(kind: str, stored: Any) -> ServiceProperties:
+    """Return the properties of an account of a kind by what it stores."""
+    return COSMOS_PROPERTIES if kind == AccountKind.COSMOS else read_stored(stored)
 
 
 def read_stored(stored: Any) -> ServiceProperties:

@@ -154,11 +154,29 @@ def test_an_hour_without_requests_is_a_row_of_zeros_once_it_is_over(account):
     writer = Writer()
     writer.write(NOON)
     assert rows(account) is None
+    assert tables.get(account, HOURS)
 
-    writer.write(NOON + HOUR + 30 * SECOND)
+    for minutes in (1, 2, 61, 62, 70):
+        writer.write(NOON + minutes * MINUTE)
 
     assert rows(account) == {("20261121T1200", "user;All"): 0}
     assert not rows(account, "$metricshoursecondarytransactionstable")
+
+
+def test_an_account_that_nobody_uses_has_no_metrics_and_costs_no_statement(
+    account, django_assert_max_num_queries
+):
+    writer = Writer()
+    tables.create(account, "people")
+    for name in ("second", "third"):
+        accounts.add(name)
+
+    with django_assert_max_num_queries(4):
+        writer.write(NOON)
+    with django_assert_max_num_queries(4):
+        writer.write(NOON + 3 * HOUR)
+
+    assert [table.name for table in Table.objects.all()] == ["people"]
 
 
 def test_a_row_that_a_client_deleted_does_not_come_back(account):
@@ -216,10 +234,11 @@ def test_writes_the_capacity_of_the_day(account):
     people = tables.create(account, "people")
     run(batch.apply(relation_name(people.pk), [Insert(Entity(KEY, {}))]))
     execute(f"ANALYZE {relation_name(people.pk)}")
+    name = "$metricscapacitytable"
+    tables.get(account, name)
 
     Writer().write(NOON)
 
-    name = "$metricscapacitytable"
     assert rows(account, name, "ObjectCount")["20261121T0000", "data"] == 1
     assert rows(account, name, "ContainerCount")["20261121T0000", "data"] == 1
     assert rows(account, name, "Capacity")["20261121T0000", "data"] >= 8192
