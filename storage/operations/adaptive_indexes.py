@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Final
 
 from django.db import connection, transaction
-from django.db.models import Q, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from storage.domain.access.actor import ActorKind
@@ -79,11 +79,9 @@ def _can_be_indexed(name: str) -> bool:
 
 def adapt(now: datetime) -> None:
     """Note which indexes were used, drop the adaptive ones that were not for weeks, and add those that are needed."""
-    for table in Table.objects.filter(deleted_at=None, indexes__state=IndexState.READY).distinct():
-        _note_uses(table, now)
+    _note_uses(now)
     adaptive = Table.objects.own().filter(account__adaptive_indexes=True, account__read_only=False)
-    for table in adaptive.filter(indexes__origin=IndexOrigin.ADAPTIVE).distinct():
-        _drop_unused(table, now)
+    _drop_unused(adaptive, now)
     needed = (
         PropertyScans.objects.filter(table__in=adaptive, day__gt=(now - policy.SCAN_PERIOD).date())
         .values("table", "name")
@@ -95,26 +93,26 @@ def adapt(now: datetime) -> None:
         _add(Table.objects.get(pk=table_id), name, now)
 
 
-def _note_uses(table: Table, now: datetime) -> None:
-    ready = {index.pk: index for index in PropertyIndex.objects.filter(table=table, state=IndexState.READY)}
-    for pk, stored in sql.stored(table.pk, list(ready)).items():
-        index = ready[pk]
-        if stored.scans > index.scans:
-            PropertyIndex.objects.filter(pk=pk).update(scans=stored.scans, last_used_at=now)
-        elif stored.scans < index.scans:  # PostgreSQL has lost its statistics
-            PropertyIndex.objects.filter(pk=pk).update(scans=stored.scans)
+def _note_uses(now: datetime) -> None:
+    ready = PropertyIndex.objects.filter(table__deleted_at=None, state=IndexState.READY)
+    known = {(table_id, pk): scans for table_id, pk, scans in ready.values_list("table", "pk", "scans")}
+    for (table_id, pk), scans in sql.scans(list(known)).items():
+        if scans > known[table_id, pk]:
+            PropertyIndex.objects.filter(pk=pk).update(scans=scans, last_used_at=now)
+        elif scans < known[table_id, pk]:  # PostgreSQL has lost its statistics
+            PropertyIndex.objects.filter(pk=pk).update(scans=scans)
 
 
-def _drop_unused(table: Table, now: datetime) -> None:
+def _drop_unused(tables: QuerySet[Table], now: datetime) -> None:
     limit = now - policy.UNUSED_PERIOD
     unused = PropertyIndex.objects.filter(
         Q(last_used_at__lt=limit) | Q(last_used_at=None, created_at__lt=limit),
-        table=table,
+        table__in=tables,
         state=IndexState.READY,
         origin=IndexOrigin.ADAPTIVE,
     )
-    for index in unused:
-        indexes.drop(table, index.name)
+    for index in unused.select_related("table"):
+        indexes.drop(index.table, index.name)
 
 
 def _add(table: Table, name: str, now: datetime) -> None:

@@ -18,8 +18,9 @@ from storage.sql.lanes import Lanes
 
 _ATTEMPTS: Final = 10
 _PATIENCE: Final = "1s"  # for writers
+# a subquery, so that PostgreSQL reads its file once and not for every segment
 _THIS_CLUSTER: Final = Func(
-    template="(pg_control_system()).system_identifier", output_field=BigIntegerField()
+    template="(SELECT system_identifier FROM pg_control_system())", output_field=BigIntegerField()
 )
 _KNOWN_LIMIT: Final = 10_000
 

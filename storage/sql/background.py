@@ -187,15 +187,16 @@ SELECT id FROM locked
 # the size of a relation that was just dropped is null; entities with long keys are in a child: storage.sql.long_keys
 _LONG_SIZE: Final = "coalesce(pg_total_relation_size(long.inhrelid), 0)"
 _SIZE: Final = f"coalesce(pg_total_relation_size(c.oid), 0) + {_LONG_SIZE}"
+# the functions below pg_stat_user_tables: the view looks at all relations of the database when it is joined
+_ROWS: Final = "greatest(pg_stat_get_live_tuples(c.oid), c.reltuples, 0)::bigint"
 _LONG_ROWS: Final = "coalesce(pg_stat_get_live_tuples(long.inhrelid), 0)"
 _LONG: Final = "LEFT JOIN pg_inherits AS long ON long.inhparent = c.oid"
 
 _SIZES_OF: Final = f"""
-SELECT s.relname, {_SIZE}, greatest(s.n_live_tup, c.reltuples, 0)::bigint + {_LONG_ROWS}
-FROM pg_stat_user_tables AS s
-JOIN pg_class AS c ON c.oid = s.relid
+SELECT c.relname, {_SIZE}, {_ROWS} + {_LONG_ROWS}
+FROM pg_class AS c
 {_LONG}
-WHERE s.relname = ANY (%s) AND s.schemaname = current_schema()
+WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace
 """
 
 # n_distinct is a number, or the negative share of rows if it grows with them
@@ -220,10 +221,9 @@ GROUP BY c.oid, long.inhrelid
 """
 
 _SIZES: Final = f"""
-SELECT t.folded_name, {_SIZE}, greatest(s.n_live_tup, c.reltuples, 0)::bigint + {_LONG_ROWS}
+SELECT t.folded_name, {_SIZE}, {_ROWS} + {_LONG_ROWS}
 FROM storage_table AS t
-JOIN pg_stat_user_tables AS s ON s.relname = 'entity_' || t.id AND s.schemaname = current_schema()
-JOIN pg_class AS c ON c.oid = s.relid
+JOIN pg_class AS c ON c.relname = 'entity_' || t.id AND c.relnamespace = current_schema()::regnamespace
 {_LONG}
 WHERE t.account_id = %s AND t.deleted_at IS NULL
 """

@@ -156,7 +156,9 @@ def drop_view(account_id: int) -> str:
 _SIZES: Final = """
 SELECT name, sum(CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 ELSE pg_total_relation_size(c.oid) END)::bigint
 FROM unnest(%s::text[]) AS name
-JOIN pg_class AS c ON c.relname IN (name, name || '_rows', name || '_images') AND c.relkind = 'r'
+CROSS JOIN unnest(ARRAY['', '_rows', '_images']) AS part
+-- an equality, so that each name is looked up
+JOIN pg_class AS c ON c.relname = name || part AND c.relkind = 'r'
 WHERE c.relnamespace = current_schema()::regnamespace
 GROUP BY name
 """

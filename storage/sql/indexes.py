@@ -26,6 +26,10 @@ FROM pg_index AS i
 LEFT JOIN pg_stat_user_indexes AS s USING (indexrelid)
 WHERE i.indexrelid = ANY (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)
 """
+_SCANS: Final = """
+SELECT place, pg_stat_get_numscans(to_regclass(name)) FROM unnest(%s::text[]) WITH ORDINALITY AS known (name, place)
+WHERE to_regclass(name) IS NOT NULL
+"""
 # all processes write in the same order, so that they cannot deadlock
 _ADD_SCANS: Final = """
 INSERT INTO storage_propertyscans AS known (table_id, name, day, scans, seconds)
@@ -95,6 +99,12 @@ def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
     """Return the indexes that exist, by id."""
     names = {index_name(table_id, index_id): index_id for index_id in index_ids}
     return {names[name]: StoredIndex(*found) for name, *found in fetch(_INDEXES, list(names))}
+
+
+def scans(known: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """Return how often indexes that exist were scanned; each is the id of a table and that of the index."""
+    found = fetch(_SCANS, [index_name(*ids) for ids in known])
+    return {known[place - 1]: number for place, number in found}
 
 
 def add_scans(counted: Sequence[ScanCount]) -> None:
