@@ -39,6 +39,7 @@ from storage.sql import snapshots as statements
 from storage.sql.background import Size, count_up_to, sizes_of
 
 COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
+COUNTED_TABLES: Final = 500  # whose entities are counted; those of others are estimated
 _ATTEMPTS: Final = 100  # for a name that is not taken
 
 
@@ -147,7 +148,9 @@ def _take(
 
 def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
     sizes = sizes_of([table.pk for table in tables])
-    counts = sql.run(count_up_to([table.pk for table in tables], COUNTED)) if tables else {}
+    # counting locks the table and its indexes, and PostgreSQL has room for the locks of some thousand tables
+    counted = [table.pk for table in tables[:COUNTED_TABLES]]
+    counts = sql.run(count_up_to(counted, COUNTED)) if counted else {}
     stored: dict[int, list[StoredAccessPolicy]] = {}
     for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
         stored.setdefault(policy.table_id, []).append(policy)
@@ -161,15 +164,17 @@ def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
             tags=table.tags,
             throughput=table.throughput,
             policies=policies.write([policies.identifier(policy) for policy in stored.get(table.pk, ())]),
-            entities=_rows(counts[table.pk], sizes.get(table.pk)),
+            entities=_rows(counts.get(table.pk), sizes.get(table.pk)),
             size=sizes[table.pk].capacity if table.pk in sizes else 0,
         )
         for table in tables
     )
 
 
-def _rows(counted: int, size: Size | None) -> int:
-    """Return the number of entities, estimated if there are many."""
+def _rows(counted: int | None, size: Size | None) -> int:
+    """Return the number of entities, estimated if there are many or if they were not counted."""
+    if counted is None:
+        return 0 if size is None else size.rows
     return counted if counted < COUNTED or size is None else max(counted, size.rows)
 
 

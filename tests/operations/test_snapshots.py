@@ -58,6 +58,21 @@ def break_data(table):
     )
 
 
+def test_the_entities_of_a_few_tables_are_counted(shop, monkeypatch):
+    monkeypatch.setattr(snapshots, "COUNTED_TABLES", 1)
+    for name in ("a1a", "b1b"):
+        sql.execute(f"ANALYZE {relation_name(fill(shop, name, ROWS).pk)}")
+    sql.execute(f"DELETE FROM {relation_name(fill(shop, 'a0a', ROWS).pk)}")
+
+    taken = snapshots.take(shop, "many")
+
+    assert dict(taken.tables.values_list("name", "entities")) == {
+        "a0a": 0,
+        "a1a": len(ROWS),
+        "b1b": len(ROWS),
+    }
+
+
 @pytest.mark.parametrize("copied", [False, True], ids=["in the history", "copied"])
 def test_restores_what_has_changed(shop, copied):
     table = fill(shop, "Customers", ROWS)
