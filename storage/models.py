@@ -125,6 +125,11 @@ class Table(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is listed, as Tables.own() says it."""
+        return self.deleted_at is None and not self.folded_name.startswith("$")
+
 
 class PropertyIndex(models.Model):
     """An index of a property of a table; a background job makes and drops what storage.sql.indexes stores."""

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
@@ -195,6 +196,7 @@ _IN_CATALOGS: Final = frozenset(
 )
 HISTORY_DAYS_LIMIT: Final = 366
 LEAST_HISTORY: Final = 16 << 20  # bytes
+_DROPPED_TOGETHER: Final = 500  # tables
 
 
 def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) -> Activity | None:
@@ -317,12 +319,14 @@ def _freeze(name: str, now: datetime) -> None:
 
 
 def _purge(name: str, now: datetime) -> None:
+    def may_be_purged(account: Account) -> bool:
+        return account.purged_at is not None and account.purged_at <= now
+
+    dropped = _drop_many_tables(name, may_be_purged)
     with invalidating_catalogs():
         account = _locked_or_none(name)
-        if account is None or account.frozen_at is None or lifetimes.purge_time(account.frozen_at) > now:
-            return
-        if not account.protected and not account.read_only:
-            _remove(name, with_tables=True, by=SERVER)
+        if account is not None and may_be_purged(account):
+            _remove(name, with_tables=True, by=SERVER, dropped=dropped)
 
 
 def _check_settings(fields: Mapping[str, object]) -> None:
@@ -358,11 +362,37 @@ def networks_of(account: Account) -> tuple[Network, ...]:
 
 def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
     """Delete an account; raises AccountError if it is protected, or if it has tables and may not lose them."""
+    dropped = _drop_many_tables(name, lambda it: not (it.protected or it.read_only)) if with_tables else []
     with invalidating_catalogs():
-        _remove(name, with_tables=with_tables, by=by)
+        _remove(name, with_tables=with_tables, by=by, dropped=dropped)
 
 
-def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
+def _drop_many_tables(name: str, may_be_deleted: Callable[[Account], bool]) -> list[str]:
+    """Drop tables of an account in transactions of their own until few are left; return their names.
+
+    PostgreSQL locks whatever a transaction drops, and has room for the locks of some thousand tables.
+    """
+    dropped: list[str] = []
+    while Table.objects.filter(account__name=name).count() > _DROPPED_TOGETHER:
+        with invalidating_catalogs():
+            account = _locked(name)
+            if not may_be_deleted(account):
+                break
+            found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
+            _drop(found)
+            Table.objects.filter(pk__in=[table.pk for table in found]).delete()
+            dropped += [table.name for table in found if table.is_own]
+    return dropped
+
+
+def _drop(tables: Iterable[Table]) -> None:
+    for table in tables:
+        if table.deleted_at is None:
+            sql.execute(relations.soft_delete(table.pk))
+        sql.execute(relations.drop(table.pk))
+
+
+def _remove(name: str, *, with_tables: bool, by: Actor, dropped: Iterable[str] = ()) -> None:
     # also against new tables: waits for those being created
     Account.objects.select_for_update().filter(name=name).first()
     account = _locked(name)
@@ -376,15 +406,14 @@ def _remove(name: str, *, with_tables: bool, by: Actor) -> None:
     if names and account.read_only:
         raise AccountError(f"The account {name} is read-only and still has tables ({len(names)}).")
     # deleted tables that could be restored included
-    for table in Table.objects.filter(account=account):
-        if table.deleted_at is None:
-            sql.execute(relations.soft_delete(table.pk))
-        sql.execute(relations.drop(table.pk))
+    _drop(Table.objects.filter(account=account))
     for snapshot in Snapshot.objects.filter(account=account):
         snapshot_copies.drop_relations(snapshot)
     history.remove(account)
     before = _in_json({field: getattr(account, field) for field in SETTINGS})
-    activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
+    activity.record(
+        Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted([*dropped, *names])}
+    )
     account.delete()
 
 
@@ -417,9 +446,27 @@ def require_storage(account_id: int) -> None:
         raise MethodNotAllowed
 
 
-def usable() -> list[Account]:
-    """Return the accounts that this server may use, disabled ones included."""
-    return [account for account in Account.objects.all() if not _is_refused(account)]
+def usable() -> QuerySet[Account]:
+    """Select the accounts that this server may use, disabled ones included."""
+    found = Account.objects.all()
+    return found if settings.DEVELOPMENT_ACCOUNT_ALLOWED else found.exclude(pk__in=_public_accounts.find())
+
+
+class _PublicAccounts:
+    """The accounts with the public key. A server that refuses them gets no new ones, so keys are opened once."""
+
+    def __init__(self) -> None:
+        self._newest = 0
+        self._found: frozenset[int] = frozenset()
+
+    def find(self) -> frozenset[int]:
+        looked_at = list(Account.objects.filter(Q(pk__gt=self._newest) | Q(pk__in=self._found)))
+        self._found = frozenset(account.pk for account in looked_at if is_public(account))
+        self._newest = max([self._newest, *(account.pk for account in looked_at)])
+        return self._found
+
+
+_public_accounts: Final = _PublicAccounts()
 
 
 def find(name: str) -> Account | None:

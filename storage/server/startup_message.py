@@ -14,17 +14,18 @@ ANY_ADDRESS = {"0.0.0.0", "::"}  # noqa: S104
 
 def lines(options: Options, port: int) -> Iterator[str]:
     authority = f"{_host(options)}:{port}"
-    known = {account.name: account for account in usable() if account.enabled}
-    shown = DEVELOPMENT_ACCOUNT if DEVELOPMENT_ACCOUNT in known else next(iter(known), None)
+    known = usable().filter(enabled=True)
+    development = known.filter(name=DEVELOPMENT_ACCOUNT).first()
+    shown = development or known.order_by("pk").first()
     yield f"Tablero serves on {options.scheme}://{authority}"
     if shown is None:
         yield "No account exists yet. Create one with: account add NAME"
     else:
-        yield from _account_lines(options, authority, known[shown])
+        yield from _account_lines(options, authority, shown)
     for announced in settings.ANNOUNCED:
         yield from import_string(announced)(f"{options.scheme}://{authority}")
     yield f"Health:            {options.scheme}://{authority}/ui/healthz"
-    yield from _warnings(options, {DEVELOPMENT_ACCOUNT} & known.keys())
+    yield from _warnings(options, has_development_account=development is not None)
     yield "Ready. Stop with Ctrl-C."
 
 
@@ -43,13 +44,13 @@ def _account_lines(options: Options, authority: str, account: Account) -> Iterat
         yield "                   or, in every SDK: UseDevelopmentStorage=true"
 
 
-def _warnings(options: Options, development: set[str]) -> Iterator[str]:
+def _warnings(options: Options, *, has_development_account: bool) -> Iterator[str]:
     if options.relaxed:
         yield (
             "Warning: durability is relaxed. A crash of the machine or of PostgreSQL can lose the last 0.6 seconds of"
             " acknowledged writes; no write is ever half done."
         )
-    if not options.is_loopback and options.allow_development_account and development:
+    if not options.is_loopback and options.allow_development_account and has_development_account:
         yield f"Warning: {DEVELOPMENT_ACCOUNT} is served on {options.host}, and its key is public."
     if options.bearer is not None and not options.bearer.issuer:
         yield "Warning: --oauth basic accepts any access token that has not expired, from any issuer."

@@ -6,10 +6,13 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from storage.models import Account, Table
+from storage.domain.service.activity import Verb
+from storage.models import Account, Activity, Table
 from storage.operations import accounts, tables
 from storage.operations.accounts import DEVELOPMENT_KEY, AccountError, AccountIsProtected, AccountKeys
 from storage.server import migration, options
+from storage.sql.django import fetch
+from storage.sql.relations import deleted_name, relation_name
 
 pytestmark = pytest.mark.django_db
 KEY = b"k" * 64
@@ -54,6 +57,26 @@ def test_removes_an_account_and_its_tables_unless_it_is_protected_or_read_only()
     accounts.remove("ada", with_tables=True)
     assert not Account.objects.exists()
     assert not Table.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_removes_an_account_with_more_tables_than_one_transaction_can_lock(monkeypatch):
+    monkeypatch.setattr(accounts, "_DROPPED_TOGETHER", 2)
+    account = accounts.add("crowded")
+    made = [tables.create(account.pk, f"table{number}") for number in range(5)]
+    accounts.set_fields("crowded", {"protected": True})
+    with pytest.raises(AccountIsProtected):
+        accounts.remove("crowded", with_tables=True)
+    assert Table.objects.count() == 5
+    accounts.set_fields("crowded", {"protected": False})
+
+    accounts.remove("crowded", with_tables=True)
+
+    assert not Table.objects.exists()
+    relations = [name(table.pk) for table in made for name in (relation_name, deleted_name)]
+    assert not fetch("SELECT relname FROM pg_class WHERE relname = ANY (%s)", relations)
+    done = Activity.objects.get(verb=Verb.ACCOUNT_DELETE, account_name="crowded")
+    assert done.detail["tables"] == [f"table{number}" for number in range(5)]
 
 
 def test_drops_tables_that_could_have_been_brought_back():
@@ -122,7 +145,7 @@ def test_development_account_on_loopback_only(monkeypatch):
 
     monkeypatch.setattr(settings, "DEVELOPMENT_ACCOUNT_ALLOWED", False)
 
-    assert accounts.usable() == []
+    assert not accounts.usable()
     with pytest.raises(AccountError, match="--allow-development-account"):
         accounts.ensure([AccountKeys("other", DEVELOPMENT_KEY)])
 
