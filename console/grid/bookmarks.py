@@ -2,13 +2,15 @@
 
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from console.models import Bookmark, User
 from storage.models import Table
+
+AccountIds: TypeAlias = Collection[int] | QuerySet[Any, Any]
 
 _MOMENT: Final = timedelta(minutes=1)  # opening a table again within this time costs no write
 
@@ -37,16 +39,16 @@ def _write(bookmark: Bookmark, field: str) -> None:
     )
 
 
-def starred_tables(user: User, account_ids: Collection[int]) -> list[Table]:
+def starred_tables(user: User, account_ids: AccountIds) -> list[Table]:
     found = _tables(user, account_ids).filter(is_starred=True)
     return [bookmark.table for bookmark in found.order_by("table__folded_name", "pk")[:12]]
 
 
-def recent_tables(user: User, account_ids: Collection[int]) -> list[Table]:
+def recent_tables(user: User, account_ids: AccountIds) -> list[Table]:
     found = _tables(user, account_ids).exclude(opened_at=None)
     return [bookmark.table for bookmark in found.order_by("-opened_at")[:8]]
 
 
-def _tables(user: User, account_ids: Collection[int]) -> QuerySet[Bookmark]:
+def _tables(user: User, account_ids: AccountIds) -> QuerySet[Bookmark]:
     of_user = Bookmark.objects.filter(user=user, table__deleted_at=None, table__account_id__in=account_ids)
     return of_user.select_related("table__account")

@@ -5,9 +5,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
+from django.db.models import QuerySet, prefetch_related_objects
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +19,7 @@ from console.queries.saved import search_queries
 from console.site import layout
 from console.site.access import AccountContext
 from console.site.layout import NavigationItem
-from storage.domain.access.roles import Capability, Role, may
+from storage.domain.access.roles import Capability, may
 from storage.domain.entities.entity import EntityKey
 from storage.models import Account, Table
 from storage.operations import entities, search
@@ -26,6 +27,7 @@ from storage.operations.members import visible_accounts
 
 TOP: Final = 8  # tables, so that other results stay visible
 _OTHERS: Final = 5  # accounts to change to
+_ACCOUNTS: Final = 20  # that match a text
 _KEY: Final = re.compile(
     r"(?P<table>\w+)\s+(?:'(?P<quoted_pk>(?:[^']|'')*)'|(?P<pk>[^'\s]\S*))"
     r"\s+(?:'(?P<quoted_rk>(?:[^']|'')*)'|(?P<rk>[^'].*))"
@@ -67,24 +69,23 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
     ``current``: the account of the page, if any.
     """
     accounts = visible_accounts(user)
-    shown = [account for account, _role in accounts]
-    recent = bookmarks.recent_tables(user, [account.pk for account in shown])
+    recent = bookmarks.recent_tables(user, accounts.order_by().values("pk"))
     if not text:
-        others = [account for account in shown if current is None or account != current.account]
+        others = accounts if current is None else accounts.exclude(pk=current.account.pk)
         return [
             *(_table(table, ResultKind.RECENT) for table in recent),
             *(_account(account) for account in others[:_OTHERS]),
             *_pages(user, current),
         ]
     # names compare by ASCII case, texts of the console without case and marks
-    tables = search.tables(shown, text, first=recent, top=top)
+    tables = search.tables(accounts, text, first=recent, top=top)
     return [
-        *_entities(shown, text),
+        *_entities(accounts, text),
         *(_table(table, ResultKind.TABLE) for table in tables),
-        *(_account(account) for account in shown if _is_named(account, text)),
+        *(_account(account) for account in _named(accounts, text)),
         *_queries(user, accounts, text),
         *_policies(accounts, text),
-        *_tokens(accounts, text),
+        *_tokens(user, text),
         *(hit for hit in _pages(user, current) if _contains(hit, text)),
         *(hit for hit in _settings(user, current) if _contains(hit, text)),
         *_users(user, text),
@@ -107,7 +108,7 @@ def _table(table: Table, kind: ResultKind) -> SearchResult:
     return SearchResult(kind, table.name, address, "table-2", account=table.account, is_data=True)
 
 
-def _entities(accounts: list[Account], text: str) -> Iterator[SearchResult]:
+def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
     """Find the entities of a key: the name of a table, then both keys, in quotation marks if need be."""
     match = _KEY(text)
     if match is None:
@@ -132,8 +133,15 @@ def _entities(accounts: list[Account], text: str) -> Iterator[SearchResult]:
             )
 
 
-def _is_named(account: Account, text: str) -> bool:
-    return text.lower() in account.name or _fold(text) in _fold(account.label)
+def _named(accounts: QuerySet[Account], text: str) -> Iterable[Account]:
+    """Return the first accounts whose name or label has the text."""
+    named, folded = text.lower(), _fold(text)
+    matching = (
+        pk
+        for pk, name, label in accounts.values_list("pk", "name", "label")
+        if named in name or (label and folded in _fold(label))
+    )
+    return accounts.filter(pk__in=list(islice(matching, _ACCOUNTS)))
 
 
 def _account(account: Account) -> SearchResult:
@@ -143,18 +151,19 @@ def _account(account: Account) -> SearchResult:
     )
 
 
-def _queries(user: User, accounts: list[tuple[Account, Role]], text: str) -> Iterator[SearchResult]:
-    by_number = {account.pk: account for account, _role in accounts}
-    for query in search_queries(user, by_number.keys(), text, top=TOP):
-        account = by_number[query.account_id]
+def _queries(user: User, accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
+    found = search_queries(user, accounts.order_by().values("pk"), text, top=TOP)
+    prefetch_related_objects(found, "account")
+    for query in found:
+        account = query.account
         address = reverse("queries:run", args=(account.name, query.table_name, query.slug))
         yield SearchResult(
             ResultKind.QUERY, query.name, address, "bookmark", account, query.table_name, is_data=True
         )
 
 
-def _policies(accounts: list[tuple[Account, Role]], text: str) -> Iterator[SearchResult]:
-    for policy in search.policies([account for account, _role in accounts], text, top=TOP):
+def _policies(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
+    for policy in search.policies(accounts, text, top=TOP):
         table = policy.table
         address = reverse("policies:show", args=(table.account.name, table.name))
         yield SearchResult(
@@ -162,8 +171,8 @@ def _policies(accounts: list[tuple[Account, Role]], text: str) -> Iterator[Searc
         )
 
 
-def _tokens(accounts: list[tuple[Account, Role]], text: str) -> Iterator[SearchResult]:
-    managed = [account for account, role in accounts if may(role, Capability.MANAGE_ACCESS)]
+def _tokens(user: User, text: str) -> Iterator[SearchResult]:
+    managed = visible_accounts(user, Capability.MANAGE_ACCESS)
     for token in search.tokens(managed, text, top=TOP):
         address = reverse("sas:show", args=(token.account.name, token.fingerprint))
         yield SearchResult(

@@ -50,7 +50,7 @@ class TokenForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._accounts = {account.name: account for account, _role in visible_accounts(user)}
+        self._accounts = {account.name: account for account in visible_accounts(user)}
         choices = [("", _("All accounts you can access")), *((name, name) for name in self._accounts)]
         self.fields["account"].choices = choices  # type: ignore[attr-defined]
 

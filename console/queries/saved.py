@@ -1,6 +1,6 @@
 """Saved queries: who sees them, what they contain, and what differs once one is applied to a grid."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 
 from console.grid import differences
+from console.grid.bookmarks import AccountIds
 from console.grid.state import GridState, read_state
 from console.models import SavedQuery, SavedQueryVersion, User
 from console.site.access import RoleNeeded, role_of, user_of
@@ -31,7 +32,7 @@ class Definition:
     is_shared: bool = False
 
 
-def visible_queries(user: User, account_ids: Collection[int]) -> QuerySet[SavedQuery]:
+def visible_queries(user: User, account_ids: AccountIds) -> QuerySet[SavedQuery]:
     """Only its owner sees a private query."""
     found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account__in=account_ids)
     return found.filter(deleted_at=None).select_related("owner")
@@ -58,7 +59,7 @@ def find_deleted(user: User, table: Table, slug: str) -> SavedQuery | None:
     return deleted.order_by("-deleted_at").first()
 
 
-def search_queries(user: User, account_ids: Collection[int], text: str, *, top: int) -> list[SavedQuery]:
+def search_queries(user: User, account_ids: AccountIds, text: str, *, top: int) -> list[SavedQuery]:
     """Find queries of existing tables by a part of their name, in any letter case."""
     tables = Table.objects.own().filter(account=OuterRef("account"), folded_name=OuterRef("table_name"))
     found = visible_queries(user, account_ids).filter(Exists(tables), name__icontains=text)

@@ -130,6 +130,7 @@ SERVER_SETTINGS: Final = (
     NavigationItem("people:sessions", _("Sessions"), "settings", place=_PROFILE),
 )
 
+SWITCHER_LIMIT: Final = 50  # accounts; the home page and the search have the others
 _WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})
 
 
@@ -170,7 +171,10 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
         "account": current.account,
         "role": current.role,
         "may": allowed(current),
-        "accounts": [account for account, _role in visible_accounts(user_of(request))],
+        "accounts": (shown := list(visible_accounts(user_of(request))[: SWITCHER_LIMIT + 1]))[
+            :SWITCHER_LIMIT
+        ],
+        "has_more_accounts": len(shown) > SWITCHER_LIMIT,
         "sidebar_items": _links(
             request,
             [

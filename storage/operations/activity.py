@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -179,7 +179,7 @@ class ActivityFilter:
     ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is exclusive.
     """
 
-    account_ids: Collection[int] | None = None
+    account_ids: Collection[int] | QuerySet[Any, Any] | None = None
     account: str = ""  # a name; the account may be deleted
     actor: str = ""
     doors: Collection[ActorKind] = ()

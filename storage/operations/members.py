@@ -1,13 +1,15 @@
 """The members of an account and their roles. The last owner of an account cannot be removed."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from django.apps import apps
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from storage.domain.access.actor import Actor
-from storage.domain.access.roles import Role
+from storage.domain.access.roles import LEAST_ROLE, Capability, Role
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
 from storage.operations import accounts, activity
@@ -31,13 +33,23 @@ def role_in(user: Person, account: Account) -> Role | None:
     return Role.OWNER if user.is_admin else _role(account, user)
 
 
-def visible_accounts(user: Person) -> list[tuple[Account, Role]]:
-    """Return the accounts that a user can see with the user's role, by name."""
-    shown = sorted(accounts.usable(), key=lambda account: account.name)
+def visible_accounts(user: Person, capability: Capability = Capability.READ) -> QuerySet[Account]:
+    """Select the accounts in which a user has a capability, by name. There may be thousands: take a page of them."""
+    shown = accounts.usable().order_by("name")
     if user.is_admin:
-        return [(account, Role.OWNER) for account in shown]
-    roles = dict(Membership.objects.filter(user_id=user.pk).values_list("account_id", "role"))
-    return [(account, Role(roles[account.pk])) for account in shown if account.pk in roles]
+        return shown
+    own = Membership.objects.filter(user_id=user.pk, role__gte=LEAST_ROLE[capability])
+    return shown.filter(pk__in=own.values("account_id"))
+
+
+def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Role]]:
+    """Return accounts that a user can see with the user's role in each."""
+    found = list(shown)
+    if user.is_admin:
+        return [(account, Role.OWNER) for account in found]
+    own = Membership.objects.filter(user_id=user.pk, account__in=found).values_list("account_id", "role")
+    roles = dict(own)
+    return [(account, Role(roles[account.pk])) for account in found if account.pk in roles]
 
 
 def find_person(username: str) -> Person | None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from storage.domain import sas
 from storage.domain.access.actor import Actor
@@ -44,6 +44,8 @@ from storage.operations import accounts, activity, retired_keys, tables, usage
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.usage import Usage
 
+Accounts: TypeAlias = Sequence[Account] | QuerySet[Account]
+
 _SEEN: Final = 2000  # unregistered tokens per account, those used last; registered ones are unlimited
 _LATEST: Final = 200  # unregistered tokens of several accounts
 
@@ -71,7 +73,7 @@ def policies_of(account: Account) -> Policies:
     return _policies([account]).get(account.pk, {})
 
 
-def _policies(of: Sequence[Account]) -> dict[int, dict[str, dict[str, AccessPolicy]]]:
+def _policies(of: Iterable[Account]) -> dict[int, dict[str, dict[str, AccessPolicy]]]:
     """Return policies by account, table and identifier."""
     found: dict[int, dict[str, dict[str, AccessPolicy]]] = {}
     stored = StoredAccessPolicy.objects.filter(table__account__in=of, table__deleted_at=None)
@@ -81,15 +83,16 @@ def _policies(of: Sequence[Account]) -> dict[int, dict[str, dict[str, AccessPoli
     return found
 
 
-def expiring(of: Sequence[Account], now: datetime) -> list[tuple[Account, KnownToken, Policies]]:
+def expiring(of: Accounts, now: datetime) -> list[tuple[Account, KnownToken, Policies]]:
     """Return valid tokens that expire soon: registered ones, and recently used others.
 
     Takes a few queries for all accounts, and verifies only the signatures of tokens that expire soon.
     """
-    policies, blocked = _policies(of), _blocked(of)
-    accounts_of = {account.pk: account for account in of}
+    perhaps = _perhaps_expiring(of, now)
+    accounts_of = Account.objects.in_bulk({pk for pk, _ in perhaps})
+    policies, blocked = _policies(accounts_of.values()), _blocked(accounts_of.values())
     found: list[tuple[Account, KnownToken, Policies]] = []
-    for (pk, _), token in _perhaps_expiring(of, now).items():
+    for (pk, _), token in perhaps.items():
         account, stored = accounts_of[pk], policies.get(pk, {})
         if state_by_terms(token.token, stored, now) is TokenState.EXPIRES_SOON:
             judged = _judged(token, account.name, _keys(account), blocked.get(pk, set()))
@@ -98,9 +101,10 @@ def expiring(of: Sequence[Account], now: datetime) -> list[tuple[Account, KnownT
     return found
 
 
-def _perhaps_expiring(of: Sequence[Account], now: datetime) -> dict[tuple[int, str], KnownToken]:
+def _perhaps_expiring(of: Accounts, now: datetime) -> dict[tuple[int, str], KnownToken]:
+    ids: Any = of.order_by().values("pk") if isinstance(of, QuerySet) else of
     seen = SeenCredential.objects.filter(
-        account__in=of, authentication=Authentication.SAS, last_used_at__gt=now - SOON
+        account__in=ids, authentication=Authentication.SAS, last_used_at__gt=now - SOON
     )
     found: dict[tuple[int, str], KnownToken] = {}
     for name, pk, parameters in seen.order_by("-last_used_at").values_list(
@@ -110,7 +114,7 @@ def _perhaps_expiring(of: Sequence[Account], now: datetime) -> dict[tuple[int, s
         if token is not None:
             found[pk, name] = KnownToken(name, token)
     is_near = Q(expires_at=None) | Q(expires_at__gt=now, expires_at__lte=now + SOON)
-    for record in RegisteredSas.objects.filter(is_near, account__in=of):
+    for record in RegisteredSas.objects.filter(is_near, account__in=ids):
         registered = _registered(record, None)
         if registered is not None:
             found[record.account_id, record.fingerprint] = registered
@@ -128,7 +132,7 @@ def _joined(account: Account, issued: Sequence[RegisteredSas], uses: Iterable[Us
     return [_judged(token, account.name, keys, blocked) for token in found if token is not None]
 
 
-def _blocked(of: Sequence[Account]) -> dict[int, set[str]]:
+def _blocked(of: Iterable[Account]) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     for pk, fingerprint in BlockedSas.objects.filter(account__in=of).values_list("account_id", "fingerprint"):
         found.setdefault(pk, set()).add(fingerprint)

@@ -131,7 +131,7 @@ def _find_sides(request: HttpRequest, wanted: CompareRequest) -> tuple[dict[str,
 
 
 def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") -> Picker:
-    accounts = [account for account, _role in visible_accounts(user_of(request))]
+    accounts = list(visible_accounts(user_of(request)))
     account = next((it for it in accounts if it.name == name.account), None)
     tables, snapshots = [], []
     if account is not None:

@@ -5,8 +5,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.contrib.auth.decorators import login_not_required, login_required
+from django.core.paginator import Page, Paginator
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -19,9 +22,10 @@ from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account, Table
 from storage.operations import accounts, activity, sas, totals
 from storage.operations.activity import ActivityFilter
-from storage.operations.members import visible_accounts
+from storage.operations.members import visible_accounts, with_roles
 from storage.operations.totals import Contents, Traffic
 
+ACCOUNTS: Final = 50
 ACTIVITIES: Final = 10
 EXPIRING: Final = 5  # SAS tokens
 _MOMENT: Final = timedelta(minutes=2)
@@ -47,6 +51,32 @@ class AccountCard:
         return may(self.role, Capability.MANAGE_ACCESS)
 
 
+@dataclass(frozen=True, slots=True)
+class AccountPage:
+    """A page of the accounts that match a text; ``total``: the number of all accounts."""
+
+    text: str
+    accounts: list[Account]
+    page: Page[Account]
+    total: int
+
+    @property
+    def is_part(self) -> bool:
+        return len(self.accounts) < self.total
+
+    @property
+    def previous(self) -> str:
+        return self._address(self.page.number - 1) if self.page.has_previous() else ""
+
+    @property
+    def next(self) -> str:
+        return self._address(self.page.number + 1) if self.page.has_next() else ""
+
+    def _address(self, number: int) -> str:
+        query = {"q": self.text, "page": number if number > 1 else ""}
+        return reverse("home:index", query={name: value for name, value in query.items() if value})
+
+
 @login_not_required
 def root(request: HttpRequest) -> HttpResponse:
     return redirect("home:index")
@@ -56,19 +86,35 @@ def root(request: HttpRequest) -> HttpResponse:
 def home(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     shown = visible_accounts(user)
-    ids = [account.pk for account, _role in shown]
-    cards = _cards(request, shown)
+    ids = shown.order_by().values("pk")
+    page = _page(request, shown)
+    cards = _cards(request, with_roles(user, page.accounts))
     context = {
+        "page": page,
         "cards": cards,
         "starred": bookmarks.starred_tables(user, ids),
         "recent": bookmarks.recent_tables(user, ids),
         "activities": activity.page(ActivityFilter(account_ids=ids), top=ACTIVITIES).activities
-        if ids
+        if page.total
         else [],
-        "expiring": _expiring(shown),
-        "starts": None if any(card.contents.tables for card in cards) else _getting_started(cards),
+        "expiring": _expiring(visible_accounts(user, Capability.MANAGE_ACCESS)),
+        "starts": None
+        if page.is_part or any(card.contents.tables for card in cards)
+        else _getting_started(cards),
     }
     return render(request, "console/home/show.html", context)
+
+
+def _page(request: HttpRequest, shown: QuerySet[Account]) -> AccountPage:
+    """Return the accounts whose name or label has the text ``q``; ``page`` is a number from 1 on."""
+    total = shown.count()
+    text, number = request.GET.get("q", "").strip().replace("\0", ""), request.GET.get("page", "")
+    matching = shown
+    if text:
+        matching = shown.filter(Q(name__contains=text.lower()) | Q(label__icontains=text))
+    paginator = Paginator(matching, ACCOUNTS)
+    found = paginator.get_page(number)
+    return AccountPage(text, list(found), found, total)
 
 
 def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[AccountCard]:
@@ -88,10 +134,9 @@ def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Acco
     ]
 
 
-def _expiring(shown: list[tuple[Account, Role]]) -> list[tuple[Account, RegistryRow]]:
+def _expiring(managed: QuerySet[Account]) -> list[tuple[Account, RegistryRow]]:
     """Return the SAS tokens that expire first, in accounts where the user manages access."""
     now = timezone.now()
-    managed = [account for account, role in shown if may(role, Capability.MANAGE_ACCESS)]
     found = [
         (account, describe_token(known, policies, now))
         for account, known, policies in sas.expiring(managed, now)

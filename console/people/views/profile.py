@@ -1,5 +1,7 @@
 """The profile: preferences, password and sessions."""
 
+from typing import Final
+
 from allauth.core import ratelimit
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -21,7 +23,9 @@ from console.site import appearance, time_zones
 from console.site.access import user_of
 from console.site.addresses import is_console_path
 from console.site.notices import notify_success
-from storage.operations.members import visible_accounts
+from storage.operations.members import visible_accounts, with_roles
+
+_ACCESS_LIMIT: Final = 100  # accounts
 
 
 @login_required
@@ -37,7 +41,12 @@ def edit(request: HttpRequest) -> HttpResponse:
         return appearance.remember(
             redirect("people:profile"), language=user.language, theme=user.theme, density=user.density
         )
-    context = {"preferences": form, "access": visible_accounts(user)}
+    shown = with_roles(user, visible_accounts(user)[: _ACCESS_LIMIT + 1])
+    context = {
+        "preferences": form,
+        "access": shown[:_ACCESS_LIMIT],
+        "has_more": len(shown) > _ACCESS_LIMIT,
+    }
     return render(request, "console/people/profile/edit.html", context, status=422 if form.errors else 200)
 
 

@@ -20,7 +20,7 @@ from console.sas.registry import combine_terms
 from console.sas.sentences import describe_summary, view_parameters
 from console.site.access import RoleNeeded, user_of, users_with_role
 from console.site.responses import render_part
-from storage.domain.access.roles import Capability, may
+from storage.domain.access.roles import Capability
 from storage.domain.sas.explain import summarize
 from storage.domain.sas.known import find_policy
 from storage.inspector import Facts, Report, UnreadableText, inspect
@@ -41,8 +41,7 @@ _SECRET: Final = re.compile(
 @sensitive_post_parameters("text")
 def index(request: HttpRequest) -> HttpResponse:
     # the accounts whose keys the user may view
-    visible = visible_accounts(user_of(request))
-    managed = [account for account, role in visible if may(role, Capability.MANAGE_ACCESS)]
+    managed = list(visible_accounts(user_of(request), Capability.MANAGE_ACCESS))
     chosen = _chosen_account(request, managed)
     context: dict[str, Any] = {"managed": managed, "chosen": chosen}
     if request.method == "POST":
@@ -115,9 +114,7 @@ def _report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
             for setting in report.settings
         ],
         "who_may": [] if report.is_managed else _find_helpers(report.account, user),
-        "account_shown": next(
-            (account for account, _role in visible_accounts(user) if account.name == report.account), None
-        ),
+        "account_shown": visible_accounts(user).filter(name=report.account).first(),
     }
 
 

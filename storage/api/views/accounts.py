@@ -1,6 +1,7 @@
 """Accounts, their keys and connection strings."""
 
 import secrets
+from itertools import islice
 from typing import Any, Final
 
 from django.http import Http404, HttpResponse
@@ -47,13 +48,14 @@ class AccountListViewSet(ApiViewSet):
     )
     def index(self, request: Request) -> Response:
         wanted = self.read_query()
-        found = [
-            (account, role)
-            for account, role in members.visible_accounts(self.token.user)
-            if self.token.account_id in (None, account.pk) and _is_wanted(account, wanted)
-        ]
+        shown = members.visible_accounts(self.token.user).filter(
+            name__gt=wanted["cursor"] or "", name__startswith=wanted["name"]
+        )
+        if self.token.account_id is not None:
+            shown = shown.filter(pk=self.token.account_id)
+        found = islice((it for it in shown.iterator() if _is_wanted(it, wanted)), wanted["limit"] + 1)
         return self.answer_page(
-            take_page(found[: wanted["limit"] + 1], wanted["limit"], lambda one: one[0].name)
+            take_page(members.with_roles(self.token.user, found), wanted["limit"], lambda one: one[0].name)
         )
 
     @operation(
@@ -106,10 +108,6 @@ class AccountListViewSet(ApiViewSet):
 
 
 def _is_wanted(account: Account, wanted: dict[str, Any]) -> bool:
-    if wanted["cursor"] and account.name <= wanted["cursor"]:
-        return False
-    if not account.name.startswith(wanted["name"]):
-        return False
     if wanted["state"] and account.stage.value != wanted["state"]:
         return False
     for text in wanted["label"]:

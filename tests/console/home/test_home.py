@@ -8,7 +8,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.grid import bookmarks
+from console.home.views import home as home_views
 from console.models import Bookmark
+from console.site import layout
 from storage.domain.access.roles import Role
 from storage.models import Membership, RequestCount
 from storage.operations import accounts, tables
@@ -137,3 +139,23 @@ def test_forgets_tables_that_are_gone_or_none_of_ones_business(visit, cast, acco
     assert home(visit("alice")).context["starred"] == []
     tables.drop_expired_tables()
     assert not Bookmark.objects.filter(table_id=table.pk).exists()
+
+
+def test_many_accounts_are_shown_page_by_page_and_found_by_name_or_label(visit, account, monkeypatch):
+    monkeypatch.setattr(home_views, "ACCOUNTS", 2)
+    monkeypatch.setattr(layout, "SWITCHER_LIMIT", 2)
+    for name, label in (("beta", "Shop"), ("gamma", "Shop floor"), ("zeta", "")):
+        accounts.add(name, label=label)
+    client = visit("ada")
+
+    def shown(address="/ui/", **query):
+        return [card.account.name for card in client.get(address, query).context["cards"]]
+
+    assert shown() == ["acme", "beta"]
+    assert shown(client.get("/ui/").context["page"].next) == ["gamma", "zeta"]
+    assert "1–2 of 4" in client.get("/ui/").content.decode()
+    assert shown(q="SHOP") == ["beta", "gamma"]
+    assert shown(q="eta", page=2) == shown(q="eta") == ["beta", "zeta"]
+    assert "No account matches “x&lt;y”." in client.get("/ui/", {"q": "x<y"}).content.decode()
+    switcher = client.get("/ui/a/zeta/").content.decode()
+    assert ('action="/ui/"' in switcher, 'href="/ui/a/gamma/"' in switcher) == (True, False)
