@@ -104,8 +104,8 @@ def pages(contender: Contender) -> Iterator[tuple[str, str]]:
     yield "activity", f"{account}activity/"
 
 
-def sign_in(server: Server, folder: Path) -> requests.Session:
-    command = [sys.executable, "manage.py", "user", "--data", str(folder / "tablero"), "add", USER, "--admin"]
+def sign_in(server: Server, folder: Path, user: str = USER) -> requests.Session:
+    command = [sys.executable, "manage.py", "user", "--data", str(folder / "tablero"), "add", user, "--admin"]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     password = told.partition("password=")[2].strip()
     session = requests.Session()
@@ -114,7 +114,7 @@ def sign_in(server: Server, folder: Path) -> requests.Session:
     page = session.get(f"{base}/ui/login/").text
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
     assert token is not None
-    form = {"csrfmiddlewaretoken": token[1], "login": USER, "password": password}
+    form = {"csrfmiddlewaretoken": token[1], "login": user, "password": password}
     answer = session.post(f"{base}/ui/login/", form, headers={"Referer": f"{base}/ui/login/"})
     assert answer.url.endswith("/ui/"), answer.url
     session.base = base  # type: ignore[attr-defined]

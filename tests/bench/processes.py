@@ -26,6 +26,15 @@ def cpu_seconds(root: int) -> float:
     return total / TICKS
 
 
+def memory(root: int) -> int:
+    """Bytes of memory that the processes have, what they share counted once."""
+    total = 0
+    for pid in tree(root):
+        rollup = dict(line.split()[:2] for line in read(Path(f"/proc/{pid}/smaps_rollup")).splitlines()[1:])
+        total += int(rollup.get("Pss:", 0)) * 1024
+    return total
+
+
 def busy_seconds() -> float:
     """CPU time that all processes of the machine have used since it started."""
     user, nice, system, _, _, irq, softirq, steal = map(int, read(Path("/proc/stat")).split()[1:9])
