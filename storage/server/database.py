@@ -13,6 +13,7 @@ from storage.server.cluster import NAME
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
+from storage.sql.connections import APPLICATION
 from storage.sql.django import SESSION
 
 RELAXED = "-c synchronous_commit=off"
@@ -22,7 +23,13 @@ def parameters(options: Options) -> dict[str, str]:
     """The connection parameters, by the names libpq gives them."""
     if not options.database_url:
         socket_folder = str(DataFolder(options.data).socket_folder)
-        return {"host": socket_folder, "port": "5432", "user": NAME, "dbname": NAME}
+        return {
+            "host": socket_folder,
+            "port": "5432",
+            "user": NAME,
+            "dbname": NAME,
+            "application_name": APPLICATION,
+        }
     return _read("DATABASE_URL", options.database_url)
 
 
@@ -33,7 +40,9 @@ def _read(variable: str, url: str) -> dict[str, str]:
         found = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise Refusal(f"{variable} cannot be read: {str(error).strip()}.") from None
-    return {name: str(value) for name, value in found.items() if value is not None}
+    return {"application_name": APPLICATION} | {
+        name: str(value) for name, value in found.items() if value is not None
+    }
 
 
 def conninfo(options: Options) -> str:

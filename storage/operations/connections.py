@@ -1,0 +1,27 @@
+"""Whether PostgreSQL has connections for all processes of all servers."""
+
+from typing import NamedTuple
+
+from storage.sql import connections as sql
+from storage.sql.connections import ConnectionCounts
+
+
+class ConnectionState(NamedTuple):
+    """``most``: what the processes that run now may open."""
+
+    counts: ConnectionCounts
+    most: int
+
+    @property
+    def others(self) -> int:
+        return self.counts.used - self.counts.ours
+
+    @property
+    def missing(self) -> int:
+        """The connections that PostgreSQL would refuse, were all opened."""
+        return max(0, self.most + self.others - self.counts.allowed)
+
+
+def state() -> ConnectionState:
+    counts = sql.counts()
+    return ConnectionState(counts, counts.processes * sql.most_per_process())

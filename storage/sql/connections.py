@@ -1,0 +1,46 @@
+"""How many connections PostgreSQL allows, and who has them."""
+
+from typing import Final, NamedTuple
+
+from django.db import connection, connections
+
+from storage.sql.django import SESSION, fetch
+from storage.sql.lanes import COUNTS
+from storage.sql.notify import LISTENER
+
+APPLICATION: Final = "tablero"  # name of those connections that have none of their own
+
+
+class ConnectionCounts(NamedTuple):
+    """``allowed`` to roles that are not superusers; ``ours`` of all processes of all servers, in any database."""
+
+    allowed: int
+    used: int
+    ours: int
+    processes: int  # of the servers of this database
+
+
+def counts() -> ConnectionCounts:
+    [row] = fetch(_COUNTS, f"{APPLICATION}%", LISTENER)
+    return ConnectionCounts(*row)
+
+
+def most_per_process() -> int:
+    """Return the connections to PostgreSQL that a process may open; those to a pooler are not counted."""
+    if SESSION in connections:
+        return sum(COUNTS.values()) + 1
+    pool = connection.settings_dict["OPTIONS"].get("pool") or {}
+    return sum(COUNTS.values()) + 1 + int(pool.get("max_size", 1))
+
+
+_COUNTS: Final = """
+SELECT
+    (
+        current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+        - coalesce(current_setting('reserved_connections', true)::integer, 0)
+    ),
+    count(usesysid)::integer,
+    count(*) FILTER (WHERE application_name LIKE %s)::integer,
+    count(*) FILTER (WHERE application_name = %s AND datname = current_database())::integer
+FROM pg_stat_activity
+"""

@@ -1,0 +1,34 @@
+"""Connections to PostgreSQL: counted, and enough for all processes."""
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.operations import connections
+from storage.operations.connections import ConnectionState
+from storage.operations.threads import in_thread
+from storage.sql.connections import APPLICATION, ConnectionCounts
+from tests.operations.test_catalog import opened
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def test_counts_those_of_all_processes():
+    before = await in_thread(connections.state)
+    with (
+        psycopg.connect(settings.LANES_CONNINFO),
+        psycopg.connect(settings.LANES_CONNINFO, application_name=APPLICATION),
+    ):
+        async with opened(), opened():
+            after = await in_thread(connections.state)
+    assert after.counts.processes == before.counts.processes + 2
+    assert after.counts.ours >= before.counts.ours + 3
+    assert after.others >= before.others + 1
+    assert after.counts.allowed < 300
+    assert after.most == before.most + 2 * 21
+
+
+@pytest.mark.parametrize(("processes", "missing"), [(0, 0), (4, 0), (5, 12)])
+def test_says_how_many_are_missing(processes, missing):
+    counts = ConnectionCounts(allowed=97, used=9, ours=5, processes=processes)
+    assert ConnectionState(counts, most=processes * 21).missing == missing
