@@ -40,6 +40,8 @@ class Account(models.Model):
     history_days = models.PositiveSmallIntegerField(default=7, db_default=7)
     # what they may take on disk; null: a share of it, as storage.operations.retention says
     history_bytes = models.BigIntegerField(null=True, default=None)
+    # new tables are spread over the nodes of a Citus cluster
+    distributes = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -112,6 +114,11 @@ class Table(models.Model):
     written_at = models.DateTimeField(
         null=True, default=None
     )  # last write, as recorded since there is this field
+    # its relation is spread over the nodes of a Citus cluster, or has the form for it
+    distributed = models.BooleanField(default=False, db_default=False)
+    distributed_rows = models.BigIntegerField(default=0, db_default=0)  # as last estimated on the nodes
+    distributed_bytes = models.BigIntegerField(default=0, db_default=0)
+    changes_since = models.DateTimeField(null=True, default=None)  # its own history has nothing older
 
     objects = Tables.as_manager()
 

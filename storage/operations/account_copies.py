@@ -19,7 +19,7 @@ from storage.operations.accounts import AccountError
 from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql import entities as statements
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +98,19 @@ def copy(source: Account, name: str, kind: AccountKind, *, skip: bool = False, b
 
 def _copy_table(source: Table, account: Account, by: Actor) -> int:
     kind = AccountKind(account.kind)
-    if kind == source.account.kind:
+    if kind == source.account.kind and not source.distributed:
         with transaction.atomic():
             _, count = tables.create_filled(
                 account,
                 source,
-                lambda target: sql.walk(copying.fill(relation_name(source.pk), target, EntityQuery())),
+                lambda target: sql.walk(copying.fill(relation_of(source), target, EntityQuery())),
             )
         return count
     table = tables.create(account.pk, source.name, by=by, description=source.description, tags=source.tags)
     count = 0
     for page in _pages(source):
         fitting = [entity for entity in page if find_misfit(entity, kind) is None]
-        for statement in statements.insert_all(relation_name(table.pk), fitting):
+        for statement in statements.insert_all(relation_of(table), fitting):
             sql.run(statement)
         count += len(fitting)
     return count

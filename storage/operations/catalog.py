@@ -23,7 +23,7 @@ from storage.operations import accounts, history, indexes, retired_keys, service
 from storage.operations.retired_keys import AcceptedKey
 from storage.operations.threads import in_thread
 from storage.sql.notify import LEASE, Event, News, listen
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 
 logger = logging.getLogger(__name__)
 
@@ -182,5 +182,5 @@ def _table(account_id: int, folded_name: str) -> KnownTable | None:
         return None
     policies = {policy.identifier: policy.terms for policy in table.policies.all()}
     return KnownTable(
-        table.pk, relation_name(table.pk), table.name, policies, table.throughput, indexes.indexed(table.pk)
+        table.pk, relation_of(table), table.name, policies, table.throughput, indexes.indexed(table.pk)
     )

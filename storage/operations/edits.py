@@ -29,8 +29,8 @@ from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics, history, table_use
 from storage.operations.activity import ChangedEntity
 from storage.sql import batch, pages
-from storage.sql.django import run
-from storage.sql.relations import relation_name
+from storage.sql.django import run, walk
+from storage.sql.relations import relation_of
 
 # bytes of all changed entities together: their former versions are held in memory and recorded
 LARGEST: Final = 64 * 1024 * 1024
@@ -185,16 +185,17 @@ def _in_place(change: Change, before: StoredEntity | None) -> Change:
 
 
 def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
-    if lock and len(keys) > _SURELY_FEW and run(pages.total_bytes(relation_name(table.pk), keys)) > LARGEST:
+    relation = relation_of(table)
+    if lock and len(keys) > _SURELY_FEW and walk(pages.total_bytes(relation, keys)) > LARGEST:
         raise InvalidInput(
             f"These entities have more than {LARGEST >> 20} MiB together. Change fewer at once."
         )
-    return run(pages.get_many(relation_name(table.pk), keys, lock=lock)) if keys else {}
+    return walk(pages.get_many(relation, keys, lock=lock)) if keys else {}
 
 
 def _apply(table: Table, changes: Sequence[Change], by: Actor) -> tuple[int, ...]:
     """Apply the changes partition by partition, in the order in which the rows are locked."""
-    relation, recorder = relation_name(table.pk), history.recorder(table.account, by)
+    relation, recorder = relation_of(table), history.recorder(table.account, by)
     timestamps = [0] * len(changes)
     partitions: dict[str, list[int]] = {}
     for index, change in enumerate(changes):

@@ -39,7 +39,7 @@ from storage.operations.past import Past, run_as_of
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_name, relation_of
 from storage.sql.statement import Lane, Statement
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def sorted_preview_page(
     """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
     if past is None:
         wanted = replace(wanted, indexed=indexed(table.pk))
-    statement = previews.sorted_page(relation_name(table.pk), wanted, sort, start)
+    statement = previews.sorted_page(_relation(table, past), wanted, sort, start)
     with _noting_scans(table, wanted, sort, past):
         return run_as_of(statement, past, limit=SORT_LIMIT)
 
@@ -85,8 +85,13 @@ def sorted_preview_page(
 def _page(table: Table, wanted: EntityQuery, read: Read[T], past: Past | None) -> Page[T]:
     wanted = _using(table, wanted, past)
     with _noting_scans(table, wanted, past=past):
-        steps = query(relation_name(table.pk), wanted, time.monotonic, read)
+        steps = query(_relation(table, past), wanted, time.monotonic, read)
         return sql.walk(steps, partial(run_as_of, past=past))
+
+
+def _relation(table: Table, past: Past | None) -> str:
+    """Return the relation of a statement; that of the past takes the place of one with the ordinary name."""
+    return relation_of(table) if past is None else relation_name(table.pk)
 
 
 def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
@@ -124,7 +129,8 @@ def all_pages(table: Table, wanted: EntityQuery, past: Past | None = None) -> It
 
 def get_many(table: Table, keys: Collection[EntityKey], past: Past | None = None) -> list[StoredEntity]:
     """Return the entities of these keys that exist, in the order of keys."""
-    found = run_as_of(pages.get_many(relation_name(table.pk), keys), past)
+    steps = pages.get_many(_relation(table, past), keys)
+    found = sql.walk(steps, partial(run_as_of, past=past))
     return [found[key] for key in sorted(found)]
 
 
@@ -152,7 +158,7 @@ def total(table: Table, wanted: EntityQuery, past: Past | None = None) -> Total:
     except OperationTimedOut:
         pass
     try:
-        return Total(run_as_of(counts.estimate(relation_name(table.pk), _using(table, wanted, past)), past))
+        return Total(run_as_of(counts.estimate(_relation(table, past), _using(table, wanted, past)), past))
     except Canceled:
         return Total(None)
 
@@ -162,9 +168,7 @@ def count(
 ) -> int:
     """Count the entities of a query; raises OperationTimedOut."""
     try:
-        return run_as_of(
-            counts.count(relation_name(table.pk), _using(table, wanted, past)), past, limit=limit
-        )
+        return run_as_of(counts.count(_relation(table, past), _using(table, wanted, past)), past, limit=limit)
     except Canceled:
         raise OperationTimedOut from None
 
@@ -173,7 +177,7 @@ def get(table: Table, key: EntityKey, past: Past | None = None) -> StoredEntity 
     """Query Entity with all properties; None also for an invalid key."""
     try:
         check_entity_key(*key, limit=LONGEST_KEY)
-        return run_as_of(pages.point(relation_name(table.pk), key, EntityQuery()), past)
+        return run_as_of(pages.point(_relation(table, past), key, EntityQuery()), past)
     except (KeyValueTooLarge, OutOfRangeInput, ResourceNotFound, TableNotFound):
         return None
     except Canceled:

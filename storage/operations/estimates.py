@@ -16,7 +16,7 @@ from storage.sql import django as sql
 from storage.sql import estimates, pages
 from storage.sql.estimates import ScanKind as ScanKind
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ def estimate(
     if key_range(wanted.filter).is_empty:
         return Estimate(0, 0, 0, ScanKind.KEYS)
     query = replace(using(table, wanted), top=PAGE_LIMIT, start=None, end=None)
-    return _Estimator(relation_name(table.pk), query, clock).estimate()
+    return _Estimator(relation_of(table), query, clock).estimate()
 
 
 class _Estimator:

@@ -15,7 +15,7 @@ from storage.sql import facets as statements
 from storage.sql.background import estimated_rows
 from storage.sql.facets import Counts
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 
 _LIMIT: Final = timedelta(milliseconds=800)  # for each of two attempts
 _SAMPLE: Final = 5_000  # matching entities
@@ -62,7 +62,7 @@ def facets(table: Table, wanted: EntityQuery, names: tuple[str, ...] | None = No
 def _count(table: Table, query: EntityQuery, names: tuple[str, ...] | None, *, share: float) -> Counts | None:
     kinds = _VALUES_LIMIT if names is None else _NO_VALUES_LIMIT
     statement = statements.count(
-        relation_name(table.pk), query, names=names, kinds=kinds, share=share, limit=_SAMPLE
+        relation_of(table), query, names=names, kinds=kinds, share=share, limit=_SAMPLE
     )
     try:
         return sql.run_in_lane(statement, limit=_LIMIT)

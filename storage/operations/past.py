@@ -46,6 +46,12 @@ def find(table: Table, moment: Moment) -> Past:
         raise OutOfRangeInput(f"Changes are kept since {_write(segments[0].started_at)}.")
     if at < table.created_at or (table.deleted_at is not None and at >= table.deleted_at):
         raise TableNotFound
+    if table.distributed:
+        raise OutOfRangeInput(
+            f"{table.name} is distributed over several nodes, which have no past in common."
+        )
+    if table.changes_since is not None and at < table.changes_since:
+        raise OutOfRangeInput(f"Changes of {table.name} are kept since {_write(table.changes_since)}.")
     return Past(
         table.pk,
         source_of(table),
@@ -73,7 +79,7 @@ def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | 
 
 def source_of(table: Table) -> str:
     """Return the relation with the entities of a table, which has another name if the table is deleted."""
-    return source_name(table.pk, is_deleted=table.deleted_at is not None)
+    return source_name(table.pk, is_deleted=table.deleted_at is not None, is_distributed=table.distributed)
 
 
 def find_table(account_id: int, name: str, moment: Moment) -> Table:

@@ -14,7 +14,7 @@ from storage.sql import background, counts, pages
 from storage.sql import django as sql
 from storage.sql.counts import Occurrence, Sample
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 from storage.sql.sampling import samplings
 
 # entities; the next smaller number if reading them exceeds the time limit of a statement
@@ -62,7 +62,7 @@ def sample(table: Table, *, quickly: bool = False) -> PropertySample:
 
 def names(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[str]:
     """Return the property names of all entities of a query, without a time limit."""
-    relation = relation_name(table.pk)
+    relation = relation_of(table)
     found: set[str] = set()
     rows = _WINDOW
     start = wanted.start
@@ -85,7 +85,7 @@ def _look(table: Table, limits: Sequence[int]) -> PropertySample:
     rows = background.estimated_rows(table.pk)
     for sampling in samplings(rows, limits):
         try:
-            sample = sql.run_in_lane(counts.sample(relation_name(table.pk), sampling))
+            sample = sql.run_in_lane(counts.sample(relation_of(table), sampling))
         except Canceled:
             continue
         except StorageError:

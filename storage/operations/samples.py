@@ -15,7 +15,7 @@ from storage.models import Account, Table
 from storage.operations import history, table_use, tables
 from storage.sql import batch
 from storage.sql.django import run
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 
 ROWS: Final = 300
 
@@ -41,7 +41,7 @@ _NOTES: Final = (
 def create(account: Account, *, by: Actor = SERVER) -> Table:
     """Create ``people``, or the first free one of people2, people3, ...; always with the same rows."""
     table = _create_table(account, by)
-    relation, recorder = relation_name(table.pk), history.recorder(account, by)
+    relation, recorder = relation_of(table), history.recorder(account, by)
     for _, entities in groupby(_entities(), lambda entity: entity.key.partition_key):
         run(batch.apply(relation, [Insert(entity) for entity in entities], recorder))
     table_use.record_write(table)

@@ -12,7 +12,7 @@ from storage.sql import background
 from storage.sql import django as sql
 from storage.sql import schema as statements
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 from storage.sql.sampling import samplings
 from storage.sql.schema import KEYS, SchemaCounts, TypeCount
 
@@ -72,7 +72,7 @@ def describe(table: Table) -> Schema:
     rows = background.estimated_rows(table.pk)
     for sampling in samplings(rows, _SAMPLES):
         try:
-            counts = sql.run_in_lane(statements.count(relation_name(table.pk), sampling), limit=_LIMIT)
+            counts = sql.run_in_lane(statements.count(relation_of(table), sampling), limit=_LIMIT)
         except Canceled:
             continue
         is_whole = sampling.is_whole(counts.entities)

@@ -215,6 +215,8 @@ def _smallest(known: Mapping[int, background.Size], about: int | None) -> dict[i
 
 
 def disk_usage(table: Table) -> background.DiskUsage:
+    if table.distributed:
+        return background.DiskUsage(table.distributed_bytes)
     return background.disk_usage(table.pk)
 
 
@@ -222,8 +224,10 @@ def _counted(
     known: Mapping[int, background.Size],
     count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
 ) -> dict[int, T]:
-    """Count the tables that seem to be small."""
-    table_ids = [table_id for table_id, size in known.items() if size.rows < _COUNTED]
+    """Count the tables that seem to be small, but for those on several nodes."""
+    table_ids = [
+        table_id for table_id, size in known.items() if size.rows < _COUNTED and not size.is_distributed
+    ]
     if not table_ids:
         return {}
     try:

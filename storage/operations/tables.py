@@ -52,7 +52,7 @@ def _find_metrics(account_id: int, folded_name: str) -> Table | None:
         return None
     table = _find(account_id, name.lower())
     if not name.is_enabled(service_properties.get(account_id)):
-        return table if table is not None and background.has_rows(table.pk) else None
+        return table if table is not None and background.has_rows(table) else None
     return table or _create_metrics(account_id, name)
 
 
@@ -171,7 +171,7 @@ def delete(
 def _kept_with_history(table: Table) -> timedelta | None:
     """Return how long a table is kept that a client deletes; nobody misses an empty one."""
     days = table.account.history_days
-    if not days or not background.has_rows(table.pk):
+    if not days or not background.has_rows(table):
         return None
     # clients that make and delete tables all day may not fill the disk
     kept = _kept().filter(account_id=table.account_id).order_by("-deleted_at").values_list("pk", flat=True)

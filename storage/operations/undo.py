@@ -193,7 +193,7 @@ def _undo_creation(done: Activity, by: Actor) -> Activity:
     _check_first(done)
     table = _table(done)
     # a restored table had its entities before, and keeps them
-    if effect(done) is Verb.TABLE_CREATE and has_rows(table.pk):
+    if effect(done) is Verb.TABLE_CREATE and has_rows(table):
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return tables.delete(
         table.account_id, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION, undoes=done

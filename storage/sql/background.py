@@ -10,8 +10,9 @@ from django.db import connection
 from django.db.models import BigIntegerField
 from django.db.models.expressions import RawSQL
 
+from storage.sql.distribution import HasRelation
 from storage.sql.django import execute, fetch, in_session, notice_death
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_name, relation_of
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
 _JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
@@ -62,8 +63,8 @@ def delete_before(table_id: int, partition_key: str) -> None:
     execute(f"DELETE FROM {relation_name(table_id)} WHERE pk < %s", partition_key)
 
 
-def has_rows(table_id: int) -> bool:
-    return bool(fetch(f"SELECT 1 FROM {relation_name(table_id)} LIMIT 1"))
+def has_rows(table: HasRelation) -> bool:
+    return bool(fetch(f"SELECT 1 FROM {relation_of(table)} LIMIT 1"))
 
 
 def add_table_requests(counted: Sequence[tuple[tuple[datetime, int], int]]) -> None:
@@ -83,18 +84,19 @@ class Size(NamedTuple):
 
     capacity: int
     rows: int
+    is_distributed: bool = False
 
 
 def sizes(account_id: int) -> list[tuple[str, Size]]:
     """Return the folded names and sizes of an account's tables, from PostgreSQL's statistics."""
-    return [(name, Size(capacity, rows)) for name, capacity, rows in fetch(_SIZES, account_id)]
+    return [(name, Size(*size)) for name, *size in fetch(_SIZES, account_id, account_id)]
 
 
 def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
     """Return the sizes of tables by id, from PostgreSQL's statistics."""
     relations = {relation_name(table_id): table_id for table_id in table_ids}
-    found = fetch(_SIZES_OF, list(relations))
-    return {relations[name]: Size(capacity, rows) for name, capacity, rows in found}
+    found = fetch(_SIZES_OF, list(relations), list(table_ids))
+    return {relations[name]: Size(*size) for name, *size in found}
 
 
 def estimated_rows(table_id: int) -> int:
@@ -117,10 +119,16 @@ def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
     return {account_id: Contents(*numbers) for account_id, *numbers in found}
 
 
+def distributed_size(relation: str) -> Size:
+    """Ask the nodes for the size of a distributed relation and an estimate of its rows, as of their last ANALYZE."""
+    [(capacity, rows)] = fetch(_DISTRIBUTED_SIZE, relation, relation)
+    return Size(capacity, rows, is_distributed=True)
+
+
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
     """Count the rows of each table, up to ``most``."""
     counts = [
-        f"SELECT {table_id}, (SELECT count(*) FROM (SELECT FROM {relation_name(table_id)} LIMIT {most}) AS few)"
+        f"SELECT {table_id}, (SELECT count(*) FROM (SELECT 1 FROM {relation_name(table_id)} LIMIT {most}) AS few)"
         for table_id in table_ids
     ]
 
@@ -166,6 +174,12 @@ def disk_usage(table_id: int) -> DiskUsage:
     return DiskUsage(*rows[0]) if rows else DiskUsage()
 
 
+_DISTRIBUTED_SIZE: Final = """
+SELECT coalesce(citus_total_relation_size(%s, fail_on_error := false), 0),
+    (SELECT coalesce(sum(CASE WHEN success THEN greatest(result::float8, 0) END), 0)::bigint FROM run_command_on_shards(
+        %s, $$SELECT greatest(reltuples, pg_stat_get_live_tuples(oid)) FROM pg_class WHERE oid = '%%s'::regclass$$))
+"""
+
 _ADD_TABLE_REQUESTS: Final = """
 INSERT INTO storage_tablerequests AS known (hour, table_id, requests)
 SELECT * FROM unnest(%s::timestamptz[], %s::bigint[], %s::bigint[])
@@ -184,6 +198,11 @@ WITH new AS (SELECT * FROM unnest(%s::bigint[], %s::timestamptz[]) AS given (id,
 SELECT id FROM locked
 """
 
+# of a distributed relation, what the nodes were last asked for
+_DISTRIBUTED: Final = """
+UNION ALL SELECT {key}, distributed_bytes, distributed_rows, true FROM storage_table AS t WHERE t.distributed
+"""
+
 # the size of a relation that was just dropped is null; entities with long keys are in a child: storage.sql.long_keys
 _LONG_SIZE: Final = "coalesce(pg_total_relation_size(long.inhrelid), 0)"
 _SIZE: Final = f"coalesce(pg_total_relation_size(c.oid), 0) + {_LONG_SIZE}"
@@ -193,10 +212,11 @@ _LONG_ROWS: Final = "coalesce(pg_stat_get_live_tuples(long.inhrelid), 0)"
 _LONG: Final = "LEFT JOIN pg_inherits AS long ON long.inhparent = c.oid"
 
 _SIZES_OF: Final = f"""
-SELECT c.relname, {_SIZE}, {_ROWS} + {_LONG_ROWS}
+SELECT c.relname, {_SIZE}, {_ROWS} + {_LONG_ROWS}, false
 FROM pg_class AS c
 {_LONG}
 WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace
+{_DISTRIBUTED.format(key="'entity_' || t.id")} AND t.id = ANY (%s)
 """
 
 # n_distinct is a number, or the negative share of rows if it grows with them
@@ -221,29 +241,35 @@ GROUP BY c.oid, long.inhrelid
 """
 
 _SIZES: Final = f"""
-SELECT t.folded_name, {_SIZE}, {_ROWS} + {_LONG_ROWS}
+SELECT t.folded_name, {_SIZE}, {_ROWS} + {_LONG_ROWS}, false
 FROM storage_table AS t
 JOIN pg_class AS c ON c.relname = 'entity_' || t.id AND c.relnamespace = current_schema()::regnamespace
 {_LONG}
 WHERE t.account_id = %s AND t.deleted_at IS NULL
+{_DISTRIBUTED.format(key="t.folded_name")} AND t.account_id = %s AND t.deleted_at IS NULL
 """
 
 _OF_RELATION: Final = f"""(
-SELECT {{value}} FROM pg_class AS c
-{_LONG}
-WHERE c.relname = 'entity_' || storage_table.id AND c.relnamespace = current_schema()::regnamespace
-)"""
+CASE WHEN storage_table.distributed THEN storage_table.{{known}} ELSE (
+    SELECT {{value}} FROM pg_class AS c
+    {_LONG}
+    WHERE c.relname = 'entity_' || storage_table.id AND c.relnamespace = current_schema()::regnamespace
+) END)"""
 
 
-def _of_relation(value: str) -> RawSQL:
-    return RawSQL(_OF_RELATION.format(value=value), (), output_field=BigIntegerField())  # noqa: S611  a constant
+def _of_relation(value: str, known: str) -> RawSQL:
+    text = _OF_RELATION.format(value=value, known=known)
+    return RawSQL(text, (), output_field=BigIntegerField())  # noqa: S611  a constant
 
 
 # to order tables by
 ESTIMATED_ROWS: Final = _of_relation(
-    f"greatest(pg_stat_get_live_tuples(c.oid), c.reltuples)::bigint + {_LONG_ROWS}"
+    f"greatest(pg_stat_get_live_tuples(c.oid), c.reltuples)::bigint + {_LONG_ROWS}", "distributed_rows"
 )
-ESTIMATED_PAGES: Final = _of_relation(f"c.relpages + {_LONG_SIZE} / current_setting('block_size')::bigint")
+ESTIMATED_PAGES: Final = _of_relation(
+    f"c.relpages + {_LONG_SIZE} / current_setting('block_size')::bigint",
+    "distributed_bytes / current_setting('block_size')::bigint",
+)
 
 _MANY: Final = 2000  # tables; asking the disk for the size of each would take too long
 
@@ -251,18 +277,24 @@ _TOTALS: Final = f"""
 WITH found AS (
     SELECT
         t.account_id, c.oid, c.reltuples, c.relpages, {_LONG_ROWS} AS long_rows, {_LONG_SIZE} AS long_size,
+        t.distributed, t.distributed_rows, t.distributed_bytes,
         count(*) OVER (PARTITION BY t.account_id) > %s AS are_many
     FROM storage_table AS t
-    JOIN pg_class AS c ON c.relname = 'entity_' || t.id AND c.relnamespace = current_schema()::regnamespace
+    JOIN pg_class AS c ON c.relname = CASE WHEN t.distributed THEN 'distributed_' ELSE 'entity_' END || t.id
+        AND c.relnamespace = current_schema()::regnamespace
     {_LONG}
     WHERE t.account_id = ANY (%s) AND t.deleted_at IS NULL AND NOT starts_with(t.folded_name, '$')
 )
 SELECT
     account_id,
     count(*),
-    sum(greatest(pg_stat_get_live_tuples(oid), reltuples, 0) + long_rows)::bigint,
+    sum(
+        CASE WHEN distributed THEN distributed_rows
+            ELSE greatest(pg_stat_get_live_tuples(oid), reltuples, 0) + long_rows END
+    )::bigint,
     sum(
         long_size + CASE
+            WHEN distributed THEN distributed_bytes
             WHEN are_many THEN relpages * current_setting('block_size')::bigint
             ELSE coalesce(pg_total_relation_size(oid), 0)
         END

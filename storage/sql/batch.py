@@ -11,7 +11,8 @@ from storage.domain.entities.changes import Change, Delete, Insert, Update, Upse
 from storage.domain.entities.entity import Fragments
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays, entities, long_keys
+from storage.sql import arrays, change_function, entities, long_keys
+from storage.sql.distribution import history_of
 from storage.sql.history import Op, Recorder, recorded_table
 from storage.sql.statement import Lane, Result, Statement
 
@@ -56,11 +57,15 @@ BEGIN
     IF ops IS NULL THEN
         -- all at once takes half the time; if one fails, the loop below finds out which
         BEGIN
-            INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
-            SELECT p, rk, {now}, props, anns, vals
-            FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
-            ON CONFLICT DO NOTHING;
-            GET DIAGNOSTICS inserted = ROW_COUNT;
+            WITH done AS (
+                INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
+                SELECT p, rk, {now}, props, anns, vals
+                FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
+                ON CONFLICT DO NOTHING
+                RETURNING 1
+            )
+            -- not ROW_COUNT, in which Citus counts the conflicts too
+            SELECT count(*) INTO inserted FROM done;
             IF inserted = cardinality(rks) THEN
                 IF by_actor IS NOT NULL THEN
                     INSERT INTO {{history}} (tbl, op, ts, actor, request, pk, rk)
@@ -174,6 +179,144 @@ def create_function(relation: str, history: str, kind: AccountKind = AccountKind
     )
 
 
+# The same for a distributed relation: it runs on the node that has the partition, where every statement must find the
+# partition key as it was given, and touches one entity. It writes the history beside the entities, in one transaction
+# on one node. What a merge makes is computed before, so that each statement is a plain one by the primary key.
+_DELEGATED: Final = f"""
+CREATE OR REPLACE FUNCTION {{relation}}_change_set(
+    p text, places integer[], ops text[], rks text[], expecteds bigint[],
+    propss jsonb[], annss text[], valss text[], gones text[], by_actor integer, in_request uuid
+) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    moment bigint := {entities.NOW};
+    c record;
+    failed integer;
+    failure text;
+    done bigint;
+    applied bigint[] := '{{{{}}}}';
+    problem text;
+    inserted integer;
+    -- an entity as it was, and what becomes of it
+    was_ts bigint;
+    was_anns text;
+    was_vals text;
+    new_anns text;
+    new_vals text;
+    recorded_op "char";
+    recorded_ts bigint;
+BEGIN
+    IF ops IS NULL THEN
+        -- all at once takes half the time; if one fails, the loop below finds out which
+        BEGIN
+            WITH done AS (
+                INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
+                SELECT p, rk, moment, props, anns, vals
+                FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
+                ON CONFLICT DO NOTHING
+                RETURNING 1
+            )
+            -- not ROW_COUNT, in which Citus counts the conflicts too
+            SELECT count(*) INTO inserted FROM done;
+            IF inserted = cardinality(rks) THEN
+                IF by_actor IS NOT NULL THEN
+                    INSERT INTO {{history}} (pk, rk, ts, op, actor, request)
+                    SELECT p, rk, moment, '{Op.INSERT}', by_actor, in_request FROM unnest(rks) AS rk;
+                END IF;
+                RETURN array_fill(moment, ARRAY[inserted]);
+            END IF;
+            RAISE EXCEPTION USING ERRCODE = 'TB002';
+        EXCEPTION WHEN SQLSTATE 'TB002' THEN
+            NULL;
+        END;
+    END IF;
+    FOR c IN
+        SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, anns, vals, gone::text[] AS gone
+        FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
+            AS change (i, op, rk, expected, props, anns, vals, gone)
+    LOOP
+        done := NULL;
+        problem := NULL;
+        was_ts := NULL;
+        was_anns := NULL;
+        was_vals := NULL;
+        LOOP
+            IF c.op <> 'insert' THEN
+                SELECT e.ts, e.anns, e.vals INTO was_ts, was_anns, was_vals
+                FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk FOR UPDATE;
+                EXIT WHEN was_ts IS NOT NULL OR c.op NOT IN ('upsert', 'upsert_merge');
+            END IF;
+            INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
+            VALUES (p, c.rk, moment, c.props, c.anns, c.vals)
+            ON CONFLICT DO NOTHING
+            RETURNING e.ts INTO done;
+            -- else somebody else has inserted it
+            EXIT WHEN done IS NOT NULL OR c.op = 'insert';
+        END LOOP;
+        recorded_op := '{Op.INSERT}';
+        recorded_ts := done;
+        IF was_ts IS NOT NULL AND (c.expected IS NULL OR was_ts = c.expected) THEN
+            recorded_ts := greatest(moment, was_ts + 1);
+            CASE c.op
+            WHEN 'replace', 'upsert' THEN
+                recorded_op := '{Op.UPDATE}';
+                UPDATE {{relation}} AS e SET ts = recorded_ts, props = c.props, anns = c.anns, vals = c.vals
+                WHERE e.pk = p AND e.rk = c.rk
+                RETURNING e.ts INTO done;
+            WHEN 'merge', 'upsert_merge' THEN
+                recorded_op := '{Op.UPDATE}';
+                new_anns := entity_without(was_anns, c.gone) || c.anns;
+                new_vals := entity_without(was_vals, c.gone) || c.vals;
+                IF octet_length(was_vals) + octet_length(c.vals) >= 1764 THEN
+                    problem := {{excess_of_kind}}(p, c.rk, new_anns, new_vals);
+                END IF;
+                IF problem IS NULL THEN
+                    UPDATE {{relation}} AS e SET ts = recorded_ts, props = e.props || c.props, anns = new_anns,
+                        vals = new_vals
+                    WHERE e.pk = p AND e.rk = c.rk
+                    RETURNING e.ts INTO done;
+                END IF;
+            WHEN 'delete' THEN
+                recorded_op := '{Op.DELETE}';
+                DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk
+                RETURNING e.ts INTO done;
+            END CASE;
+        END IF;
+        IF done IS NULL THEN
+            problem := CASE
+                WHEN c.op = 'insert' THEN 'EntityAlreadyExists'
+                WHEN was_ts IS NULL THEN 'ResourceNotFound'
+                WHEN was_ts <> c.expected THEN 'UpdateConditionNotSatisfied'
+                ELSE problem
+            END;
+            -- the changes come in the order of their keys, but the first failure counts in the order of the request
+            IF failed IS NULL OR c.i < failed THEN
+                failed := c.i;
+                failure := problem;
+            END IF;
+        ELSIF by_actor IS NOT NULL THEN
+            INSERT INTO {{history}} (pk, rk, ts, was, actor, op, request, anns, vals)
+            VALUES (p, c.rk, recorded_ts, was_ts, by_actor, recorded_op, in_request, was_anns, was_vals);
+        END IF;
+        applied := applied || done;
+    END LOOP;
+    IF failed IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = failed || ' ' || failure;
+    END IF;
+    RETURN applied;
+END
+$$
+"""
+
+
+def create_delegated_function(relation: str, kind: AccountKind) -> str:
+    """Return SQL that creates the function of a distributed relation."""
+    return _DELEGATED.format(
+        relation=relation, history=history_of(relation), excess_of_kind=entities.EXCESS_FUNCTIONS[kind]
+    )
+
+
 def drop_function(relation: str) -> str:
     # servers before 0.5 used the first two; they are kept until the table goes, so that these run on during an upgrade
     return (
@@ -198,7 +341,7 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
     Raises ChangeSetError with the index of the change that failed. Rows are locked in the order of their keys, so that
     change sets on the same entities wait for each other instead of deadlocking.
     """
-    rows = [_row(index, change) for index, change in enumerate(changes)]
+    rows = [_row(relation, index, change) for index, change in enumerate(changes)]
     order = sorted(range(len(rows)), key=lambda index: rows[index].row_key)
     operations, row_keys, expected, fragments, gone = zip(*[rows[index] for index in order], strict=True)
     projections, annotations, values = zip(*fragments, strict=True)
@@ -213,7 +356,7 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
         arrays.texts(annotations),
         arrays.texts(values),
         None if only_inserts else arrays.texts(gone),
-        *long_keys.recording(recorder),
+        *change_function.recording(recorder),
     )
 
     def read(result: Result) -> list[int]:
@@ -224,29 +367,27 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
             timestamps[index] = int(ticks)
         return timestamps
 
-    return Statement(long_keys.call(relation), parameters, Lane.KEY, read)
+    return Statement(change_function.call(relation), parameters, Lane.KEY, read)
 
 
-def _row(index: int, change: Change) -> _Row:
+def _row(relation: str, index: int, change: Change) -> _Row:
     try:
         match change:
             case Insert(entity):
-                operation = long_keys.operation("insert", entity.key)
+                operation = long_keys.operation(relation, "insert", entity.key)
                 return _Row(operation, entity.key.row_key, None, entities.written(entity), None)
             case Update(entity, condition, merge):
                 operation = "merge" if merge else "replace"
                 gone = entities.text_array(entity.properties) if merge else None
                 return _Row(operation, entity.key.row_key, condition.expected, entities.written(entity), gone)
             case Upsert(entity, merge):
-                operation = long_keys.operation("upsert_merge" if merge else "upsert", entity.key)
+                name = "upsert_merge" if merge else "upsert"
+                operation = long_keys.operation(relation, name, entity.key)
                 gone = entities.text_array(entity.properties) if merge else None
                 return _Row(operation, entity.key.row_key, None, entities.written(entity), gone)
             case Delete(key, condition):
-                return _Row("delete", key.row_key, condition.expected, _NOTHING, None)
+                return _Row("delete", key.row_key, condition.expected, entities.NOTHING, None)
             case _:
                 assert_never(change)
     except StorageError as error:
         raise ChangeSetError(index, error) from None
-
-
-_NOTHING: Final = Fragments("{}", "", "")

@@ -28,7 +28,7 @@ def estimate(relation: str, query: EntityQuery) -> Statement[int]:
 def planned_rows(relation: str, condition: str, binder: Binder) -> Statement[int]:
     """Return how many rows the planner expects to fulfil a condition."""
     return binder.statement(
-        f"EXPLAIN (FORMAT json) SELECT FROM {relation} WHERE {condition}",
+        f"EXPLAIN (FORMAT json) SELECT 1 FROM {relation} WHERE {condition}",
         Lane.FILTER,
         lambda result: int(json.loads(text_at(result, 0, 0))[0]["Plan"]["Plan Rows"]),
     )

@@ -13,7 +13,7 @@ from psycopg.pq import Format
 
 from storage.domain.errors import OperationTimedOut
 from storage.sql.failures import Canceled, failure
-from storage.sql.lanes import SETTINGS
+from storage.sql.lanes import ON_COORDINATOR, SETTINGS
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -45,7 +45,10 @@ def run(statement: Statement[T]) -> T:
         except psycopg.Error as error:
             raise failure(error.sqlstate, error.diag.message_primary or "") from error
         assert cursor.pgresult is not None
-        return statement.read(cursor.pgresult)
+        result = cursor.pgresult
+    if statement.reason is not None and result.ntuples == 0:
+        return run(statement.reason)
+    return statement.read(result)
 
 
 def run_in_lane(statement: Statement[T], *, settings: str = "", limit: timedelta | None = None) -> T:
@@ -58,7 +61,7 @@ def run_in_lane(statement: Statement[T], *, settings: str = "", limit: timedelta
         settings += f"; SET {_time_limit(limit)}"
     is_nested = connection.in_atomic_block
     with transaction.atomic():
-        execute(settings.replace("SET ", "SET LOCAL "))
+        execute(f"{settings.replace('SET ', 'SET LOCAL ')}; {ON_COORDINATOR.format(is_local=True)}")
         result = run(statement)
         if is_nested:
             execute(re.sub(r"SET (\w+) = [^;]+", r"SET LOCAL \1 TO DEFAULT", settings))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, assert_never
+from typing import Final, NoReturn, assert_never
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import (
@@ -13,9 +13,10 @@ from storage.domain.entities.entity import (
     check_size,
     quote_name,
 )
-from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
+from storage.domain.errors import EntityAlreadyExists, ResourceNotFound, ServerBusy
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays, long_keys
+from storage.sql import arrays, change_function, long_keys
+from storage.sql.distribution import is_distributed
 from storage.sql.failures import named
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.long_keys import is_long
@@ -23,6 +24,8 @@ from storage.sql.statement import Combination, Lane, Parameters, Result, Stateme
 
 # statement_timestamp, not clock_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
 NOW: Final = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
+
+NOTHING: Final = Fragments("{}", "", "")  # of the row of a deletion
 
 _COLUMNS: Final = "(pk, rk, ts, props, anns, vals)"
 
@@ -89,15 +92,13 @@ SET ts = greatest({now}, e.ts + 1), props = e.props || $3::jsonb, anns = {merged
 {{from_was}}
 WHERE e.pk = $1 AND e.rk = $2 AND ($6::bigint IS NULL OR e.ts = $6::bigint) AND {fits}
 """.format(now=NOW, **_MERGE_PARTS)
+# the client must try again if the merge would be possible now
 _MERGE_FAILED: Final = """
 CASE
-    WHEN e.ts <> $6::bigint THEN 'UpdateConditionNotSatisfied'
-    ELSE coalesce(
-        {excess},
-        -- it matched when the statement began, and was changed or deleted since
-        CASE WHEN $6::bigint IS NULL THEN 'ResourceNotFound' ELSE 'UpdateConditionNotSatisfied' END)
+    WHEN e.ts <> $5::bigint THEN 'UpdateConditionNotSatisfied'
+    ELSE coalesce({excess}, CASE WHEN $5::bigint IS NULL THEN 'ServerBusy' ELSE 'UpdateConditionNotSatisfied' END)
 END
-""".format(**_MERGE_PARTS)
+""".format(**merge_parts("$3::text", "$4::text", "$6::text[]"))
 _UPSERT_MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$6::text[]")
 _UPSERT_MERGE: Final = """
 INSERT INTO {{relation}} AS e {columns}
@@ -107,8 +108,9 @@ SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
     anns = {merged_anns}, vals = {merged_vals}
 WHERE {fits}
 """.format(now=NOW, columns=_COLUMNS, **_UPSERT_MERGE_PARTS)
-# the client must try again if the row changed between the two snapshots
-_UPSERT_MERGE_FAILED: Final = "coalesce({excess}, 'ServerBusy')".format(**_UPSERT_MERGE_PARTS)
+_UPSERT_MERGE_FAILED: Final = "coalesce({excess}, 'ServerBusy')".format(
+    **merge_parts("$3::text", "$4::text", "$5::text[]")
+)
 _DELETE: Final = "DELETE FROM {relation} AS e WHERE e.pk = $1 AND e.rk = $2"
 _OTHER_VERSION: Final = "'UpdateConditionNotSatisfied'"
 
@@ -171,10 +173,8 @@ was AS MATERIALIZED (
     SELECT e.pk, e.rk, e.ts, e.anns, e.vals FROM {{relation}} AS e JOIN given ON {_SAME} FOR UPDATE OF e
 )
 """
-_FAILED: Final = """
-UNION ALL
-SELECT e.ts, {failed} FROM {{relation}} AS e WHERE e.pk = $1 AND e.rk = $2 AND NOT EXISTS (SELECT FROM done)
-"""
+# why a command changed nothing, asked for only then
+_REASON: Final = "SELECT {failed} FROM {{relation}} AS e WHERE e.pk = $1 AND e.rk = $2"
 # what a recorded command returns beyond the new Timestamp: the row as it was
 _NOTHING_WAS: Final = "NULL::bigint AS was, NULL::text AS anns, NULL::text AS vals"
 _WAS_DELETED: Final = "e.ts AS was, e.anns, e.vals"
@@ -187,8 +187,9 @@ class _Write:
     """A write of one entity, or of several: a statement is made of it, which records its history or does not.
 
     ``parameters`` are those of ``command``, ``op`` is what its history says; None: an insertion or an update, as it
-    turns out. ``failed`` is why one that changed nothing did not, in SQL over the row ``e`` that there is: one round
-    trip tells 404 from 412. ``inserts`` is a second command, for those of several that the first one does not find.
+    turns out. ``failed`` is why one that changed nothing did not, in SQL over the row ``e`` that there is; it has the
+    parameters of the command but for the projection. ``inserts`` is a second command, for those of several that the
+    first one does not find.
     """
 
     op: Op | None
@@ -199,7 +200,7 @@ class _Write:
     inserts: str | None = None
 
     def text(self, relation: str, kind: AccountKind, history: str | None, returns_old: bool) -> str:
-        """Return the statement; its rows are a Timestamp and a reason, those of several are keys and a Timestamp.
+        """Return the statement; its rows are a Timestamp, those of several are keys and a Timestamp.
 
         ``history`` is the view to write to; an actor and a request then follow the other parameters.
         """
@@ -220,10 +221,7 @@ class _Write:
             return (
                 f"WITH {_given(self.parameters)}, {done} SELECT * FROM done UNION ALL SELECT * FROM inserted"
             )
-        if self.failed is None:
-            return f"{self.command} RETURNING e.ts"
-        failed = _FAILED.format(failed=self.failed)
-        return f"WITH done AS ({self.command} RETURNING e.ts) SELECT ts, NULL FROM done {failed}"
+        return f"{self.command} RETURNING e.ts"
 
     def _recorded(self, relation: str, history: str, returns_old: bool) -> str:
         keys = "e.pk, e.rk, " if self.is_several else ""
@@ -244,10 +242,14 @@ class _Write:
         changes = " UNION ALL ".join(self._changes(relation, name) for name in commands)
         parts.append(f"recorded AS (INSERT INTO {history} {RECORDED_COLUMNS} {changes})")
         timestamp = "was" if self.op is Op.DELETE else "ts"
-        columns = f"pk, rk, {timestamp}" if self.is_several else f"{timestamp}, NULL"
+        columns = f"pk, rk, {timestamp}" if self.is_several else timestamp
         found = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in commands)
-        failed = "" if self.failed is None else _FAILED.format(failed=self.failed)
-        return f"WITH {', '.join(parts)} {found} {failed}"
+        return f"WITH {', '.join(parts)} {found}"
+
+    def reason(self, relation: str, kind: AccountKind) -> str:
+        """Return the statement that says why the command changed nothing; no row: there is no entity."""
+        text = _REASON.format(failed=self.failed)
+        return text.format(relation=relation, excess_of_kind=EXCESS_FUNCTIONS[kind])
 
     def _changes(self, relation: str, name: str) -> str:
         """Select from the rows that a command returned what is recorded of them."""
@@ -315,42 +317,63 @@ def text_array(names: Iterable[str]) -> str:
 
 def change(relation: str, change: Change, recorder: Recorder | None = None) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
+    if recorder is not None and is_distributed(relation):
+        return _delegated(relation, change, recorder)
     match change:
         case Insert(entity):
             if is_long(entity.key):
-                return long_keys.insert(relation, "insert", entity.key, written(entity), recorder)
+                operation = long_keys.operation(relation, "insert", entity.key)
+                return change_function.apply_one(relation, operation, entity.key, written(entity), recorder)
             return _statement(relation, _INSERTION, _row(entity), recorder, _inserted, _INSERTIONS)
         case Upsert(entity, merge):
             gone = text_array(entity.properties) if merge else None
             if is_long(entity.key) or (recorder is not None and not recorder.returns_old):
                 # the row that was can only be locked if there is one
-                operation = "upsert_merge" if merge else "upsert"
-                return long_keys.insert(relation, operation, entity.key, written(entity), recorder, gone)
+                operation = long_keys.operation(relation, "upsert_merge" if merge else "upsert", entity.key)
+                texts = written(entity)
+                return change_function.apply_one(relation, operation, entity.key, texts, recorder, gone=gone)
             if merge:
                 row = (*_row(entity), gone)
-                read = _timestamp_or_error
                 return _statement(
-                    relation, _UPSERT_MERGING, row, recorder, read, _UPSERT_MERGINGS, entity.kind
+                    relation, _UPSERT_MERGING, row, recorder, _timestamp, _UPSERT_MERGINGS, entity.kind
                 )
             return _statement(relation, _UPSERTION, _row(entity), recorder, _timestamp, _UPSERTIONS)
         case Update(entity, condition, merge):
             expected = None if condition.expected is None else str(condition.expected)
             if merge:
                 row = (*_row(entity), expected, text_array(entity.properties))
-                return _statement(
-                    relation, _MERGING, row, recorder, _timestamp_or_error, _MERGINGS, entity.kind
-                )
+                return _statement(relation, _MERGING, row, recorder, _timestamp, _MERGINGS, entity.kind)
             if expected is None:
                 return _statement(relation, _REPLACEMENT, _row(entity), recorder, _timestamp, _REPLACEMENTS)
             row = (*_row(entity), expected)
-            return _statement(relation, _REPLACEMENT_IF, row, recorder, _timestamp_or_error, _REPLACEMENTS_IF)
+            return _statement(relation, _REPLACEMENT_IF, row, recorder, _timestamp, _REPLACEMENTS_IF)
         case Delete(key, condition):
             if condition.expected is None:
                 return _statement(relation, _DELETION, key, recorder, _timestamp, _DELETIONS)
             row = (*key, str(condition.expected))
-            return _statement(relation, _DELETION_IF, row, recorder, _timestamp_or_error, _DELETIONS_IF)
+            return _statement(relation, _DELETION_IF, row, recorder, _timestamp, _DELETIONS_IF)
         case _:
             assert_never(change)
+
+
+def _delegated(relation: str, change: Change, recorder: Recorder) -> Statement[int]:
+    """Return the call of the function that also writes the history, beside the entity."""
+    match change:
+        case Insert(entity):
+            operation, row, expected, merges = "insert", written(entity), None, False
+        case Upsert(entity, merges):
+            operation, row, expected = "upsert_merge" if merges else "upsert", written(entity), None
+        case Update(entity, condition, merges):
+            operation, row, expected = "merge" if merges else "replace", written(entity), condition.expected
+        case Delete(_, condition):
+            operation, row, expected, merges = "delete", NOTHING, condition.expected, False
+        case _:
+            assert_never(change)
+    key = change.key
+    if not isinstance(change, Update | Delete):
+        operation = long_keys.operation(relation, operation, key)
+    gone = None if isinstance(change, Delete) or not merges else text_array(change.entity.properties)
+    return change_function.apply_one(relation, operation, key, row, recorder, expected=expected, gone=gone)
 
 
 def insert_all(
@@ -358,8 +381,9 @@ def insert_all(
 ) -> Iterator[Statement[int]]:
     """Yield statements that insert entities of any partitions, all of one kind, whose keys are free."""
     ordinary = []
+    alone = is_distributed(relation)
     for entity in entities:
-        if is_long(entity.key):
+        if alone or is_long(entity.key):
             yield change(relation, Insert(entity), recorder)
         else:
             ordinary.append((*_row(entity), *(recorder.parameters if recorder is not None else ())))
@@ -382,13 +406,25 @@ def _statement(
     kind: AccountKind = AccountKind.STORAGE,
 ) -> Statement[int]:
     """``kind`` makes a difference to merges only."""
-    if recorder is None:
-        text = _text(write, relation, kind, None, False)
-        combination = _combination(several, relation, kind, None)
-        return Statement(text, parameters, Lane.KEY, read, combination)
-    text = _text(write, relation, kind, recorder.relation, recorder.returns_old)
-    combination = _combination(several, relation, kind, recorder.relation, recorder.returns_old)
-    return Statement(text, (*parameters, *recorder.parameters), Lane.KEY, read, combination)
+    view = _view(recorder)
+    text = _text(write, relation, kind, *view)
+    # several entities would be on several nodes
+    combination = None if is_distributed(relation) else _combination(several, relation, kind, *view)
+    reason = None if write.failed is None else _reason(write, relation, kind, parameters)
+    if recorder is not None:
+        parameters = (*parameters, *recorder.parameters)
+    return Statement(text, parameters, Lane.KEY, read, combination, reason)
+
+
+def _reason(write: _Write, relation: str, kind: AccountKind, parameters: Parameters) -> Statement[int]:
+    explain = _explain_upsert if write.op is None else _explain
+    asked = parameters[:2] if write.failed is _OTHER_VERSION else (*parameters[:2], *parameters[3:])
+    return Statement(_reason_text(write, relation, kind), asked, Lane.KEY, explain)
+
+
+@lru_cache(maxsize=1024)
+def _reason_text(write: _Write, relation: str, kind: AccountKind) -> str:
+    return write.reason(relation, kind)
 
 
 def _row(entity: Entity) -> tuple[str, ...]:
@@ -426,9 +462,10 @@ def _timestamp(result: Result) -> int:
     return integer_at(result, 0, 0)
 
 
-def _timestamp_or_error(result: Result) -> int:
-    timestamp = _timestamp(result)
-    code = result.get_value(0, 1)
-    if code is not None:
-        raise named(code.decode())
-    return timestamp
+def _explain(result: Result) -> NoReturn:
+    raise named(text_at(result, 0, 0)) if result.ntuples else ResourceNotFound
+
+
+def _explain_upsert(result: Result) -> NoReturn:
+    # an entity that is gone now could be inserted
+    raise named(text_at(result, 0, 0)) if result.ntuples else ServerBusy

@@ -81,7 +81,7 @@ def matching(relation: str, query: EntityQuery, *, limit: int) -> Statement[int]
     """Count the matching rows, up to ``limit``."""
     binder = Binder()
     walk = walks.walk(query, binder)
-    text = f"SELECT count(*) FROM (SELECT FROM {relation} WHERE {walk.condition} LIMIT {limit}) AS found"
+    text = f"SELECT count(*) FROM (SELECT 1 FROM {relation} WHERE {walk.condition} LIMIT {limit}) AS found"
     return binder.statement(text, walk.lane, lambda result: integer_at(result, 0, 0))
 
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from storage.domain.access.actor import Actor
+from storage.sql.distribution import locally, table_id_of
 from storage.sql.django import fetch, storable_text
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
@@ -83,7 +84,7 @@ RECORDED_COLUMNS: Final = "(tbl, op, ts, was, actor, request, pk, rk, anns, vals
 
 def recorded_table(relation: str) -> str:
     """Return the id of the table of an entity relation, which its changes are recorded with."""
-    return relation.removeprefix("entity_")
+    return table_id_of(relation)
 
 
 def writers_name(account_id: int) -> str:
@@ -103,7 +104,7 @@ def create(account_id: int, number: int) -> str:
 def write_to(account_id: int, number: int) -> str:
     """Return SQL that makes writers use a segment; it waits for what they are writing to the one before."""
     segment = segment_name(account_id, number)
-    return f"CREATE OR REPLACE VIEW {writers_name(account_id)} AS SELECT * FROM {segment}"
+    return locally(f"CREATE OR REPLACE VIEW {writers_name(account_id)} AS SELECT * FROM {segment}")
 
 
 def drop(account_id: int, number: int, *, packed: bool) -> str:
@@ -139,13 +140,13 @@ DROP TABLE {{segment}};
 CREATE VIEW {{segment}} AS
 SELECT seq, xid, tbl, ts, was, actor, op, request, pk, rk, i.anns[place] AS anns, i.vals[place] AS vals
 FROM {{segment}}_rows LEFT JOIN {{segment}}_images AS i USING (block);
-ANALYZE {{segment}}_rows, {{segment}}_images;
+ANALYZE {{segment}}_rows, {{segment}}_images
 """
 
 
 def pack(account_id: int, number: int) -> str:
     """Return SQL that makes a segment smaller, which nobody writes to any more; readers see no difference."""
-    return _PACK.format(segment=segment_name(account_id, number))
+    return locally(_PACK.format(segment=segment_name(account_id, number)))
 
 
 def drop_view(account_id: int) -> str:

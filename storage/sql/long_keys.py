@@ -5,14 +5,12 @@ in every read, update and deletion of its parent, so only insertions need to kno
 table, entity_make_room makes it.
 """
 
-from functools import lru_cache
 from typing import Final
 
-from storage.domain.entities.entity import EntityKey, Fragments
-from storage.sql import arrays
-from storage.sql.failures import ALONE
-from storage.sql.history import KEY_LIMIT, Recorder
-from storage.sql.statement import Lane, Statement, text_at
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import KeyValueTooLarge
+from storage.sql.distribution import is_distributed
+from storage.sql.history import KEY_LIMIT
 
 _SUFFIX: Final = "_long"
 _WIDEST: Final = 4  # bytes of a character
@@ -30,43 +28,13 @@ def is_child(relation: str) -> bool:
     return relation.endswith(_SUFFIX)
 
 
-def operation(name: str, key: EntityKey) -> str:
-    """Return the name of an insertion or upsert for the function that applies changes."""
-    return f"{name}{_SUFFIX}" if is_long(key) else name
+def operation(relation: str, name: str, key: EntityKey) -> str:
+    """Return the name of an insertion or upsert for the function that applies changes.
 
-
-@lru_cache(maxsize=1024)
-def call(relation: str) -> str:
-    """Return the call of the function of a relation that applies changes."""
-    return f"SELECT {relation}_change_set($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-
-
-def recording(recorder: Recorder | None) -> tuple[str | None, str | None]:
-    """Return the last parameters of the call."""
-    return (None, None) if recorder is None else recorder.parameters
-
-
-def insert(
-    relation: str,
-    name: str,
-    key: EntityKey,
-    row: Fragments,
-    recorder: Recorder | None = None,
-    gone: str | None = None,
-) -> Statement[int]:
-    """Insert or upsert one entity with that function; return its Timestamp. ``gone``: the properties a merge sets."""
-    projection, annotations, values = row
-    parameters = (
-        key.partition_key,
-        arrays.integers([ALONE]),
-        arrays.texts([operation(name, key)]),
-        arrays.texts([key.row_key]),
-        arrays.bigints([None]),
-        arrays.documents([projection]),
-        arrays.texts([annotations]),
-        arrays.texts([values]),
-        arrays.texts([gone]),
-        *recording(recorder),
-    )
-    # an array of one number
-    return Statement(call(relation), parameters, Lane.KEY, lambda result: int(text_at(result, 0, 0)[1:-1]))
+    A distributed relation can have no child: raises KeyValueTooLarge.
+    """
+    if not is_long(key):
+        return name
+    if is_distributed(relation):
+        raise KeyValueTooLarge
+    return f"{name}{_SUFFIX}"

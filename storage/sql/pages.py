@@ -1,9 +1,10 @@
 """Query statements: one entity, many by their keys, a page, and the end of a window of keys."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, Final
 
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quote_name
@@ -13,6 +14,7 @@ from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Pa
 from storage.domain.values.encoding import escape, write_column
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, walks
+from storage.sql.distribution import is_distributed
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -26,7 +28,7 @@ def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[Stored
 @lru_cache(maxsize=1024)
 def _point(
     relation: str, select: tuple[str, ...] | None, annotations: bool, kind: AccountKind
-) -> tuple[str, Parameters, Callable[[Result], StoredEntity], Combination[StoredEntity]]:
+) -> tuple[str, Parameters, Callable[[Result], StoredEntity], Combination[StoredEntity] | None]:
     """Return the text, the parameters after the key, how to read the result, and how several go together."""
     binder = Binder()
     condition = f"pk = {binder.bind('')} AND rk = {binder.bind('')}"
@@ -49,7 +51,9 @@ def _point(
         return Statement(several, (*keys, *names), Lane.KEY, read_several)
 
     text = f"SELECT {columns} FROM {relation} WHERE {condition}"
-    return text, names, read, Combination(together, is_write=False)
+    # entities of a distributed relation are on several nodes, and each is asked for its own
+    combination = None if is_distributed(relation) else Combination(together, is_write=False)
+    return text, names, read, combination
 
 
 def _by_key(result: Result, content: "_Content") -> dict[EntityKey, StoredEntity]:
@@ -74,28 +78,48 @@ JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted
 """
 
 
+# the same in one partition, by which a distributed relation is asked: a lock can be had of one node at a time
+_GET_IN_PARTITION: Final = """
+SELECT pk, rk, ts, {content} FROM {relation} WHERE pk = $1 AND rk = ANY ($2::text[]) ORDER BY pk, rk {lock}
+"""
+_BYTES_IN_PARTITION: Final = """
+SELECT coalesce(sum(octet_length(anns) + octet_length(vals)), 0) FROM {relation} WHERE pk = $1 AND rk = ANY ($2::text[])
+"""
+
+
 def get_many(
     relation: str, keys: Collection[EntityKey], *, lock: bool = False
-) -> Statement[dict[EntityKey, StoredEntity]]:
+) -> Generator[Statement[Any], Any, dict[EntityKey, StoredEntity]]:
     """Return the entities of these keys that exist; ``lock`` prevents changes until the transaction ends."""
     content = _content(EntityQuery(), Binder())
-    text = _GET_MANY.format(
-        content=", ".join(content.fetched),
-        relation=relation,
-        lock="FOR UPDATE OF e" if lock else "",
+    found: dict[EntityKey, StoredEntity] = {}
+    text, lock_clause = (
+        (_GET_IN_PARTITION, "FOR UPDATE") if is_distributed(relation) else (_GET_MANY, "FOR UPDATE OF e")
     )
+    text = text.format(
+        content=", ".join(content.fetched), relation=relation, lock=lock_clause if lock else ""
+    )
+    for parameters in _wanted(relation, keys):
+        found |= yield Statement(text, parameters, Lane.KEY, lambda result: _by_key(result, content))
+    return found
 
-    return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: _by_key(result, content))
 
-
-def total_bytes(relation: str, keys: Collection[EntityKey]) -> Statement[int]:
+def total_bytes(relation: str, keys: Collection[EntityKey]) -> Generator[Statement[Any], Any, int]:
     """Return the total size of the entities of these keys in bytes of text."""
-    text = _TOTAL_BYTES.format(relation=relation)
-    return Statement(text, (_wanted(keys),), Lane.KEY, lambda result: integer_at(result, 0, 0))
+    text = (_BYTES_IN_PARTITION if is_distributed(relation) else _TOTAL_BYTES).format(relation=relation)
+    total = 0
+    for parameters in _wanted(relation, keys):
+        total += yield Statement(text, parameters, Lane.KEY, lambda result: integer_at(result, 0, 0))
+    return total
 
 
-def _wanted(keys: Collection[EntityKey]) -> str:
-    return json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)])
+def _wanted(relation: str, keys: Collection[EntityKey]) -> Iterator[Parameters]:
+    """Yield the parameters of each statement that reads the keys."""
+    if not is_distributed(relation):
+        yield (json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)]),)
+        return
+    for partition_key, several in groupby(sorted(set(keys)), lambda key: key.partition_key):
+        yield partition_key, arrays.texts(key.row_key for key in several)
 
 
 _SMALL: Final = PAGE_BYTES // (

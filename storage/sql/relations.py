@@ -9,6 +9,8 @@ from typing import Final
 
 from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
+from storage.sql.distribution import HasRelation, locally
+from storage.sql.distribution import relation_name as relation_name
 from storage.sql.history import writers_name
 
 # The GIN index supports every equality filter. It prevents HOT updates, so vacuum runs earlier than by default. Rows
@@ -19,17 +21,21 @@ _STORAGE: Final = """WITH (
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.02
 )"""
-_CREATE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template INCLUDING ALL) {_STORAGE};"
+CREATE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template INCLUDING ALL) {_STORAGE}"
 _CREATE_BARE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template) {_STORAGE};"
 _INDEX_MEMORY: Final = "256MB"  # to make the indexes of a relation that is filled
 _ADD_KEY: Final = "ALTER TABLE {relation} ADD PRIMARY KEY (pk, rk);"
-_ADD_PROPERTIES: Final = "CREATE INDEX ON {relation} USING gin (props jsonb_path_ops);"
+ADD_PROPERTIES: Final = "CREATE INDEX ON {relation} USING gin (props jsonb_path_ops)"
 # first key of the advisory lock that a process has while it makes an index of a table; the second is the table's id
 INDEXING: Final = 0x7461626D
-_SOFT_DELETE: Final = f"""
+# so that nobody waits for a new index
+CANCEL_INDEXING: Final = f"""
 SELECT pg_cancel_backend(pid) FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {INDEXING} AND objid = {{table_id}}
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+_SOFT_DELETE: Final = f"""
+{CANCEL_INDEXING};
 ALTER TABLE {{relation}} RENAME TO {{deleted}};
 ALTER TABLE IF EXISTS {{relation}}_long RENAME TO {{deleted}}_long;
 """
@@ -39,24 +45,30 @@ ALTER TABLE IF EXISTS {deleted}_long RENAME TO {relation}_long;
 """
 
 
-def relation_name(table_id: int) -> str:
-    return f"entity_{table_id}"
+def relation_of(table: HasRelation) -> str:
+    """Return the name of the relation of a table that is not deleted."""
+    return relation_name(table.pk, is_distributed=table.distributed)
 
 
-def deleted_name(table_id: int) -> str:
-    return f"deleted_entity_{table_id}"
+def deleted_name(relation: str) -> str:
+    return f"deleted_{relation}"
 
 
-def source_name(table_id: int, *, is_deleted: bool) -> str:
+def source_name(table_id: int, *, is_deleted: bool, is_distributed: bool = False) -> str:
     """Return the name of the relation that has the entities of a table, deleted or not."""
-    return deleted_name(table_id) if is_deleted else relation_name(table_id)
+    relation = relation_name(table_id, is_distributed=is_distributed)
+    return deleted_name(relation) if is_deleted else relation
+
+
+def drop_local_function(relation: str) -> str:
+    return locally(batch.drop_function(relation))
 
 
 def create(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that creates the relation of a table, whose changes are recorded in the history of its account."""
     relation = relation_name(table_id)
-    function = batch.create_function(relation, writers_name(account_id), kind)
-    return (_CREATE + _ADD_PROPERTIES).format(relation=relation) + function
+    function = locally(batch.create_function(relation, writers_name(account_id), kind))
+    return f"{CREATE};{ADD_PROPERTIES};".format(relation=relation) + function
 
 
 def create_bare(table_id: int) -> str:
@@ -67,26 +79,26 @@ def create_bare(table_id: int) -> str:
 def complete(table_id: int, account_id: int, kind: AccountKind) -> str:
     """Return SQL that adds what create_bare leaves out: with many rows, that takes half the time."""
     relation = relation_name(table_id)
-    function = batch.create_function(relation, writers_name(account_id), kind)
-    indexes = (_ADD_KEY + _ADD_PROPERTIES).format(relation=relation)
+    function = locally(batch.create_function(relation, writers_name(account_id), kind))
+    indexes = f"{_ADD_KEY}{ADD_PROPERTIES};".format(relation=relation)
     return f"SET LOCAL maintenance_work_mem = '{_INDEX_MEMORY}';{indexes}ANALYZE {relation};{function}"
 
 
 def soft_delete(table_id: int) -> str:
     """Return SQL that hides the relation from all statements by renaming it, without waiting for a new index."""
-    relation, deleted = relation_name(table_id), deleted_name(table_id)
-    renaming = _SOFT_DELETE.format(table_id=table_id, relation=relation, deleted=deleted)
-    return renaming + batch.drop_function(relation)
+    relation = relation_name(table_id)
+    renaming = _SOFT_DELETE.format(table_id=table_id, relation=relation, deleted=deleted_name(relation))
+    return renaming + drop_local_function(relation)
 
 
 def restore(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that reverts soft_delete."""
     relation = relation_name(table_id)
-    renaming = _RESTORE.format(deleted=deleted_name(table_id), relation=relation)
-    return renaming + batch.create_function(relation, writers_name(account_id), kind)
+    renaming = _RESTORE.format(deleted=deleted_name(relation), relation=relation)
+    return renaming + locally(batch.create_function(relation, writers_name(account_id), kind))
 
 
 def drop(table_id: int) -> str:
     """Return SQL that removes a soft-deleted relation."""
-    deleted = deleted_name(table_id)
+    deleted = deleted_name(relation_name(table_id))
     return f"DROP TABLE IF EXISTS {deleted}_long, {deleted}"

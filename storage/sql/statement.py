@@ -57,7 +57,8 @@ class Combination(Generic[T_co]):
 class Statement(Generic[T_co]):
     """One statement with ``$1`` placeholders.
 
-    Texts among the ``parameters`` are in PostgreSQL's text format, bytes in its binary one.
+    Texts among the ``parameters`` are in PostgreSQL's text format, bytes in its binary one. ``reason`` runs instead of
+    ``read`` if there is no row: it raises why.
     """
 
     text: str
@@ -65,3 +66,4 @@ class Statement(Generic[T_co]):
     lane: Lane
     read: Callable[[Result], T_co]
     combination: Combination[T_co] | None = None
+    reason: "Statement[T_co] | None" = None

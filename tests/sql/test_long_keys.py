@@ -27,7 +27,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.operations.threads import in_thread
 from storage.sql import background, batch, entities, estimates, long_keys, pages, relations
-from storage.sql.django import execute, fetch, run, run_in_lane
+from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.estimates import ScanKind
 from storage.sql.history import KEY_LIMIT
 from storage.sql.lanes import Lanes
@@ -118,7 +118,7 @@ def test_every_pair_of_keys_is_stored_and_found(apply, relation, content, key, m
     found = run_in_lane(pages.point(relation, key, EntityQuery()))
     assert (found.key, found.timestamp, value(found)) == (key, written, 1)
     assert content() == {key: 1, other: 2}
-    assert list(run_in_lane(pages.get_many(relation, [key, other], lock=True))) == [key, other]
+    assert list(walk(pages.get_many(relation, [key, other], lock=True), run_in_lane)) == [key, other]
 
 
 def test_only_long_keys_leave_the_relation(apply, relation):
@@ -308,7 +308,7 @@ def test_long_and_short_keys_behave_like_a_sorted_map(
     tests = {"ge": str.__ge__, "gt": str.__gt__, "lt": str.__lt__, "le": str.__le__, "eq": str.__eq__}
     wanted = {key: number for key, number in ordered.items() if tests[operator](key[part], bound)}
     assert list(content(top, f"{name} {operator} '{bound}'").items()) == list(wanted.items())
-    assert set(run_in_lane(pages.get_many(relation, list(model) + [LONG]))) == set(model)
+    assert set(walk(pages.get_many(relation, [*model, LONG]), run_in_lane)) == set(model)
     if start is not None:
         page = run_in_lane(pages.page(relation, EntityQuery(start=Position(*start), filter=parse("A ge 0"))))
         assert list(numbers(page.entities).items()) == [it for it in ordered.items() if it[0] >= start]

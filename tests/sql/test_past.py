@@ -63,8 +63,8 @@ READS = {
     "names": lambda relation, run: sorted(run(counts.names(relation, EntityQuery()))),
     "measured": lambda relation, run: run(pages.measured_page(relation, EntityQuery(), 20)),
     "window": lambda relation, run: run(pages.window_end(relation, EntityQuery(), 2)),
-    "by keys": lambda relation, run: run(
-        pages.get_many(relation, [EntityKey("a", "1"), EntityKey("b", "2")])
+    "by keys": lambda relation, run: walk(
+        pages.get_many(relation, [EntityKey("a", "1"), EntityKey("b", "2")]), run
     ),
     "entity": lambda relation, run: get(relation, run, EntityKey("a", "2")),
 }

@@ -1,0 +1,205 @@
+"""DDL of distributed relations: made, spread over the nodes, gathered again, deleted and restored.
+
+Each function returns commands that are to be run one by one, in one transaction: Citus sends the text of a command to
+the nodes as it is. A relation has its distributed form before it is spread: its name, function and history. So no
+statement changes while its rows move, and those that write wait for a lock and nothing else.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from storage.domain.values.kinds import AccountKind
+from storage.sql import batch
+from storage.sql.distribution import history_of, locally, relation_name
+from storage.sql.django import fetch
+from storage.sql.history import RECORDED_COLUMNS, Op, writers_name
+from storage.sql.relations import (
+    ADD_PROPERTIES,
+    CANCEL_INDEXING,
+    CREATE,
+    deleted_name,
+    drop_local_function,
+)
+
+# otherwise functions and relations could not be changed in one transaction
+_IN_ORDER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+# the columns of a segment of history, but for the numbers that each node would give on its own: see undistribute
+_HISTORY: Final = """
+CREATE TABLE {history} (
+    pk text COLLATE "C" NOT NULL,
+    rk text COLLATE "C" NOT NULL,
+    ts bigint NOT NULL,
+    was bigint,
+    actor integer NOT NULL,
+    op "char" NOT NULL,
+    request uuid NOT NULL,
+    anns text,
+    vals text
+) WITH (toast_tuple_target = 4080, autovacuum_vacuum_insert_scale_factor = 0.2)
+"""
+_HISTORY_INDEXES: Final = (
+    "CREATE INDEX {history}_entity ON {history} (hashtextextended(pk, hashtextextended(rk, 0)), ts)",
+    "CREATE INDEX {history}_ts ON {history} (ts)",
+)
+_SPREAD: Final = "SELECT create_distributed_table('{relation}', 'pk', colocate_with := '{beside}')"
+_DELEGATE: Final = """
+SELECT create_distributed_function(
+    '{relation}_change_set(text, integer[], text[], text[], bigint[], jsonb[], text[], text[], text[], integer, uuid)',
+    'p', colocate_with := '{beside}', force_delegation := true
+)
+"""
+# the order of changes of an entity; one that was deleted and inserted in the same moment was deleted first
+_KEEP_HISTORY: Final = f"""
+INSERT INTO {{view}} {RECORDED_COLUMNS}
+SELECT {{table_id}}, op, ts, was, actor, request, pk, rk, anns, vals FROM {{history}}
+ORDER BY ts, op <> '{Op.DELETE}', pk, rk
+"""
+_HELPERS: Final = """
+SELECT p.oid::regprocedure::text FROM pg_proc AS p
+WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f' AND p.provolatile = 'i'
+    AND p.proname ~ '^(cosmos_)?entity_[a-z]'
+    AND NOT EXISTS (SELECT 1 FROM pg_dist_object AS d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid)
+ORDER BY 1
+"""
+
+
+def is_coordinator() -> bool:
+    """Return whether the database can distribute relations."""
+    return bool(fetch("SELECT 1 WHERE to_regproc('create_distributed_table') IS NOT NULL"))
+
+
+def is_spread(relation: str) -> bool:
+    """Return whether a relation is known to Citus; only on a coordinator."""
+    return bool(fetch("SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass(%s)", relation))
+
+
+def missing_helpers() -> list[str]:
+    """Return the SQL functions of statements that the other nodes do not have; only on a coordinator."""
+    return [name for (name,) in fetch(_HELPERS)]
+
+
+def spread_helper(function: str) -> str:
+    return f"SELECT create_distributed_function('{function}')"
+
+
+def create(table_id: int, kind: AccountKind) -> list[str]:
+    """Return commands that make an empty relation in its distributed form."""
+    relation = relation_name(table_id, is_distributed=True)
+    own = [text.format(relation=relation) for text in (CREATE, ADD_PROPERTIES)]
+    return [*own, *_accompany(relation, kind)]
+
+
+def take_form(table_id: int, kind: AccountKind) -> list[str]:
+    """Return commands that give a local relation its distributed form."""
+    local, relation = relation_name(table_id), relation_name(table_id, is_distributed=True)
+    return [
+        CANCEL_INDEXING.format(table_id=table_id),
+        f"ALTER TABLE {local} RENAME TO {relation}",
+        f"DROP TABLE IF EXISTS {local}_long",
+        drop_local_function(local),
+        *_accompany(relation, kind),
+    ]
+
+
+def _accompany(relation: str, kind: AccountKind) -> list[str]:
+    history = history_of(relation)
+    indexes = [text.format(history=history) for text in _HISTORY_INDEXES]
+    return [
+        _HISTORY.format(history=history),
+        *indexes,
+        locally(batch.create_delegated_function(relation, kind)),
+    ]
+
+
+def spread(table_id: int) -> list[str]:
+    """Return commands that distribute a relation in its distributed form; reads go on, writes wait meanwhile."""
+    relation = relation_name(table_id, is_distributed=True)
+    history = history_of(relation)
+    return [
+        _IN_ORDER,
+        f"LOCK TABLE {relation}, {history} IN EXCLUSIVE MODE",
+        _SPREAD.format(relation=relation, beside="none"),
+        _SPREAD.format(relation=history, beside=relation),
+        _DELEGATE.format(relation=relation, beside=relation),
+    ]
+
+
+def free_local_rows(table_id: int) -> list[str]:
+    """Return commands that free the space of the rows that were copied to the nodes, in a transaction of their own."""
+    relation = relation_name(table_id, is_distributed=True)
+    free = "SELECT truncate_local_data_after_distributing_table('{relation}')"
+    return [free.format(relation=history_of(relation)), free.format(relation=relation)]
+
+
+def gather(table_id: int) -> list[str]:
+    """Return commands that make a distributed relation a local one in its distributed form."""
+    relation = relation_name(table_id, is_distributed=True)
+    history = history_of(relation)
+    return [
+        _IN_ORDER,
+        # on all nodes: the function of the relation writes where the rows are, past the coordinator
+        f"LOCK TABLE {relation}, {history} IN EXCLUSIVE MODE",
+        f"DROP FUNCTION {relation}_change_set",
+        f"SELECT undistribute_table('{history}')",
+        f"SELECT undistribute_table('{relation}')",
+    ]
+
+
+def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded: bool) -> list[str]:
+    """Return commands that give a relation in its distributed form, which is not spread, its local one.
+
+    What was recorded is recorded again in the history of the account, in its order.
+    """
+    relation, local = relation_name(table_id, is_distributed=True), relation_name(table_id)
+    history, view = history_of(relation), writers_name(account_id)
+    kept = _KEEP_HISTORY.format(view=view, table_id=table_id, history=history)
+    return [
+        f"ALTER TABLE {relation} RENAME TO {local}",
+        *([kept] if is_recorded else []),
+        f"DROP TABLE {history}",
+        locally(f"DROP FUNCTION IF EXISTS {relation}_change_set; {batch.create_function(local, view, kind)}"),
+    ]
+
+
+def soft_delete(table_id: int, *, is_spread: bool) -> list[str]:
+    """Return commands that hide a relation from all statements by renaming it."""
+    relation = relation_name(table_id, is_distributed=True)
+    drop = f"DROP FUNCTION {relation}_change_set"
+    rename = f"ALTER TABLE {relation} RENAME TO {deleted_name(relation)}"
+    stop = CANCEL_INDEXING.format(table_id=table_id)
+    return [stop, _IN_ORDER, drop, rename] if is_spread else [stop, locally(drop), rename]
+
+
+def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
+    """Return commands that revert soft_delete."""
+    relation = relation_name(table_id, is_distributed=True)
+    deleted = deleted_name(relation)
+    function = locally(batch.create_delegated_function(relation, kind))
+    rename = f"ALTER TABLE {deleted} RENAME TO {relation}"
+    if not is_spread:
+        return [function, rename]
+    return [_IN_ORDER, function, _DELEGATE.format(relation=relation, beside=deleted), rename]
+
+
+def drop(table_id: int) -> list[str]:
+    """Return commands that remove a soft-deleted relation with its history."""
+    relation = relation_name(table_id, is_distributed=True)
+    return [
+        _IN_ORDER,
+        f"DROP TABLE IF EXISTS {history_of(relation)}",
+        f"DROP TABLE IF EXISTS {deleted_name(relation)}",
+    ]
+
+
+def forget_changes_before(relation: str) -> str:
+    """Return the command that deletes the changes of a distributed relation before a time in ticks."""
+    return f"DELETE FROM {history_of(relation)} WHERE ts < %s"
+
+
+def keys_are_short(table_ids: Sequence[int]) -> bool:
+    """Return whether no table has entities whose keys are too long for an index entry."""
+    names = [f"{relation_name(it)}_long" for it in table_ids]
+    for (name,) in fetch("SELECT to_regclass(name)::text FROM unnest(%s::text[]) AS name", names):
+        if name is not None and fetch(f"SELECT 1 FROM {name} LIMIT 1"):
+            return False
+    return True
