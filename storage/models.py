@@ -36,12 +36,15 @@ class Account(models.Model):
     protected = models.BooleanField(default=False)  # it cannot be deleted
     read_only = models.BooleanField(default=False)  # writes through any interface are refused
     adaptive_indexes = models.BooleanField(default=False)  # the server adds and drops property indexes
+    # new tables are spread over the nodes of a Citus cluster
+    distributes = models.BooleanField(default=False, db_default=False)
     # how long changes of entities are kept; 0: none is recorded
     history_days = models.PositiveSmallIntegerField(default=7, db_default=7)
     # what they may take on disk; null: a share of it, as storage.operations.retention says
     history_bytes = models.BigIntegerField(null=True, default=None)
-    # new tables are spread over the nodes of a Citus cluster
-    distributes = models.BooleanField(default=False, db_default=False)
+    # storage.domain.service.consistency: of reads that do not ask for less
+    consistency = models.CharField(max_length=16, default="Strong", db_default="Strong")
+    max_staleness = models.PositiveIntegerField(default=5, db_default=5)  # seconds, at BoundedStaleness
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

@@ -188,6 +188,12 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         _("%(who)s restored the table %(table)s"),
         undone=_table_restored,
     ),
+    Verb.TABLE_DISTRIBUTE: Presentation(
+        Group.TABLES, "database", _("%(who)s distributed the table %(table)s over the nodes of the cluster")
+    ),
+    Verb.TABLE_UNDISTRIBUTE: Presentation(
+        Group.TABLES, "database", _("%(who)s brought the table %(table)s back to the coordinator")
+    ),
     Verb.INDEX_ADD: Presentation(
         Group.TABLES,
         "rows-3",

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0027_history_cluster")]
+    dependencies = [("storage", "0028_consistency")]
 
     operations = [
         migrations.AddField("account", "distributes", models.BooleanField(db_default=False, default=False)),

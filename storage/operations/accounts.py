@@ -30,10 +30,8 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT as DEVELOPMENT_ACCOUNT
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Snapshot, Table
-from storage.operations import activity, history, snapshot_copies
+from storage.operations import activity, history, snapshot_copies, table_relations
 from storage.operations.catalog_change import invalidating_catalogs
-from storage.sql import django as sql
-from storage.sql import relations
 
 # published by Microsoft for the emulator: no secret
 DEVELOPMENT_KEY = base64.b64decode(
@@ -179,6 +177,7 @@ class Settings(TypedDict, total=False):
     protected: bool
     read_only: bool
     adaptive_indexes: bool  # whether the server adds and drops indexes of properties
+    distributes: bool  # whether new tables are spread over the nodes of a cluster
     history_days: int  # how long changes of entities are kept; 0: none is recorded
     history_bytes: int | None  # what they may take on disk; None: a share of it
     enabled: bool
@@ -340,6 +339,8 @@ def _check_settings(fields: Mapping[str, object]) -> None:
     except LabelError as error:
         raise AccountError(str(error)) from None
     _check_history(fields)
+    if fields.get("distributes") and not table_relations.can_distribute():
+        raise AccountError("Tables can be distributed only in the database of a Citus coordinator.")
     for text in networks:
         if read_network(text) is None:
             raise AccountError(
@@ -388,8 +389,8 @@ def _drop_many_tables(name: str, may_be_deleted: Callable[[Account], bool]) -> l
 def _drop(tables: Iterable[Table]) -> None:
     for table in tables:
         if table.deleted_at is None:
-            sql.execute(relations.soft_delete(table.pk))
-        sql.execute(relations.drop(table.pk))
+            table_relations.soft_delete(table)
+        table_relations.drop(table)
 
 
 def _remove(name: str, *, with_tables: bool, by: Actor, dropped: Iterable[str] = ()) -> None:

@@ -101,6 +101,12 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
     """
     wanted = _folded(wanted, AccountKind(source.kind))
     sources = _selected(_sources(source, wanted), wanted)
+    for it in sources:
+        if isinstance(it.table, Table) and it.table.distributed:
+            raise AccountError(
+                f"The table {it.table.name} is distributed over several nodes, which have no moment in common."
+                " Name the tables to copy."
+            )
     account = accounts.add(
         wanted.name,
         kind=AccountKind(source.kind),

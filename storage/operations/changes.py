@@ -12,6 +12,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
+from storage.operations import table_relations
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql.changes import ChangeGroup, RecordedChange, Selection
@@ -169,6 +170,7 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
 
 def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
     """Return the first matching changes of a table that exists, with entities before and after."""
+    table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
     selection, names = select(account, wanted), segments(account, wanted.since)
     if selection is None or not names:
         return []
@@ -197,6 +199,8 @@ def select(account: Account, wanted: ChangeFilter) -> Selection | None:
     if wanted.table:
         named = Table.objects.filter(account=account, name__iexact=wanted.table)
         tables = tuple(named.values_list("pk", flat=True))
+    for distributed in Table.objects.filter(pk__in=tables or (), distributed=True, deleted_at=None):
+        table_relations.refuse_distributed(distributed, "Its changes are listed entity by entity.")
     actors = _find_actors(account, wanted)
     if tables == () or actors == ():
         return None

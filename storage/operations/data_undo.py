@@ -19,7 +19,7 @@ from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Activity, HistoryActor, Table
-from storage.operations import accounts, activity, changes, reverting
+from storage.operations import accounts, activity, changes, reverting, table_relations
 from storage.operations.changes import ChangeFilter
 from storage.operations.reverting import Reverted
 from storage.sql import changes as statements
@@ -96,6 +96,7 @@ def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoP
 
 
 def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TablePreview:
+    table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
     images = _images(account, table, wanted)
     if images is None:
         return TablePreview(table, dict.fromkeys(Effect, 0), [], {})

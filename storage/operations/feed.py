@@ -46,7 +46,14 @@ _ATTEMPTS: Final = 5  # when segments come and go meanwhile
 
 
 class NoHistory(Exception):
-    """The account keeps no history, so it has no feed."""
+    """The account keeps no history, so it has no feed; the message is a sentence for users."""
+
+    def __init__(self, message: str = "The account keeps no history, so it has no change feed.") -> None:
+        super().__init__(message)
+
+
+class DistributedTable(NoHistory):
+    """A table of the feed is distributed; the message is a sentence for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +122,15 @@ def read_steps(
     ``target``: a snapshot that was taken after the token was, and is on disk; the page ends there.
     """
     for _ in range(_ATTEMPTS):
-        state: HistoryState = yield statements.state(feed.account_id)
+        state: HistoryState = yield statements.state(feed.account_id, feed.tables)
         if not state.cluster:
             raise ServerBusy  # a standby
+        if state.distributed:
+            # the changes of each node are in an order of its own, and no snapshot is of all nodes
+            raise DistributedTable(
+                f"The table {state.distributed} is distributed over several nodes and has no change feed."
+                " Read the feed of the other tables by their names."
+            )
         try:
             page = yield from _read(feed, after, top, state, target)
         except (_Retry, TableNotFound):  # a segment or a table was dropped

@@ -12,7 +12,7 @@ from storage.domain.access.actor import Actor
 from storage.domain.entities.restoring import Skipped
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.models import Table
-from storage.operations import accounts, history, table_use
+from storage.operations import accounts, history, table_relations, table_use
 from storage.sql import django as sql
 from storage.sql import restoring
 from storage.sql.failures import Canceled
@@ -58,6 +58,7 @@ def apply_images(table: Table, images: Images, *, by: Actor, into: Reverted | No
     takes too long, and ServerBusy if a chunk is rolled back again and again because of concurrent writes.
     """
     accounts.check_writable(table.account_id)
+    table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
     relation, reverted = relation_name(table.pk), Reverted() if into is None else into
     recorder = history.recorder(table.account, by)
     with _collected(images) as has_long:

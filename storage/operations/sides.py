@@ -76,6 +76,12 @@ def find(name: SideName, account: Account) -> Side:
 
 def _live(name: SideName, account: Account) -> Side:
     found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
+    for table in found:
+        if table.distributed:
+            raise SideNotFound(
+                f"The table {table.name} is distributed over several nodes and cannot be compared."
+                " Name the tables to compare."
+            )
     settings = _Settings(account, found)
     return Side(name, account, None, settings.tables(found, {}), settings.properties)
 

@@ -41,10 +41,11 @@ def segments_after(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(segments.segment_name(snapshot.account_id, number) for number in numbers)
 
 
-def copy(snapshot: Snapshot) -> int:
+def copy(snapshot: Snapshot, only: Table | None = None) -> int:
     """Copy the entities of a snapshot into relations of their own, in the caller's transaction; return their number."""
     total = 0
-    for found in snapshot.tables.select_for_update().filter(is_copied=False).order_by("pk"):
+    tables = snapshot.tables.select_for_update().filter(is_copied=False).order_by("pk")
+    for found in tables if only is None else tables.filter(table=only):
         relation = statements.relation_name(snapshot.pk, found.table_id)
         past = past_of(found)
         sql.execute(statements.create(relation))

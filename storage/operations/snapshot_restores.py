@@ -29,6 +29,7 @@ from storage.operations import (
     service_properties,
     snapshot_copies,
     snapshots,
+    table_relations,
     tables,
 )
 from storage.operations.reverting import Reverted
@@ -268,6 +269,9 @@ def _pairs(snapshot: Snapshot, wanted: RestoreRequest) -> list[_Pair]:
 def _images(pair: _Pair, keys: Sequence[EntityKey] | None) -> Images:
     """Return what to write so that the table, a deleted one once it is restored, is as in the snapshot."""
     found, past = pair.found, snapshot_copies.past_of(pair.found)
+    table = pair.present or pair.deleted
+    if table is not None:
+        table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
     if pair.present is None:
         # its entities appear, whether they are inserted or restored with it
         return _read_past(found, past, statements.all_images(_source(found, past), keys))

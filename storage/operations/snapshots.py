@@ -78,6 +78,7 @@ def take(
         missing = folded - {table.folded_name for table in found}
         if missing:
             raise SnapshotError(f"There is no table {min(missing)} in the account {account.name}.")
+    _refuse_distributed(found)
     try:
         return _take(account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
     except IntegrityError:
@@ -96,13 +97,16 @@ def take_automatic(
     tables: Sequence[Table] | None = None,
 ) -> Snapshot:
     """Take a snapshot for a reason of the server; a number is added to a name that is taken."""
-    found = _own_tables(account) if tables is None else tables
+    own = _own_tables(account) if tables is None else tables
+    # over several nodes there is no moment to take it of; the others are better than nothing
+    found = [table for table in own if not table.distributed]
+    is_whole = tables is None and len(found) == len(own)
     expires_at = timezone.now() + lifetime if lifetime is not None else None
     for number in range(1, _ATTEMPTS):
         free = numbered_name(name, number)
         if find(account, free) is None:
             try:
-                return _take(account, free, found, by, reason, expires_at, is_whole=tables is None)
+                return _take(account, free, found, by, reason, expires_at, is_whole=is_whole)
             except IntegrityError:
                 continue
     raise ServerBusy
@@ -139,11 +143,22 @@ def _take(
             actor=sql.storable_text(by.name, 256),
         )
         _add_tables(snapshot, tables)
+        # one may have been distributed since
+        _refuse_distributed(Table.objects.filter(pk__in=[table.pk for table in tables], distributed=True))
         if not is_recorded:
             snapshot_copies.copy(snapshot)
         if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):
             activity.record(Verb.SNAPSHOT_TAKE, by, account=account, detail={"snapshot": name})
     return snapshot
+
+
+def _refuse_distributed(tables: Iterable[Table]) -> None:
+    for table in tables:
+        if table.distributed:
+            raise SnapshotError(
+                f"The table {table.name} is distributed over several nodes, which have no moment in common."
+                " Take a snapshot of the other tables."
+            )
 
 
 def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:

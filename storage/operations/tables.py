@@ -23,7 +23,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
-from storage.operations import accounts, activity, service_properties
+from storage.operations import accounts, activity, service_properties, table_relations
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.sql import background, relations
 from storage.sql import django as sql
@@ -128,9 +128,19 @@ def _account(account_id: int, name: str | None) -> Account:
 
 
 def _create(account_id: int, name: str, folded: str, **described: Any) -> Table:
-    table = Table.objects.create(account_id=account_id, name=name, folded_name=folded, **described)
-    sql.execute(relations.create(table.pk, account_id, accounts.kind_of(account_id)))
+    distributed = not is_analytics_name(folded) and _distributes(account_id)
+    table = Table.objects.create(
+        account_id=account_id, name=name, folded_name=folded, distributed=distributed, **described
+    )
+    table_relations.create(table, accounts.kind_of(account_id))
     return table
+
+
+def _distributes(account_id: int) -> bool:
+    """Return whether the new tables of an account are spread over the nodes of the cluster, where there is one."""
+    if not table_relations.can_distribute():
+        return False
+    return Account.objects.filter(pk=account_id, distributes=True).exists()
 
 
 def delete(
@@ -190,7 +200,7 @@ def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
     table.kept_until = table.deleted_at + keep if keep else None
     table.save(update_fields=("deleted_at", "kept_until"))
     # a process with an old catalog must not find the relation: it would write what nobody reads
-    sql.execute(relations.soft_delete(table.pk))
+    table_relations.soft_delete(table)
     notify_table(table.account_id, table.folded_name)
     return keep
 
@@ -224,7 +234,7 @@ def restore(
             table.save(update_fields=("deleted_at", "kept_until"))
     except IntegrityError:
         raise TableAlreadyExists from None
-    sql.execute(relations.restore(table.pk, table.account_id, accounts.kind_of(table.account_id)))
+    table_relations.restore(table, accounts.kind_of(table.account_id))
     return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
 
 
@@ -308,9 +318,10 @@ def drop_expired_tables() -> int:
     for pk in over.values_list("pk", flat=True):
         with transaction.atomic():
             # skip one that was restored meanwhile
-            if over.select_for_update(skip_locked=True).filter(pk=pk).first() is None:
+            table = over.select_for_update(skip_locked=True).filter(pk=pk).first()
+            if table is None:
                 continue
-            sql.execute(relations.drop(pk))
+            table_relations.drop(table)
             Table.objects.filter(pk=pk).delete()
             count += 1
     return count

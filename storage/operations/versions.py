@@ -2,16 +2,21 @@
 
 from typing import Final
 
+from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.service.versions import VersionPage
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
-from storage.models import Table
+from storage.models import HistoryActor, Table
 from storage.operations import past
+from storage.operations.changes import to_actor
 from storage.sql import django as sql
 from storage.sql import versions
+from storage.sql.comparing import NO_TABLE
+from storage.sql.distribution import history_of
 from storage.sql.history import segment_name
-from storage.sql.versions import NEWEST
+from storage.sql.relations import relation_of
+from storage.sql.versions import NEWEST, RawVersion
 
 TOP: Final = 100
 
@@ -30,4 +35,18 @@ def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = T
         return VersionPage([], None)
     source = past.source_of(table)
     first = NEWEST if first is None else first
-    return sql.run_in_lane(versions.page(table.pk, source, segments, key, first, top))
+    rows: list[RawVersion] = []
+    if table.distributed:
+        rows = _beside(table, source, key, first, top)
+        source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
+    if len(rows) <= top:
+        rows += sql.run_in_lane(versions.page(table.pk, source, segments, key, first, top))
+    return versions.read_page(rows, key, first, top)
+
+
+def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:
+    history = history_of(relation_of(table))
+    rows = sql.walk(versions.beside(source, history, key, first, top), sql.run_in_lane)
+    actors = HistoryActor.objects.in_bulk({row.actor for row in rows})
+    nobody = HistoryActor(kind=ActorKind.SERVER)
+    return [row._replace(actor=to_actor(actors.get(row.actor, nobody), row.request)) for row in rows]

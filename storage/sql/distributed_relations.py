@@ -21,6 +21,7 @@ from storage.sql.relations import (
     drop_local_function,
 )
 
+_PATIENCE: Final = "3s"
 # otherwise functions and relations could not be changed in one transaction
 _IN_ORDER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
 # the columns of a segment of history, but for the numbers that each node would give on its own: see undistribute
@@ -93,7 +94,6 @@ def take_form(table_id: int, kind: AccountKind) -> list[str]:
     """Return commands that give a local relation its distributed form."""
     local, relation = relation_name(table_id), relation_name(table_id, is_distributed=True)
     return [
-        CANCEL_INDEXING.format(table_id=table_id),
         f"ALTER TABLE {local} RENAME TO {relation}",
         f"DROP TABLE IF EXISTS {local}_long",
         drop_local_function(local),
@@ -117,18 +117,28 @@ def spread(table_id: int) -> list[str]:
     history = history_of(relation)
     return [
         _IN_ORDER,
-        f"LOCK TABLE {relation}, {history} IN EXCLUSIVE MODE",
+        *_lock_writers(relation, history),
         _SPREAD.format(relation=relation, beside="none"),
         _SPREAD.format(relation=history, beside=relation),
         _DELEGATE.format(relation=relation, beside=relation),
     ]
 
 
+def _lock_writers(*relations: str) -> list[str]:
+    """Return commands that let no writer begin, and wait for the present ones, but not long: others wait behind."""
+    return [
+        f"SET LOCAL lock_timeout = '{_PATIENCE}'",
+        *(f"LOCK TABLE {relation} IN EXCLUSIVE MODE" for relation in relations),
+        "SET LOCAL lock_timeout TO DEFAULT",
+    ]
+
+
 def free_local_rows(table_id: int) -> list[str]:
-    """Return commands that free the space of the rows that were copied to the nodes, in a transaction of their own."""
+    """Return commands that free the space of rows that are on the nodes, each to be committed; and learn of those."""
     relation = relation_name(table_id, is_distributed=True)
     free = "SELECT truncate_local_data_after_distributing_table('{relation}')"
-    return [free.format(relation=history_of(relation)), free.format(relation=relation)]
+    both = [free.format(relation=name) for name in (history_of(relation), relation)]
+    return [*both, f"ANALYZE {relation}"]
 
 
 def gather(table_id: int) -> list[str]:
@@ -138,7 +148,7 @@ def gather(table_id: int) -> list[str]:
     return [
         _IN_ORDER,
         # on all nodes: the function of the relation writes where the rows are, past the coordinator
-        f"LOCK TABLE {relation}, {history} IN EXCLUSIVE MODE",
+        *_lock_writers(relation, history),
         f"DROP FUNCTION {relation}_change_set",
         f"SELECT undistribute_table('{history}')",
         f"SELECT undistribute_table('{relation}')",

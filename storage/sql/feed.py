@@ -37,12 +37,13 @@ class Segment(NamedTuple):
 class HistoryState(NamedTuple):
     """``cluster`` tells apart databases, and states of one that were restored; empty on a standby.
 
-    ``next_xid``: of the next transaction.
+    ``next_xid``: of the next transaction. ``distributed``: a table of the feed whose changes are on several nodes.
     """
 
     cluster: str
     segments: Sequence[Segment]
     next_xid: int
+    distributed: str = ""
 
 
 # the number of the timeline changes when a standby is promoted or a backup is restored to a point in time: what a
@@ -52,14 +53,16 @@ SELECT CASE WHEN pg_is_in_recovery() THEN ''
     ELSE system_identifier || '.' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
     number, ended_at IS NULL,
     dropped_at IS NOT NULL OR ended_at IS NOT NULL AND last_xid IS NULL OR cluster IS DISTINCT FROM system_identifier,
-    (extract(epoch FROM started_at) * 10000000)::bigint, pg_snapshot_xmax(pg_current_snapshot())
+    (extract(epoch FROM started_at) * 10000000)::bigint, pg_snapshot_xmax(pg_current_snapshot()),
+    (SELECT min(name) FROM storage_table WHERE account_id = $1::bigint AND distributed AND deleted_at IS NULL
+        AND ($2::bigint[] IS NULL OR id = ANY ($2::bigint[])))
 FROM pg_control_system() LEFT JOIN storage_historysegment ON account_id = $1::bigint
 ORDER BY number
 """
 
 
-def state(account_id: int) -> Statement[HistoryState]:
-    """Return the statement that reads which segments the history of an account has."""
+def state(account_id: int, tables: Sequence[int] | None) -> Statement[HistoryState]:
+    """Return the statement that reads which segments the history of an account has; ``tables`` are those of a feed."""
 
     def read(result: Result) -> HistoryState:
         rows = range(result.ntuples) if result.get_value(0, 1) is not None else ()
@@ -75,9 +78,11 @@ def state(account_id: int) -> Statement[HistoryState]:
                 for row in rows
             ],
             integer_at(result, 0, 5),
+            "" if result.get_value(0, 6) is None else text_at(result, 0, 6),
         )
 
-    return Statement(_STATE, (str(account_id),), Lane.KEY, read)
+    of_feed = None if tables is None else arrays.bigints(tables)
+    return Statement(_STATE, (str(account_id), of_feed), Lane.KEY, read)
 
 
 class FeedHead(NamedTuple):

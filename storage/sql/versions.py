@@ -1,14 +1,14 @@
 """The changes of an entity in the history of its account, with the entity before and after each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.versions import Version, VersionKind, VersionPage
 from storage.sql.history import Op
-from storage.sql.statement import Lane, Result, Statement, integer_at
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 NEWEST: Final = 2**63 - 1
 _BYTES: Final = 4 * 1024 * 1024  # of the entities on a page
@@ -51,22 +51,39 @@ ORDER BY seq DESC
 """
 
 
+class RawVersion(NamedTuple):
+    """A change, or (without ``op``) the row that there is, with its content: of a change, that before it.
+
+    ``fits``: there was room for the content.
+    """
+
+    sequence: int
+    op: str | None
+    ticks: int
+    was: bytes | None
+    content: bytes | None
+    fits: bool
+    request: str
+    actor: Actor | int  # an id of storage_historyactor
+
+
+def read_page(rows: Sequence[RawVersion], key: EntityKey, first: int, top: int) -> VersionPage:
+    """Return up to ``top`` versions from the one with the sequence ``first`` on, from the newest to the oldest."""
+    versions: list[Version] = []
+    for version, fits in _versions(rows, encode_entity_key(key)):
+        if version.sequence <= first:
+            if len(versions) == top or not fits:
+                return VersionPage(versions, version.sequence)
+            versions.append(version)
+    return VersionPage(versions, None)
+
+
 def page(
     table_id: int, source: str, segments: Sequence[str], key: EntityKey, first: int, top: int
-) -> Statement[VersionPage]:
-    """Return up to ``top`` versions from the one with the sequence ``first`` on, from the newest to the oldest."""
-
-    def read(result: Result) -> VersionPage:
-        versions: list[Version] = []
-        for version, fits in _versions(result, encode_entity_key(key)):
-            if version.sequence <= first:
-                if len(versions) == top or not fits:
-                    return VersionPage(versions, version.sequence)
-                versions.append(version)
-        return VersionPage(versions, None)
-
+) -> Statement[list[RawVersion]]:
+    """Return what read_page needs: one version more, the one after the first, and the row that there is."""
     text = _text(table_id, source, tuple(segments))
-    return Statement(text, (*key, str(first), str(top + 1)), Lane.KEY, read)
+    return Statement(text, (*key, str(first), str(top + 1)), Lane.KEY, _read)
 
 
 @lru_cache(maxsize=1024)
@@ -86,25 +103,89 @@ def _text(table_id: int, source: str, segments: tuple[str, ...]) -> str:
     )
 
 
-def _versions(result: Result, keys: bytes) -> Iterator[tuple[Version, bool]]:
-    """Yield the changes of a result, and whether there is room for them on the page."""
+def _read(result: Result) -> list[RawVersion]:
+    return [_read_row(result, row) for row in range(result.ntuples)]
+
+
+def _read_row(result: Result, row: int) -> RawVersion:
+    texts = [None if (it := result.get_value(row, column)) is None else it.decode() for column in range(12)]
+    _, op, _, _, _, fits, request, kind, name, address, agent, token = texts
+    actor = Actor(ActorKind(kind or ""), name or "", address or "", agent or "", request or "", token or "")
+    return RawVersion(
+        integer_at(result, row, 0),
+        op,
+        integer_at(result, row, 2),
+        result.get_value(row, 3),
+        result.get_value(row, 4),
+        fits == "true",
+        request or "",
+        actor,
+    )
+
+
+# of a distributed relation: each statement is about one entity on one node, and joins nothing else
+_BESIDE: Final = """
+SELECT ts, op::text, ts, was, CASE WHEN before < {bytes} THEN content END, (before < {bytes})::text, request::text,
+    actor::text
+FROM (
+    SELECT *, coalesce(sum(octet_length(content)) OVER (
+        ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+    FROM (
+        SELECT ts, op, was, actor, request, anns || vals AS content FROM {history} AS h
+        WHERE h.pk = $1 AND h.rk = $2
+            AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
+                = hashtextextended($1 COLLATE "C", hashtextextended($2 COLLATE "C", 0))
+            AND h.ts {comparison} $3::bigint
+        ORDER BY h.ts {direction} LIMIT $4::bigint
+    ) AS found
+) AS sized
+ORDER BY ts DESC
+"""
+_ROW: Final = """
+SELECT {newest}, NULL, ts, ts, anns || vals, 'true', NULL, NULL FROM {source} WHERE pk = $1 AND rk = $2
+"""
+
+
+def beside(
+    source: str, history: str, key: EntityKey, first: int, top: int
+) -> Generator[Statement[Any], Any, list[RawVersion]]:
+    """Return the same of a distributed relation; instead of actors, their ids."""
+
+    def changes(comparison: str, direction: str, limit: int) -> Statement[list[RawVersion]]:
+        text = _BESIDE.format(history=history, bytes=_BYTES, comparison=comparison, direction=direction)
+        return Statement(text, (*key, str(first), str(limit)), Lane.KEY, _read_beside)
+
+    older: list[RawVersion] = yield changes("<=", "DESC", top + 1)
+    newer: list[RawVersion] = yield changes(">", "ASC", 1)
+    text = _ROW.format(newest=NEWEST, source=source)
+    row: list[RawVersion] = yield Statement(text, tuple(key), Lane.KEY, _read_beside)
+    return row + newer + older
+
+
+def _read_beside(result: Result) -> list[RawVersion]:
+    return [
+        RawVersion(
+            integer_at(result, row, 0),
+            None if result.get_value(row, 1) is None else text_at(result, row, 1),
+            integer_at(result, row, 2),
+            result.get_value(row, 3),
+            result.get_value(row, 4),
+            text_at(result, row, 5) == "true",
+            "" if result.get_value(row, 6) is None else text_at(result, row, 6),
+            0 if result.get_value(row, 7) is None else integer_at(result, row, 7),
+        )
+        for row in range(result.ntuples)
+    ]
+
+
+def _versions(rows: Iterable[RawVersion], keys: bytes) -> Iterator[tuple[Version, bool]]:
+    """Yield the changes, and whether there is room for them on the page."""
     following: StoredEntity | None = None
-    for row in range(result.ntuples):
-        texts = [
-            None if (it := result.get_value(row, column)) is None else it.decode() for column in range(12)
-        ]
-        was, content = result.get_value(row, 3), result.get_value(row, 4)
-        before = None if was is None or content is None else StoredEntity(keys, was, content)
-        if texts[1] is not None:
-            _, op, _, _, _, fits, request, kind, name, address, agent, token = texts
-            actor = Actor(
-                ActorKind(kind or ""), name or "", address or "", agent or "", request or "", token or ""
-            )
-            ticks = integer_at(result, row, 2)
-            is_followed = following is not None and following.timestamp == ticks
+    for row in rows:
+        before = None if row.was is None or row.content is None else StoredEntity(keys, row.was, row.content)
+        if row.op is not None:
+            assert isinstance(row.actor, Actor)
+            is_followed = following is not None and following.timestamp == row.ticks
             after = following if is_followed else None
-            yield (
-                Version(integer_at(result, row, 0), _KINDS[Op(op or "")], ticks, actor, before, after),
-                fits == "true",
-            )
+            yield Version(row.sequence, _KINDS[Op(row.op)], row.ticks, row.actor, before, after), row.fits
         following = before

@@ -293,7 +293,7 @@ def test_a_token_of_transactions_that_have_not_happened(account):
     position = feed.FeedPosition(1, "999999999:999999999:")
     with pytest.raises(ExpiredToken, match="restored"):
         sql.walk(
-            feed._page(Feed(account.pk), position, sql.run(statements.state(account.pk)).segments, 1),
+            feed._page(Feed(account.pk), position, sql.run(statements.state(account.pk, None)).segments, 1),
             sql.run_in_lane,
         )
 

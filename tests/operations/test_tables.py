@@ -196,7 +196,7 @@ def test_what_a_client_deletes_is_kept_as_long_as_the_history_unless_it_is_empty
     assert (found, found.kept_until - found.deleted_at) == (full, timedelta(days=7))
     tables.restore(full.pk)
     assert [it.name for it in tables.deleted(account)] == []
-    assert background.has_rows(full.pk)
+    assert background.has_rows(full)
 
     monkeypatch.setattr(tables, "_MOST_KEPT", 2)
     for number in range(3):

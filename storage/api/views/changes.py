@@ -102,9 +102,8 @@ class ChangeViewSet(AccountScopedViewSet):
             ) from None
         except ExpiredToken as error:
             raise Problem(problems.EXPIRED_TOKEN, str(error)) from None
-        except NoHistory:
-            detail = f"The account {self.account.name} keeps no history, so it has no change feed."
-            raise Problem(problems.CONFLICT, detail) from None
+        except NoHistory as error:
+            raise Problem(problems.CONFLICT, str(error)) from None
 
     def _stream(self, followed: Feed, page: FeedPage, token: str, *, is_cosmos: bool) -> HttpResponse:
         api_token, account = self.token, self.account

@@ -44,6 +44,8 @@ class Verb(StrEnum):
     TABLE_CHANGE = "table.change", Capability.MANAGE_TABLES  # description, tags
     TABLE_DELETE = "table.delete", Capability.MANAGE_TABLES
     TABLE_RESTORE = "table.restore", Capability.MANAGE_TABLES, _CATALOG
+    TABLE_DISTRIBUTE = "table.distribute"  # over the nodes of a cluster
+    TABLE_UNDISTRIBUTE = "table.undistribute"
     INDEX_ADD = "index.add", Capability.MANAGE_TABLES  # of a property
     INDEX_DROP = "index.drop", Capability.MANAGE_TABLES
     QUERY_CREATE = "query.create", Capability.WRITE  # a saved query

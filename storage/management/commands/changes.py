@@ -58,8 +58,8 @@ class Command(BaseCommand):
             self._print(followed, options)
         except (InvalidToken, ExpiredToken) as error:
             raise CommandError(str(error)) from None
-        except NoHistory:
-            raise CommandError("The account keeps no history, so it has no change feed.") from None
+        except NoHistory as error:
+            raise CommandError(str(error)) from None
         except StorageError as error:
             raise CommandError(error.text) from None
 

@@ -1,0 +1,85 @@
+"""Make, hide, restore and drop the relation of a table, a local or a distributed one."""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Final
+
+from storage.domain.errors import NotImplemented
+from storage.domain.values.kinds import AccountKind
+from storage.models import Table
+from storage.sql import distributed_relations, relations
+from storage.sql import django as sql
+from storage.sql.relations import source_name
+
+NO_IMAGES: Final = (
+    "Changes of its entities can be undone one by one, but not together, nor restored or compared."
+)
+
+
+@cache
+def can_distribute() -> bool:
+    """Return whether the database is the coordinator of a cluster, as this process found it first."""
+    return distributed_relations.is_coordinator()
+
+
+def is_spread(table: Table) -> bool:
+    """Return whether the rows of a distributed table are on the nodes; else it only has the form for it."""
+    if not table.distributed or not distributed_relations.is_coordinator():
+        return False
+    is_deleted = table.deleted_at is not None
+    return distributed_relations.is_spread(source_name(table.pk, is_deleted=is_deleted, is_distributed=True))
+
+
+def refuse_distributed(table: Table, sentence: str) -> None:
+    """Refuse what cannot be right over several nodes; raises NotImplemented."""
+    if table.distributed:
+        raise NotImplemented(f"The table {table.name} is distributed over several nodes. {sentence}")
+
+
+def create(table: Table, kind: AccountKind) -> None:
+    if not table.distributed:
+        sql.execute(relations.create(table.pk, table.account_id, kind))
+        return
+    spread_helpers()
+    run_all(distributed_relations.create(table.pk, kind))
+    run_all(distributed_relations.spread(table.pk))
+
+
+def soft_delete(table: Table) -> None:
+    """Hide the relation from all statements; ``table`` may be marked as deleted already."""
+    if not table.distributed:
+        sql.execute(relations.soft_delete(table.pk))
+        return
+    relation = relations.relation_of(table)
+    spread = distributed_relations.is_coordinator() and distributed_relations.is_spread(relation)
+    run_all(distributed_relations.soft_delete(table.pk, is_spread=spread))
+
+
+def restore(table: Table, kind: AccountKind) -> None:
+    """Revert ``soft_delete``; the function of a distributed relation is distributed again with it."""
+    if not table.distributed:
+        sql.execute(relations.restore(table.pk, table.account_id, kind))
+        return
+    deleted = source_name(table.pk, is_deleted=True, is_distributed=True)
+    spread = distributed_relations.is_coordinator() and distributed_relations.is_spread(deleted)
+    run_all(distributed_relations.restore(table.pk, kind, is_spread=spread))
+
+
+def drop(table: Table) -> None:
+    """Remove a hidden relation."""
+    if table.distributed:
+        run_all(distributed_relations.drop(table.pk))
+    else:
+        sql.execute(relations.drop(table.pk))
+
+
+def spread_helpers() -> None:
+    """Give all nodes the functions that statements call, if Citus came after they were made."""
+    for function in distributed_relations.missing_helpers():
+        sql.execute(distributed_relations.spread_helper(function))
+
+
+def run_all(commands: Iterable[str]) -> None:
+    """Run commands one by one: Citus refuses several in one text."""
+    for command in commands:
+        sql.execute(command)

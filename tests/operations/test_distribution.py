@@ -1,0 +1,355 @@
+"""Tables over several nodes, with stand-ins for what Citus does: the form of a distributed relation is real."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    KeyValueTooLarge,
+    NotImplemented,
+    OutOfRangeInput,
+    ResourceNotFound,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.activity import Verb
+from storage.domain.service.sides import SideName
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, Precondition
+from storage.domain.values.ticks import to_ticks
+from storage.models import Activity, Table
+from storage.operations import (
+    accounts,
+    branches,
+    changes,
+    data_undo,
+    distribution,
+    edits,
+    entities,
+    feed,
+    history,
+    past,
+    sides,
+    snapshots,
+    table_list,
+    table_relations,
+    tables,
+    versions,
+)
+from storage.operations.accounts import AccountError
+from storage.operations.distribution import DistributionError
+from storage.operations.feed import Feed
+from storage.operations.snapshots import SnapshotError
+from storage.sql import entities as statements
+from storage.sql.django import execute, fetch, run
+from storage.sql.failures import failure
+from storage.sql.relations import relation_of
+from tests.sql import citus
+
+KEY = EntityKey("p", "r")
+ADA = Actor(ActorKind.USER, "ada")
+
+
+@pytest.fixture
+def cluster(db):
+    table_relations.can_distribute.cache_clear()
+    citus.install()
+    yield
+    table_relations.can_distribute.cache_clear()
+
+
+@pytest.fixture
+def account(db):
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def table(cluster, account):
+    return tables.create(account.pk, "people")
+
+
+@pytest.fixture
+def write(table):
+    """`write(change)`: as the service does it, recorded."""
+
+    def write(change):
+        recorder = history.recorder(table.account, ADA)
+        with transaction.atomic():
+            return run(statements.change(relation_of(table), change, recorder))
+
+    return write
+
+
+def entity(key=KEY, **values):
+    return Entity(key, {name: EdmValue(Edm.INT32, value) for name, value in values.items()})
+
+
+def content(table):
+    """The entities of a table: their row keys and what they hold."""
+    return {
+        stored.key.row_key: stored.content
+        for page in entities.all_pages(table, EntityQuery())
+        for stored in page
+    }
+
+
+def kinds(table, key=KEY):
+    return [version.kind.value for version in versions.page(table, key).versions]
+
+
+def test_a_table_is_distributed_and_gathered(table, write):
+    name = f"distributed_{table.pk}"
+    write(Insert(entity(A=1)))
+    write(Update(entity(A=2), ANY, merge=False))
+    before = content(table)
+    distribution.distribute(table, by=ADA)
+    assert citus.calls() == [
+        *[f"function {it} by  beside default" for it in helpers()],
+        f"table {name} by pk beside none",
+        f"table {name}_history by pk beside {name}",
+        f"function {name}_change_set by p beside {name}",
+        f"free {name}_history",
+        f"free {name}",
+    ]
+    assert Table.objects.get(pk=table.pk).distributed
+    assert content(table) == before
+
+    write(Update(entity(B=3), ANY, merge=True))
+    write(Delete(KEY, ANY))
+    write(Insert(entity(A=4)))
+    stored = content(table)
+    assert kinds(table) == ["insert", "delete", "update", "update", "insert"]
+    assert fetch(f"SELECT count(*) FROM {name}_history") == [(3,)]
+
+    distribution.undistribute(table, by=ADA)
+    assert citus.calls() == [f"gather {name}_history", f"gather {name}"]
+    assert not Table.objects.get(pk=table.pk).distributed
+    assert content(table) == stored
+    write(Update(entity(A=5), ANY, merge=False))
+    assert kinds(table) == ["update", "insert", "delete", "update", "update", "insert"]
+    verbs = Activity.objects.filter(table=table).order_by("pk").values_list("verb", "actor")
+    assert list(verbs)[-2:] == [(Verb.TABLE_DISTRIBUTE, "ada"), (Verb.TABLE_UNDISTRIBUTE, "ada")]
+
+
+def helpers():
+    """The SQL functions that the other nodes need; the stand-ins know which they have been given."""
+    found = fetch(
+        "SELECT split_part(function, '(', 1) FROM pg_dist_object WHERE argument IS NULL ORDER BY function"
+    )
+    names = [name for (name,) in found]
+    assert {"entity_without", "entity_excess", "cosmos_entity_excess", "entity_projection"} <= set(names)
+    assert not any(name.endswith("_change_set") or name == "entity_make_room" for name in names)
+    return names
+
+
+def test_versions_are_paged_over_both_histories(table, write):
+    write(Insert(entity(A=0)))
+    for number in range(1, 4):
+        write(Update(entity(A=number), ANY, merge=False))
+    distribution.distribute(table)
+    for number in range(4, 8):
+        write(Update(entity(A=number), ANY, merge=False))
+    whole = versions.page(table, KEY).versions
+    assert [version.after.content for version in whole] == [
+        f'\n,"A":{number}'.encode() for number in range(7, -1, -1)
+    ]
+    assert all(version.actor.name == "ada" for version in whole)
+    paged, first = [], None
+    while True:
+        page = versions.page(table, KEY, first=first, top=3)
+        paged += page.versions
+        if page.next is None:
+            break
+        first = page.next
+    assert paged == whole
+
+
+def test_changes_of_a_distributed_table_succeed_and_fail_as_elsewhere(table, write):
+    distribution.distribute(table)
+    written = write(Upsert(entity(A=1), merge=False))
+    with pytest.raises(EntityAlreadyExists):
+        write(Insert(entity()))
+    for refused in (
+        Update(entity(), Precondition(written + 1), merge=False),
+        Update(entity(), Precondition(written + 1), merge=True),
+        Delete(KEY, Precondition(written + 1)),
+    ):
+        with pytest.raises(UpdateConditionNotSatisfied):
+            write(refused)
+    other = entity(EntityKey("p", "none"))
+    for refused in (Update(other, ANY, merge=False), Update(other, ANY, merge=True), Delete(other.key, ANY)):
+        with pytest.raises(ResourceNotFound):
+            write(refused)
+    assert write(Update(entity(B=2), Precondition(written), merge=True)) > written
+    write(Upsert(entity(C=3), merge=True))
+    assert content(table) == {"r": b'\n,"A":1\n,"B":2\n,"C":3'}
+    assert kinds(table) == ["update", "update", "insert"]
+
+
+def test_entities_are_edited_in_several_partitions_at_once(table):
+    distribution.distribute(table)
+    keys = [EntityKey(partition, str(number)) for partition in "ab" for number in range(8)]
+    edits.apply(table, [Insert(entity(key, A=1)) for key in keys], by=ADA)
+    edits.apply(table, [Update(entity(key, B=2), ANY, merge=True) for key in keys], by=ADA)
+    assert [it.key for it in entities.get_many(table, reversed(keys))] == keys
+    edits.delete(table, keys[:-1], by=ADA)
+    assert list(content(table)) == ["7"]
+    with pytest.raises(ChangeSetError) as failed:
+        edits.apply(table, [Insert(entity(EntityKey("b", "8"))), Insert(entity(keys[-1]))], by=ADA)
+    assert (failed.value.index, type(failed.value.error)) == (1, EntityAlreadyExists)
+
+
+def test_statements_of_a_process_that_takes_it_for_a_local_table_fail(table, write):
+    """The service looks the table up again then."""
+    stale = Table.objects.get(pk=table.pk)
+    distribution.distribute(table)
+    with pytest.raises(errors_of("TableNotFound")):
+        run(statements.change(relation_of(stale), Insert(entity()), history.recorder(table.account, ADA)))
+
+
+def errors_of(name):
+    return type(failure("42P01", "")) if name == "TableNotFound" else None
+
+
+def test_long_keys_are_refused_before_and_after(table, write, account):
+    long = EntityKey("p" * 1500, "r" * 1500)
+    write(Insert(entity(long)))
+    with pytest.raises(DistributionError, match=r"keys take more than 2,600 bytes"):
+        distribution.distribute(table)
+    assert not Table.objects.get(pk=table.pk).distributed
+    write(Delete(long, ANY))
+    distribution.distribute(Table.objects.get(pk=table.pk))
+    table.refresh_from_db()
+    for change in (Insert(entity(long)), Upsert(entity(long), merge=True)):
+        with pytest.raises(KeyValueTooLarge):
+            write(change)
+    with pytest.raises(ChangeSetError):
+        edits.apply(table, [Insert(entity(long))], by=ADA)
+
+
+def test_what_fails_on_a_node_leaves_a_local_table(table, write):
+    write(Insert(entity(A=1)))
+    execute("DROP FUNCTION create_distributed_function")
+    execute("INSERT INTO pg_dist_object SELECT 'pg_proc'::regclass, oid FROM pg_proc")
+    with pytest.raises(DistributionError, match="could not be distributed"):
+        distribution.distribute(table)
+    assert not Table.objects.get(pk=table.pk).distributed
+    write(Update(entity(A=2), ANY, merge=False))
+    assert kinds(table) == ["update", "insert"]
+    assert fetch("SELECT count(*) FROM pg_dist_partition") == [(0,)]
+
+
+def test_only_a_coordinator_distributes(account):
+    table = tables.create(account.pk, "people")
+    with pytest.raises(DistributionError, match="coordinator"):
+        distribution.distribute(table)
+    with pytest.raises(AccountError, match="coordinator"):
+        accounts.change(account, distributes=True)
+
+
+def test_states_that_do_not_fit_are_refused(table):
+    with pytest.raises(DistributionError, match="is not distributed"):
+        distribution.undistribute(table)
+    distribution.distribute(table)
+    with pytest.raises(DistributionError, match="distributed already"):
+        distribution.distribute(table)
+
+
+def test_a_deleted_table_is_restored_with_its_function(table, write):
+    distribution.distribute(table)
+    write(Insert(entity(A=1)))
+    citus.calls()
+    tables.delete(table.account_id, "people", keep=timedelta(days=1))
+    deleted = Table.objects.get(pk=table.pk)
+    assert kinds(deleted) == ["insert"]
+    tables.restore(table.pk)
+    name = f"distributed_{table.pk}"
+    assert citus.calls() == [f"function {name}_change_set by p beside deleted_{name}"]
+    write(Update(entity(A=2), ANY, merge=False))
+    assert kinds(table) == ["update", "insert"]
+
+    tables.delete(table.account_id, "people", keep=timedelta(0))
+    tables.drop_expired_tables()
+    assert fetch("SELECT count(*) FROM pg_class WHERE relname LIKE %s", f"%{name}%") == [(0,)]
+    assert fetch("SELECT count(*) FROM pg_proc WHERE proname LIKE %s", f"{name}%") == [(0,)]
+
+
+def test_an_account_says_that_its_new_tables_are_distributed(cluster, account):
+    accounts.change(account, distributes=True)
+    table = tables.create(account.pk, "people")
+    assert table.distributed and table_relations.is_spread(table)
+    edits.apply(table, [Insert(entity(A=1))], by=ADA)
+    assert kinds(table) == ["insert"]
+    accounts.change(account, distributes=False)
+    assert not tables.create(account.pk, "others").distributed
+    accounts.remove("acme", with_tables=True)
+    assert fetch("SELECT count(*) FROM pg_class WHERE relname LIKE 'distributed_%%'") == [(0,)]
+
+
+def test_what_several_nodes_cannot_answer_is_refused(table, write, account):
+    write(Insert(entity(A=1)))
+    began = Moment(to_ticks(timezone.now()))
+    position = feed.present_token(Feed(account.pk))
+    snapshot = snapshots.take(account, "before")
+    distribution.distribute(table)
+    write(Update(entity(A=2), ANY, merge=False))
+
+    with pytest.raises(OutOfRangeInput, match="distributed"):
+        past.find(table, began)
+    with pytest.raises(feed.DistributedTable):
+        feed.read(Feed(account.pk), position)
+    with pytest.raises(SnapshotError):
+        snapshots.take(account, "now")
+    everything = changes.ChangeFilter(table="people")
+    with pytest.raises(NotImplemented):
+        data_undo.preview(account, everything)
+    with pytest.raises(NotImplemented):
+        changes.page(account, everything)
+    with pytest.raises(sides.SideNotFound):
+        sides.find(SideName("acme"), account)
+    with pytest.raises(AccountError):
+        branches.create(account, branches.BranchRequest("twig"))
+    automatic = snapshots.take_automatic(account, "daily", snapshots.SnapshotReason.SCHEDULE)
+    assert (automatic.is_whole, automatic.tables.count()) == (False, 0)
+    # a snapshot of before was copied, and knows nothing of what came after
+    assert snapshot.tables.get().is_copied
+    then = [it.content for it in entities.page(table, EntityQuery(), past_of(snapshot)).entities]
+    assert b'\n,"A":2' not in then
+
+    distribution.undistribute(table)
+    assert past.find(table, began)
+    page, _ = feed.read(Feed(account.pk), position)
+    assert [change.op for change in page.changes] == ["u"]
+
+
+def past_of(snapshot):
+    from storage.operations import snapshot_copies
+
+    return snapshot_copies.past_of(snapshot.tables.get())
+
+
+def test_a_job_measures_and_forgets(table, write, account):
+    write(Insert(entity(A=1)))
+    distribution.distribute(table)
+    write(Update(entity(A=2), ANY, merge=False))
+    execute(f"ANALYZE {relation_of(table)}")
+    distribution.tidy(timezone.now())
+    size = table_list.sizes([table])["people"]
+    assert (size.entities, size.bytes > 0) == (1, True)
+    assert table_list.disk_usage(Table.objects.get(pk=table.pk)).entities > 0
+    assert kinds(table) == ["update", "insert"]
+
+    distribution.tidy(timezone.now() + timedelta(days=8))
+    assert kinds(table) == ["insert"]
+    distribution.undistribute(table)
+    table.refresh_from_db()
+    with pytest.raises(OutOfRangeInput):
+        past.find(table, Moment(to_ticks(timezone.now())))

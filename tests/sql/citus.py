@@ -1,0 +1,72 @@
+"""Stand-ins of the functions of Citus that we call: they record the call, and leave a relation where it is.
+
+So the form of a distributed relation is tried on PostgreSQL itself. What Citus refuses is in test_cluster_rules.
+"""
+
+from storage.sql.django import execute, fetch
+
+INSTALL = """
+CREATE TABLE citus_call (number serial, call text);
+CREATE TABLE pg_dist_partition (logicalrelid regclass);
+CREATE TABLE pg_dist_object (classid oid, objid oid, function text, argument text, is_forced boolean);
+CREATE FUNCTION create_distributed_table(relation regclass, column_name text, colocate_with text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = relation) THEN
+        RAISE EXCEPTION 'table % is already distributed', relation;
+    END IF;
+    INSERT INTO pg_dist_partition VALUES (relation);
+    INSERT INTO citus_call (call) VALUES (format('table %s by %s beside %s', relation, column_name, colocate_with));
+END $$;
+CREATE FUNCTION undistribute_table(relation regclass) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM pg_dist_partition WHERE logicalrelid = relation;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'table % is not distributed', relation;
+    END IF;
+    INSERT INTO citus_call (call) VALUES (format('gather %s', relation));
+END $$;
+CREATE FUNCTION create_distributed_function(
+    f regprocedure, argument text DEFAULT NULL, colocate_with text DEFAULT 'default',
+    force_delegation boolean DEFAULT NULL
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF argument IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pg_dist_partition WHERE logicalrelid = colocate_with::regclass
+    ) THEN
+        RAISE EXCEPTION 'relation % is not distributed', colocate_with;
+    END IF;
+    INSERT INTO pg_dist_object VALUES ('pg_proc'::regclass, f, f::text, argument, force_delegation);
+    INSERT INTO citus_call (call) VALUES (
+        format('function %s by %s beside %s', split_part(f::text, '(', 1), argument, colocate_with));
+END $$;
+CREATE FUNCTION truncate_local_data_after_distributing_table(relation regclass) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO citus_call (call) VALUES (format('free %s', relation));
+END $$;
+CREATE FUNCTION citus_total_relation_size(relation regclass, fail_on_error boolean) RETURNS bigint
+LANGUAGE sql AS $$ SELECT pg_total_relation_size(relation) $$;
+CREATE FUNCTION run_command_on_shards(relation regclass, command text)
+RETURNS TABLE (shardid bigint, success boolean, result text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    shardid := 102008;
+    success := true;
+    EXECUTE format(command, relation) INTO result;
+    RETURN NEXT;
+END $$;
+"""
+
+
+def install():
+    execute(INSTALL)
+
+
+def calls():
+    """The calls since the last time, in their order."""
+    found = [call for (call,) in fetch("SELECT call FROM citus_call ORDER BY number")]
+    execute("DELETE FROM citus_call")
+    return found
