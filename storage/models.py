@@ -131,6 +131,9 @@ class Table(models.Model):
                 fields=("account", "folded_name"), condition=Q(deleted_at=None), name="one_table_of_a_name"
             ),
         )
+        indexes = (
+            models.Index(fields=("account",), condition=Q(distributed=True), name="distributed_tables"),
+        )
 
     def __str__(self) -> str:
         return self.name

@@ -12,4 +12,10 @@ class Migration(migrations.Migration):
         migrations.AddField("table", "distributed_rows", models.BigIntegerField(db_default=0, default=0)),
         migrations.AddField("table", "distributed_bytes", models.BigIntegerField(db_default=0, default=0)),
         migrations.AddField("table", "changes_since", models.DateTimeField(default=None, null=True)),
+        migrations.AddIndex(
+            "table",
+            models.Index(
+                fields=("account",), condition=models.Q(distributed=True), name="distributed_tables"
+            ),
+        ),
     ]

@@ -81,7 +81,8 @@ def adapt(now: datetime) -> None:
     """Note which indexes were used, drop the adaptive ones that were not for weeks, and add those that are needed."""
     _note_uses(now)
     adaptive = Table.objects.own().filter(account__adaptive_indexes=True, account__read_only=False)
-    _drop_unused(adaptive, now)
+    # the uses of an index that is on several nodes are not counted here
+    _drop_unused(adaptive.filter(distributed=False), now)
     needed = (
         PropertyScans.objects.filter(table__in=adaptive, day__gt=(now - policy.SCAN_PERIOD).date())
         .values("table", "name")

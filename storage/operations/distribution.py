@@ -198,6 +198,8 @@ def tidy(now: datetime) -> None:
         try:
             _forget_changes(table, now)
             if table_relations.is_spread(table):
+                if distributed_relations.local_bytes(relation_of(table)):
+                    free_local_rows(table)
                 measure(table)
         except Exception as error:  # of one table, whose node may be down; the others go on
             failed.append(error)

@@ -196,8 +196,8 @@ def _build(index: PropertyIndex) -> dict[str, str]:
         if found is None or not found.is_valid:
             if found is not None:
                 indexes.drop(index.table_id, index.pk)
-            indexes.create(index.table_id, index.pk, index.name)
-        indexes.analyze(index.table_id)
+            indexes.create(index.table, index.pk, index.name)
+        indexes.analyze(index.table)
     except Canceled:
         return {"state": IndexState.BUILDING}
     except DatabaseError as error:

@@ -19,6 +19,7 @@ from storage.operations import (
     adaptive_indexes,
     analytics,
     api_tokens,
+    distribution,
     feed,
     indexes,
     metrics,
@@ -79,6 +80,11 @@ async def run() -> None:
             lambda: run_exclusively("history", _RETENTION_INTERVAL, retention.tidy),
             _RETENTION_INTERVAL,
             "The history could not be tidied",
+        ),
+        _Job(
+            lambda: run_exclusively("distribution", _ADAPT_INTERVAL, distribution.tidy),
+            _ADAPT_INTERVAL,
+            "Distributed tables could not be measured",
         ),
         _Job(
             lambda: run_exclusively("daily", _DAY, _tidy_daily),

@@ -55,6 +55,13 @@ INSERT INTO {{view}} {RECORDED_COLUMNS}
 SELECT {{table_id}}, op, ts, was, actor, request, pk, rk, anns, vals FROM {{history}}
 ORDER BY ts, op <> '{Op.DELETE}', pk, rk
 """
+_IS_DELEGATED: Final = """
+SELECT 1 FROM pg_proc AS p
+JOIN pg_dist_object AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+JOIN pg_dist_partition AS r ON r.colocationid = d.colocationid
+WHERE p.proname = %s AND p.pronamespace = current_schema()::regnamespace
+    AND r.logicalrelid = to_regclass(%s) AND d.distribution_argument_index = 0 AND d.force_delegation
+"""
 _HELPERS: Final = """
 SELECT p.oid::regprocedure::text FROM pg_proc AS p
 WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f' AND p.provolatile = 'i'
@@ -72,6 +79,17 @@ def is_coordinator() -> bool:
 def is_spread(relation: str) -> bool:
     """Return whether a relation is known to Citus; only on a coordinator."""
     return bool(fetch("SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass(%s)", relation))
+
+
+def is_delegated(relation: str) -> bool:
+    """Return whether the function of a relation runs on the nodes with its rows, whatever calls it."""
+    return bool(fetch(_IS_DELEGATED, f"{relation}_change_set", relation))
+
+
+def local_bytes(relation: str) -> int:
+    """Return what the former rows of a relation take on the coordinator."""
+    found = fetch("SELECT pg_relation_size(to_regclass(%s))", relation)
+    return int(found[0][0] or 0)
 
 
 def missing_helpers() -> list[str]:

@@ -14,10 +14,11 @@ from django.db import OperationalError, connection
 from psycopg import sql
 
 from storage.domain.values.encoding import escape
+from storage.sql.distribution import HasRelation
 from storage.sql.django import execute, fetch
 from storage.sql.failures import Canceled
 from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, INDEXED_TIME
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 
 _CREATE: Final = "CREATE INDEX CONCURRENTLY {index} ON {relation} ({columns})"
 _INDEXES: Final = """
@@ -64,7 +65,7 @@ def is_property_index(name: str) -> bool:
     return "_property_" in name
 
 
-def create(table_id: int, index_id: int, name: str) -> None:
+def create(table: HasRelation, index_id: int, name: str) -> None:
     """Make the index of a property, without blocking writers; not in a transaction.
 
     Raises Canceled when the table is being deleted.
@@ -72,13 +73,13 @@ def create(table_id: int, index_id: int, name: str) -> None:
     connection.ensure_connection()
     quoted = sql.Literal(escape(name)).as_string(connection.connection)
     columns = INDEXED_TIME if name == "Timestamp" else f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=quoted)
-    relation = relation_name(table_id)
-    _run(_CREATE.format(index=index_name(table_id, index_id), relation=relation, columns=columns))
+    relation = relation_of(table)
+    _run(_CREATE.format(index=index_name(table.pk, index_id), relation=relation, columns=columns))
 
 
-def analyze(table_id: int) -> None:
+def analyze(table: HasRelation) -> None:
     """Give the planner statistics of a new index, of whose expressions it has none. Raises Canceled."""
-    _run(f"ANALYZE {relation_name(table_id)}")
+    _run(f"ANALYZE {relation_of(table)}")
 
 
 def _run(text: str) -> None:

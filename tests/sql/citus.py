@@ -7,8 +7,15 @@ from storage.sql.django import execute, fetch
 
 INSTALL = """
 CREATE TABLE citus_call (number serial, call text);
-CREATE TABLE pg_dist_partition (logicalrelid regclass);
-CREATE TABLE pg_dist_object (classid oid, objid oid, function text, argument text, is_forced boolean);
+CREATE TABLE pg_dist_partition (logicalrelid regclass, colocationid serial);
+CREATE TABLE pg_dist_object (
+    classid oid, objid oid, distribution_argument_index integer, colocationid integer, force_delegation boolean
+);
+CREATE TABLE pg_dist_node (
+    nodename text, nodeport integer, noderole text, isactive boolean, shouldhaveshards boolean, is_up boolean
+);
+CREATE FUNCTION citus_check_cluster_node_health() RETURNS TABLE (to_nodename text, to_nodeport integer, result boolean)
+LANGUAGE sql AS $$ SELECT nodename, nodeport, is_up FROM pg_dist_node $$;
 CREATE FUNCTION create_distributed_table(relation regclass, column_name text, colocate_with text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -16,6 +23,11 @@ BEGIN
         RAISE EXCEPTION 'table % is already distributed', relation;
     END IF;
     INSERT INTO pg_dist_partition VALUES (relation);
+    IF colocate_with <> 'none' THEN
+        UPDATE pg_dist_partition SET colocationid = (
+            SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = colocate_with::regclass
+        ) WHERE logicalrelid = relation;
+    END IF;
     INSERT INTO citus_call (call) VALUES (format('table %s by %s beside %s', relation, column_name, colocate_with));
 END $$;
 CREATE FUNCTION undistribute_table(relation regclass) RETURNS void
@@ -38,7 +50,9 @@ BEGIN
     ) THEN
         RAISE EXCEPTION 'relation % is not distributed', colocate_with;
     END IF;
-    INSERT INTO pg_dist_object VALUES ('pg_proc'::regclass, f, f::text, argument, force_delegation);
+    INSERT INTO pg_dist_object VALUES (
+        'pg_proc'::regclass, f, CASE WHEN argument IS NOT NULL THEN 0 END,
+        (SELECT colocationid FROM pg_dist_partition WHERE logicalrelid::text = colocate_with), force_delegation);
     INSERT INTO citus_call (call) VALUES (
         format('function %s by %s beside %s', split_part(f::text, '(', 1), argument, colocate_with));
 END $$;

@@ -1,0 +1,137 @@
+"""What is where, and what is wrong: findings about the database and what is beside it, for people who run servers.
+
+Each part is a function that returns its findings; a part that fails is a finding itself.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from django.db import DatabaseError, transaction
+
+from storage.models import Account, Table
+from storage.sql import diagnosis as statements
+from storage.sql import distributed_relations
+from storage.sql.relations import source_name
+
+_STUCK: Final = 5  # minutes after which a prepared transaction is not a running one
+
+
+class Severity(StrEnum):
+    OK = "ok"
+    WARNING = "warning"  # something costs more than it should, or needs attention soon
+    ERROR = "error"  # something does not work
+
+
+class Finding(NamedTuple):
+    """``text`` is one or more sentences that say what is so and, if it is wrong, what to do."""
+
+    severity: Severity
+    text: str
+
+
+Part = Callable[[], Iterable[Finding]]
+
+
+def examine() -> Iterator[tuple[str, Finding]]:
+    """Yield the findings of all parts with the names of the parts."""
+    for name, part in PARTS.items():
+        try:
+            with transaction.atomic():
+                found = list(part())
+        except DatabaseError as error:
+            found = [Finding(Severity.ERROR, f"This could not be examined: {str(error).strip()}")]
+        yield from ((name, finding) for finding in found)
+
+
+def _database() -> Iterator[Finding]:
+    about = statements.about()
+    yield Finding(
+        Severity.OK,
+        f"PostgreSQL {about.version} has {Account.objects.count()} accounts"
+        f" with {Table.objects.own().count()} tables in {about.size / 2**20:,.0f} MiB.",
+    )
+    if about.is_standby:
+        yield Finding(
+            Severity.ERROR, "It is a standby, which accepts no writes. Name the primary in DATABASE_URL."
+        )
+    for name, minutes in statements.prepared_transactions(_STUCK):
+        yield Finding(
+            Severity.ERROR,
+            f"The transaction {name} has been prepared for {minutes} minutes and holds its locks. On a cluster,"
+            " recover_prepared_transactions() settles it when all nodes are up; otherwise ROLLBACK PREPARED does.",
+        )
+
+
+def _cluster() -> Iterator[Finding]:
+    distributed = Table.objects.filter(distributed=True).select_related("account").order_by("pk")
+    if not distributed_relations.is_coordinator():
+        yield Finding(Severity.OK, "The database is not part of a Citus cluster; all tables are in it.")
+        for table in distributed:
+            yield Finding(
+                Severity.WARNING,
+                f"{_name(table)} has the form of a distributed table. It works; undistribute ends the form.",
+            )
+        return
+    nodes = statements.nodes()
+    yield Finding(
+        Severity.OK,
+        f"Coordinator of Citus {statements.citus_version()} with {len(nodes)} nodes for rows:"
+        f" {', '.join(nodes) or 'none'}. {len(distributed)} tables are distributed, all others are here.",
+    )
+    if not nodes:
+        yield Finding(
+            Severity.ERROR, "No node can take rows. Add workers with citus_add_node before distributing."
+        )
+    for unreachable in statements.unreachable_nodes():
+        yield Finding(
+            Severity.ERROR,
+            f"{unreachable} cannot be reached. Requests for its partitions answer 503, and tables cannot be"
+            " distributed until it is back.",
+        )
+    missing = distributed_relations.missing_helpers()
+    if missing:
+        yield Finding(
+            Severity.WARNING if not distributed else Severity.ERROR,
+            f"The nodes lack functions that statements call: {', '.join(missing)}. Distributing a table adds them.",
+        )
+    for name in statements.distributed_by_hand():
+        yield Finding(
+            Severity.ERROR,
+            f"The relation {name} was distributed by hand, but the server takes its table for a local one, whose"
+            f" history is then not atomic. Run SELECT undistribute_table('{name}'), then manage.py distribute.",
+        )
+    for table in distributed:
+        yield from _table(table)
+
+
+def _table(table: Table) -> Iterator[Finding]:
+    is_deleted = table.deleted_at is not None
+    relation = source_name(table.pk, is_deleted=is_deleted, is_distributed=True)
+    if not distributed_relations.is_spread(relation):
+        yield Finding(
+            Severity.WARNING,
+            f"{_name(table)} has the form of a distributed table, but its rows are here. It works;"
+            " distribute or undistribute it.",
+        )
+        return
+    if not is_deleted and not distributed_relations.is_delegated(relation):
+        yield Finding(
+            Severity.ERROR,
+            f"The function of {_name(table)} is not delegated to the nodes, so that writes with history are not"
+            " atomic. Delete and restore the table, or undistribute and distribute it.",
+        )
+    left = 0 if is_deleted else distributed_relations.local_bytes(relation)
+    if left:
+        yield Finding(
+            Severity.WARNING,
+            f"Former rows of {_name(table)} still take {left / 2**20:,.1f} MiB here; a job of the server frees them.",
+        )
+
+
+def _name(table: Table) -> str:
+    return f"{table.account.name}/{table.name}"
+
+
+# other parts are added here
+PARTS: Final[Mapping[str, Part]] = {"database": _database, "cluster": _cluster}
