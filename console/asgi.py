@@ -35,6 +35,8 @@ service = TableService(
         bearer=settings.BEARER,
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
         processes=settings.OPTIONS.workers,
+        replicas=settings.REPLICAS,
+        replica_lag=settings.REPLICA_LAG,
     )
 )
 probing = probes.ProbeHandler()

@@ -82,6 +82,7 @@ ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES = database.databases(OPTIONS)
+DATABASE_ROUTERS = ["storage.sql.django.ReplicaRouter"] if OPTIONS.replicas else []
 # the form of an entity; console.asgi limits what any other page takes
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000  # 252 properties, each of up to a dozen fields
@@ -132,6 +133,8 @@ LOGGING = {
 }
 
 LANES_CONNINFO = database.conninfo(OPTIONS)
+REPLICAS = database.replicas(OPTIONS)
+REPLICA_LAG = OPTIONS.replica_lag  # seconds
 HOST_SUFFIXES = OPTIONS.host_suffixes
 DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 BEARER = OPTIONS.bearer

@@ -23,6 +23,7 @@ from storage.domain.access.addresses import Network, read_network
 from storage.domain.errors import InsufficientAccountPermissions, MethodNotAllowed, ServerBusy
 from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
+from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
 from storage.domain.service.indexes import is_adaptive_by_default
 from storage.domain.service.labels import LabelError
 from storage.domain.service.labels import check_labels as check_labels
@@ -180,6 +181,8 @@ class Settings(TypedDict, total=False):
     distributes: bool  # whether new tables are spread over the nodes of a cluster
     history_days: int  # how long changes of entities are kept; 0: none is recorded
     history_bytes: int | None  # what they may take on disk; None: a share of it
+    consistency: str  # of reads that do not ask for less: storage.domain.service.consistency
+    max_staleness: int  # seconds by which reads may be behind at BoundedStaleness
     enabled: bool
     shared_key_access: (
         bool  # whether requests signed with a key are accepted; those with a bearer token always are
@@ -191,7 +194,16 @@ class Settings(TypedDict, total=False):
 
 SETTINGS: Final = tuple(Settings.__annotations__)
 _IN_CATALOGS: Final = frozenset(
-    {"read_only", "enabled", "shared_key_access", "networks", "expires_at", "history_days"}
+    {
+        "read_only",
+        "enabled",
+        "shared_key_access",
+        "networks",
+        "expires_at",
+        "history_days",
+        "consistency",
+        "max_staleness",
+    }
 )
 HISTORY_DAYS_LIMIT: Final = 366
 LEAST_HISTORY: Final = 16 << 20  # bytes
@@ -341,6 +353,7 @@ def _check_settings(fields: Mapping[str, object]) -> None:
     _check_history(fields)
     if fields.get("distributes") and not table_relations.can_distribute():
         raise AccountError("Tables can be distributed only in the database of a Citus coordinator.")
+    _check_consistency(fields)
     for text in networks:
         if read_network(text) is None:
             raise AccountError(
@@ -355,6 +368,14 @@ def _check_history(fields: Mapping[str, object]) -> None:
         raise AccountError(f"The history of an account is kept for 0 to {HISTORY_DAYS_LIMIT} days.")
     if size is not None and (not isinstance(size, int) or size < LEAST_HISTORY):
         raise AccountError(f"The history of an account may take {LEAST_HISTORY >> 20} MiB or more.")
+
+
+def _check_consistency(fields: Mapping[str, object]) -> None:
+    level, bound = fields.get("consistency"), fields.get("max_staleness", 1)
+    if level is not None and level not in list(Consistency):
+        raise AccountError(f"{level!r} is not a consistency level; use one of {', '.join(Consistency)}.")
+    if not isinstance(bound, int) or not 1 <= bound <= STALENESS_LIMIT:
+        raise AccountError(f"Reads may be behind by 1 to {STALENESS_LIMIT} seconds.")
 
 
 def networks_of(account: Account) -> tuple[Network, ...]:

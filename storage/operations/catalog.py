@@ -8,26 +8,35 @@ looked up.
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 from storage.domain.access.addresses import Network
 from storage.domain.access.policies import AccessPolicy
-from storage.domain.errors import TableNotFound
+from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.service.consistency import Consistency, ReadTerms
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import BlockedSas
 from storage.operations import accounts, history, indexes, retired_keys, service_properties, tables
+from storage.operations.replicas import Replicas
 from storage.operations.retired_keys import AcceptedKey
-from storage.operations.threads import in_thread
+from storage.operations.threads import in_thread, on_replica
 from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_of
 
 logger = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
 _PAUSE: Final = 0.5  # seconds between attempts to listen
+_STANDBY_SECONDS: Final = 2.0  # for which what a replica says is used
+_STANDBY_LIMIT: Final = 10_000  # accounts, and tables
 
 
 class KnownAccount(NamedTuple):
@@ -43,6 +52,9 @@ class KnownAccount(NamedTuple):
     blocked: frozenset[str] = frozenset()  # fingerprints of shared access signatures
     retired: tuple[AcceptedKey, ...] = ()
     records: bool = False  # changes, in its history
+    consistency: Consistency = Consistency.STRONG
+    max_staleness: float = 0.0  # seconds
+    standby: bool = False  # whether it was read from a replica, because the primary does not answer
 
 
 class KnownTable(NamedTuple):
@@ -154,6 +166,67 @@ class Catalog:
                 self._forget()
 
 
+_STANDBY: Final = ReadTerms(Consistency.EVENTUAL, 0.0)
+
+
+class StandbyCatalog:
+    """Accounts and tables as a replica has them, for reads while the primary does not answer.
+
+    Nobody can tell that they were changed, so they are read again after a moment.
+    """
+
+    def __init__(self, replicas: Replicas, clock: Callable[[], float] = monotonic) -> None:
+        self._replicas = replicas
+        self._clock = clock
+        self._accounts: dict[str, tuple[float, KnownAccount | None]] = {}
+        self._tables: dict[tuple[int, str], tuple[float, KnownTable | None]] = {}
+
+    async def account(self, name: str) -> KnownAccount | None:
+        """Raises ServerBusy if no replica answers."""
+        kept = self._accounts.get(name)
+        if kept is not None and kept[0] > self._clock():
+            return kept[1]
+        if not is_account_name(name):
+            return None
+        found, _ = await self.read(_account, name)
+        known = found and found._replace(standby=True)
+        _keep(self._accounts, name, (self._clock() + _STANDBY_SECONDS, known))
+        return known
+
+    async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
+        """Raises TableNotFound, and ServerBusy if no replica answers."""
+        key = (account.id, folded_name)
+        kept = self._tables.get(key)
+        if kept is not None and kept[0] > self._clock():
+            known = kept[1]
+        else:
+            known = await self.read(_table, account.id, folded_name)
+            _keep(self._tables, key, (self._clock() + _STANDBY_SECONDS, known))
+        if known is None:
+            raise TableNotFound
+        return known
+
+    def forget_table(self, account: KnownAccount, folded_name: str) -> None:
+        self._tables.pop((account.id, folded_name), None)
+
+    async def read(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an operation on a replica; raises ServerBusy."""
+        replica = await self._replicas.choose(_STANDBY)
+        if replica is None:
+            raise ServerBusy
+        try:
+            return await on_replica(replica.alias, operation, *args, **kwargs)
+        except ServerBusy:
+            replica.doubt()
+            raise
+
+
+def _keep(kept: dict[K, V], key: K, value: V) -> None:
+    if len(kept) >= _STANDBY_LIMIT:
+        kept.clear()
+    kept[key] = value
+
+
 def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
     """Return the account, or the names of the others if it does not exist or may not be used."""
     account = accounts.find(name)
@@ -172,6 +245,8 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True)),
         retired_keys.accepted(account),
         history.is_recorded(account),
+        Consistency(account.consistency),
+        float(account.max_staleness),
     )
     return known, ()
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
@@ -17,10 +17,12 @@ from storage.domain.errors import (
     ChangeSetError,
     InsufficientAccountPermissions,
     OperationTimedOut,
+    ServerBusy,
     TableNotFound,
 )
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import EntityQuery, Page, TableQuery
+from storage.domain.service.consistency import ReadTerms, Session
 from storage.domain.service.indexes import COSTLY_SCAN
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import fold_table_name
@@ -31,30 +33,47 @@ from storage.operations import (
     jobs,
     past,
     policies,
+    replicas,
     service_properties,
     tables,
     throughput,
 )
-from storage.operations.catalog import Catalog, KnownAccount, KnownTable
+from storage.operations.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.operations.entities import Steps
 from storage.operations.history import Actors
 from storage.operations.identity import Identity
 from storage.operations.live_feed import LiveFeed
 from storage.operations.observer import Observer
+from storage.operations.replicas import Replicas, ReplicaStatus
 from storage.operations.threads import in_thread
 from storage.operations.throughput import Throughput
 from storage.sql import batch, pages
 from storage.sql import entities as sql
-from storage.sql.failures import Canceled
+from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.lanes import Lanes
+from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import as_of
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+_PRIMARY_PATIENCE: Final = 1.0  # seconds for the primary where a replica can answer too
 
 
 class Service:
-    def __init__(self, conninfo: str, trust: Trust | None = None, processes: int = 1) -> None:
-        """``processes`` of this server share the throughput of a table."""
+    def __init__(
+        self,
+        conninfo: str,
+        trust: Trust | None = None,
+        processes: int = 1,
+        addresses: Sequence[ReplicaAddress] = (),
+        replica_lag: float = 0.0,
+    ) -> None:
+        """``processes`` of this server share the throughput of a table.
+
+        Replicas at these ``addresses`` answer reads that need not see everything, unless they are behind by more than
+        ``replica_lag`` seconds.
+        """
         self.identity = Identity(trust) if trust is not None else None
         self.observer = Observer()
         self._catalog = Catalog(conninfo)
@@ -62,6 +81,8 @@ class Service:
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
         self._throughput = Throughput(1 / processes)
+        self._replicas = Replicas(conninfo, addresses, replica_lag) if addresses else None
+        self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
         self._jobs: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
@@ -70,23 +91,61 @@ class Service:
         await self._lanes.open()
         await self._catalog.open()
         await self.observer.open()
+        if self._replicas is not None:
+            self._replicas.open()
+            replicas.set_of_this_process(self._replicas)
         self._jobs = asyncio.create_task(jobs.run())
 
     async def close(self) -> None:
         if self._jobs is not None:
             self._jobs.cancel()
             await asyncio.gather(self._jobs, return_exceptions=True)
+        if self._replicas is not None:
+            replicas.set_of_this_process(None)
+            await self._replicas.close()
         await self.live_feed.close()
         await self.observer.close()
         await self._catalog.close()
         self._lanes.close()
 
-    async def account(self, name: str) -> KnownAccount | None:
+    async def account(self, name: str, *, secondary: bool = False) -> KnownAccount | None:
+        """Return an account; for its secondary address, also while only a replica answers."""
+        if secondary and self._replicas is not None and self._standby is not None:
+            return await self._account_for_secondary(name, self._replicas, self._standby)
         return await self._catalog.account(name)
+
+    async def _account_for_secondary(
+        self, name: str, replicas: Replicas, standby: StandbyCatalog
+    ) -> KnownAccount | None:
+        if replicas.primary_answers:
+            looking = asyncio.create_task(self._catalog.account(name))
+            await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+            if looking.done() and (looking.exception() is None or replicas.primary_answers):
+                return looking.result()
+            looking.cancel()
+            if replicas.primary_answers:
+                raise ServerBusy  # what may have changed is not to be asked of a replica
+        return await standby.account(name)
 
     async def table(self, account: KnownAccount, table: str) -> KnownTable:
         """Return a table by its folded name; raises TableNotFound."""
-        return await self._catalog.table(account, table)
+        return await self._catalog_of(account).table(account, table)
+
+    def _catalog_of(self, account: KnownAccount) -> Catalog | StandbyCatalog:
+        if account.standby and self._standby is not None:
+            return self._standby
+        return self._catalog
+
+    async def _look_up(
+        self, account: KnownAccount, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a control operation that only reads."""
+        if account.standby and self._standby is not None:
+            return await self._standby.read(operation, *args, **kwargs)
+        return await in_thread(operation, *args, **kwargs)
+
+    def replica_states(self) -> list[ReplicaStatus]:
+        return self._replicas.states() if self._replicas is not None else []
 
     # tables
 
@@ -104,16 +163,16 @@ class Service:
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
         """Get Table: return the name as created."""
-        return (await in_thread(tables.get, account.id, name)).name
+        return (await self._look_up(account, tables.get, account.id, name)).name
 
     async def query_tables(self, account: KnownAccount, query: TableQuery) -> tuple[list[str], str | None]:
-        return await in_thread(tables.query, account.id, query)
+        return await self._look_up(account, tables.query, account.id, query)
 
     # access; ``table`` is a folded name
 
     async def policies(self, account: KnownAccount, table: str) -> list[SignedIdentifier]:
         """Get Table ACL."""
-        return await in_thread(policies.stored, account.id, table)
+        return await self._look_up(account, policies.stored, account.id, table)
 
     async def replace_policies(
         self,
@@ -144,21 +203,37 @@ class Service:
 
     async def check_table(self, account: KnownAccount, table: str) -> None:
         """Raises TableNotFound."""
-        await self._catalog.table(account, table)
+        await self._catalog_of(account).table(account, table)
 
-    async def change(self, account: KnownAccount, table: str, change: Change, *, by: Actor = SERVER) -> int:
+    async def change(
+        self,
+        account: KnownAccount,
+        table: str,
+        change: Change,
+        *,
+        by: Actor = SERVER,
+        terms: ReadTerms | None = None,
+    ) -> int:
         """Apply a change; return the new Timestamp in ticks."""
+        session = _session(terms)
         _check_writable(account)
         analytics.check_change(table, change)
         recorder = await self._actors.recorder(account.id, by) if account.records else None
         return await self._write(
-            account, table, 1, lambda t: self._lanes.run(sql.change(t.relation, change, recorder))
+            account, table, 1, lambda t: self._lanes.run(sql.change(t.relation, change, recorder), session)
         )
 
     async def apply(
-        self, account: KnownAccount, table: str, changes: Sequence[Change], *, by: Actor = SERVER
+        self,
+        account: KnownAccount,
+        table: str,
+        changes: Sequence[Change],
+        *,
+        by: Actor = SERVER,
+        terms: ReadTerms | None = None,
     ) -> list[int]:
         """Apply all changes or none; raises ChangeSetError."""
+        session = _session(terms)
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
@@ -167,7 +242,7 @@ class Service:
             account,
             table,
             len(changes),
-            lambda t: self._lanes.run(batch.apply(t.relation, changes, recorder)),
+            lambda t: self._lanes.run(batch.apply(t.relation, changes, recorder), session),
         )
 
     async def get(
@@ -177,21 +252,29 @@ class Service:
         key: EntityKey,
         query: EntityQuery,
         moment: Moment | None = None,
+        terms: ReadTerms | None = None,
     ) -> StoredEntity:
-        """Query Entity, of now or as of a moment."""
+        """Query Entity, of now or as of a moment; without ``terms``, at the level strong."""
 
         async def get(known: KnownTable) -> StoredEntity:
             statement = pages.point(known.relation, key, query)
             if moment is not None:
                 statement = as_of(statement, await in_thread(past.find_by_id, known.id, moment))
+            elif terms is not None:
+                return await self._read(account, terms, lambda lanes: lanes.run(statement, terms.session))
             return await self._lanes.run(statement)
 
         return await self._on(account, table, get, lambda _: throughput.READ)
 
     async def query(
-        self, account: KnownAccount, table: str, query: EntityQuery, moment: Moment | None = None
+        self,
+        account: KnownAccount,
+        table: str,
+        query: EntityQuery,
+        moment: Moment | None = None,
+        terms: ReadTerms | None = None,
     ) -> Page[StoredEntity]:
-        """Query Entities, of now or as of a moment."""
+        """Query Entities, of now or as of a moment; without ``terms``, at the level strong."""
 
         async def walk(known: KnownTable) -> Page[StoredEntity]:
             if moment is not None:
@@ -200,9 +283,12 @@ class Service:
                 return await self._lanes.walk(steps, partial(as_of, past=then))
             wanted = replace(query, indexed=known.indexed) if known.indexed else query
             began = time.perf_counter()
-            page: Page[StoredEntity] = await self._lanes.walk(
-                entities.query(known.relation, wanted, time.monotonic)
-            )
+
+            def read(lanes: Lanes) -> Awaitable[Page[StoredEntity]]:
+                steps: Steps[Page[StoredEntity]] = entities.query(known.relation, wanted, time.monotonic)
+                return lanes.walk(steps, session=_session(terms))
+
+            page = await (read(self._lanes) if terms is None else self._read(account, terms, read))
             seconds = time.perf_counter() - began
             if seconds >= COSTLY_SCAN and (
                 names := plan_access(query.filter).index_candidates(wanted.indexed)
@@ -213,6 +299,27 @@ class Service:
         return await self._on(
             account, table, walk, lambda page: throughput.QUERY + throughput.ENTITY * len(page.entities)
         )
+
+    async def _read(
+        self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
+    ) -> T:
+        """Read from a replica that may answer, else from the primary."""
+        replica = await self._replicas.choose(terms) if self._replicas is not None else None
+        if replica is not None:
+            try:
+                return await read(replica.lanes)
+            except TableNotFound:
+                if account.standby:
+                    raise  # else it may not be there yet
+            except (ServerBusy, UnexpectedFailure):
+                replica.doubt()
+        if account.standby or (replica is not None and not self._primary_answers):
+            raise ServerBusy
+        return await read(self._lanes)
+
+    @property
+    def _primary_answers(self) -> bool:
+        return self._replicas is None or self._replicas.primary_answers
 
     async def _write(
         self, account: KnownAccount, table: str, count: int, run: Callable[[KnownTable], Awaitable[T]]
@@ -232,7 +339,8 @@ class Service:
         cost: Callable[[T], float],
     ) -> T:
         """Run a statement on a table; ``cost`` of its result is in request units."""
-        known = await self._catalog.table(account, table)
+        catalog = self._catalog_of(account)
+        known = await catalog.table(account, table)
         self.observer.record_table(known.id)
         if known.throughput:
             self._throughput.admit(known.id, known.throughput)
@@ -243,13 +351,17 @@ class Service:
             return result
         except TableNotFound:
             # the relation was dropped and nothing was done: try once with a new table of the same name
-            self._catalog.forget_table(account, table)
-            anew = await self._catalog.table(account, table)
+            catalog.forget_table(account, table)
+            anew = await catalog.table(account, table)
             if anew == known:
                 raise
             return await run(anew)
         except Canceled:
             raise OperationTimedOut from None
+
+
+def _session(terms: ReadTerms | None) -> Session | None:
+    return None if terms is None else terms.session
 
 
 def _check_writable(account: KnownAccount) -> None:

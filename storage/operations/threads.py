@@ -8,9 +8,11 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from storage.domain.errors import ServerBusy
+from storage.sql.django import reading_from
+from storage.sql.failures import READ_ONLY
 
 logger = logging.getLogger(__name__)
 
@@ -18,6 +20,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="control")
+# what waits for a primary that does not answer must not delay what is read from a replica
+_standby = ThreadPoolExecutor(max_workers=4, thread_name_prefix="standby")
 # background jobs may take minutes and must not delay requests
 _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")
 
@@ -25,6 +29,16 @@ _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")
 async def in_thread(operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run an operation in a thread and return its database connection to the pool."""
     return await _run(_threads, partial(operation, *args, **kwargs))
+
+
+async def on_replica(alias: str, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run an operation that only reads, with a replica as Django's database."""
+
+    def call() -> T:
+        with reading_from(alias):
+            return operation(*args, **kwargs)
+
+    return await _run(_standby, call)
 
 
 async def in_background(operation: Callable[[], T]) -> T:
@@ -38,6 +52,11 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T]) -> T:
             return operation()
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database does not answer: %s", error)
+            raise ServerBusy from None
+        except InternalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != READ_ONLY:
+                raise
+            logger.warning("The database is a standby: %s", error)
             raise ServerBusy from None
         finally:
             connection.close()

@@ -109,7 +109,9 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
     changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
     read = [operations[id(part.head)] for part in parts]
     check_change_set([(operation.table, change) for operation, change in zip(read, changes, strict=True)])
-    applied = await call.service.apply(call.account, read[0].table, changes, by=call.actor())
+    applied = await call.service.apply(
+        call.account, read[0].table, changes, by=call.actor(), terms=call.terms
+    )
     return _Applied(operations, read, changes, applied)
 
 

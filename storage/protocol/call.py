@@ -9,11 +9,12 @@ from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.routes import Address, Target
+from storage.domain.service.consistency import ReadTerms
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
 from storage.operations.catalog import KnownAccount
-from storage.operations.service import Service
+from storage.operations.service import ReplicaAddress, Service
 from storage.protocol import cosmos
 from storage.protocol.accept import Format
 from storage.protocol.http_request import Headers
@@ -39,6 +40,8 @@ class ServerSettings:
     bearer: Trust | None = None
     key_length_limit: int = KEY_LENGTH_LIMIT
     processes: int = 1  # of the server
+    replicas: tuple[ReplicaAddress, ...] = ()
+    replica_lag: float = 0.0  # seconds by which a replica may be behind
 
 
 class OperationRequest(NamedTuple):
@@ -66,6 +69,7 @@ class Call(NamedTuple):
     service: Service
     settings: ServerSettings
     observed: ObservedRequest
+    terms: ReadTerms | None = None  # None: at the level strong
 
     def actor(self) -> Actor:
         """The caller, as the activity log records it."""

@@ -47,7 +47,7 @@ async def get(call: Call) -> Answer:
         select=read_select(request.options), annotations=form.annotations, kind=call.account.kind
     )
     moment = as_of.read(request)
-    found = await call.service.get(call.account, folded, target.key, wanted, moment)
+    found = await call.service.get(call.account, folded, target.key, wanted, moment, call.terms)
     body = formats.write_entity(call.context(form, target.table), found)
     headers = [call.content_type(form), call.etag(int(found.ticks)), *as_of.write(moment, call.account.kind)]
     return Answer(200, headers, body)
@@ -59,7 +59,7 @@ async def query(call: Call) -> Answer:
     folded = call.fold(table)
     wanted = read_entity_query(call.request.options, annotations=form.annotations, kind=call.account.kind)
     moment = as_of.read(call.request)
-    page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted), moment)
+    page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted), moment, call.terms)
     headers = [call.content_type(form), *as_of.write(moment, call.account.kind)]
     if page.next is not None:
         # both, also for an empty RowKey: some clients send back an empty parameter for a missing header
@@ -76,7 +76,7 @@ async def _change(call: Call) -> Answer:
     await call.service.check_table(call.account, folded)
     change = read_change(call.request, members, call.rules)
     call.grant.check_key(change.key)
-    timestamp = await call.service.change(call.account, folded, change, by=call.actor())
+    timestamp = await call.service.change(call.account, folded, change, by=call.actor(), terms=call.terms)
     return write_changed(call, change, timestamp)
 
 

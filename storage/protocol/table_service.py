@@ -16,12 +16,13 @@ from storage.domain.errors import InternalError, NotImplemented, ServerBusy, Sto
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.request_log import should_log
 from storage.domain.requests.routes import TargetKind, check_target
+from storage.domain.service.consistency import ReadTerms
 from storage.domain.service.service_properties import NO_LOGGING, CorsRule, Logging
 from storage.domain.values.kinds import AccountKind
 from storage.operations.catalog import KnownAccount
 from storage.operations.live_feed import LiveFeed
 from storage.operations.service import Service
-from storage.protocol import as_of, batch, cosmos, entities, tables, xml_operations
+from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
 from storage.protocol.call import Answer, Call, OperationRequest, ServerSettings
@@ -69,7 +70,13 @@ class TableService:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._service = Service(settings.conninfo, settings.bearer, settings.processes)
+        self._service = Service(
+            settings.conninfo,
+            settings.bearer,
+            settings.processes,
+            settings.replicas,
+            settings.replica_lag,
+        )
         self._request_prefix = str(uuid4())[:24]
         self._request_numbers = count(1)
 
@@ -110,10 +117,11 @@ class TableService:
         """Run the stages of a request."""
         request: IncomingRequest | None = None
         account: KnownAccount | None = None
+        terms: ReadTerms | None = None
         origin = ErrorOrigin.ODATA
         try:
             request = read_incoming_request(head, self._settings.host_suffixes)
-            account = await self._service.account(request.address.account)
+            account = await self._find_account(request)
             if _is_cosmos(account):
                 request = as_cosmos(request)
             _observe_caller(observed, head, request, account)
@@ -133,15 +141,16 @@ class TableService:
                 observed.table, observed.operation = resolved.target.table, resolved.operation
                 check_target(authorized.grant, resolved.operation, resolved.target)
                 check_options(request.options)
+                terms = consistency.read_terms(request, authorized.account)
                 content = await body.read(head)
                 if perf_counter() - observed.started > _SLOW:
                     # a key, a policy or a token may have been revoked since the request began
-                    current = await self._service.account(request.address.account)
+                    current = await self._find_account(request)
                     origin = ErrorOrigin.AUTHORIZATION
                     authorized = await self._authorize(request, current, observed)
                     origin = request.operation_origin
                     check_target(authorized.grant, resolved.operation, resolved.target)
-                answer = await perform(self._call(request, resolved, authorized, content, observed))
+                answer = await perform(self._call(request, resolved, authorized, content, observed, terms))
         except StorageError as error:
             answer = _refuse(error, origin, request, account, head.headers, observed)
         except ClientDisconnected:
@@ -149,7 +158,11 @@ class TableService:
         except Exception:
             logger.exception("Request %s failed", observed.request_id)
             answer = _refuse(InternalError(), origin, request, account, head.headers, observed)
-        return _complete(answer, origin, request, account, head, observed.request_id)
+        return _complete(answer, origin, request, account, head, observed.request_id, terms)
+
+    async def _find_account(self, request: IncomingRequest) -> KnownAccount | None:
+        address = request.address
+        return await self._service.account(address.account, secondary=address.secondary)
 
     async def _authorize(
         self, request: IncomingRequest, account: KnownAccount | None, observed: ObservedRequest
@@ -166,6 +179,7 @@ class TableService:
         authorized: Authorized,
         content: bytes,
         observed: ObservedRequest,
+        terms: ReadTerms | None,
     ) -> Call:
         return Call(
             OperationRequest(
@@ -182,6 +196,7 @@ class TableService:
             service=self._service,
             settings=self._settings,
             observed=observed,
+            terms=terms,
         )
 
 
@@ -264,6 +279,7 @@ def _complete(
     account: KnownAccount | None,
     head: RequestHead,
     request_id: str,
+    terms: ReadTerms | None,
 ) -> Response:
     """Add the headers that every response has."""
     fields, method = head.headers, head.method
@@ -272,6 +288,7 @@ def _complete(
         if not answer.body and all(name != b"Content-Type" for name, _ in headers):
             headers.append(cosmos.NO_CONTENT)
         headers.append((b"Content-Length", b"%d" % len(answer.body)))
+        headers += consistency.write_session(terms)
         return Response(answer.status, headers, answer.body, "", NO_LOGGING)
     # the options may be what could not be read
     version = request.version if request is not None else negotiate_version(fields, {})[0]
@@ -281,6 +298,8 @@ def _complete(
         *answer.headers,
         (b"Content-Length", b"%d" % len(answer.body)),
     ]
+    if terms is not None:
+        headers += consistency.write_session(terms)
     if version:
         headers.append((b"x-ms-version", version.encode()))
     if version < FIRST_WITHOUT_ATOM and (b"Content-Type", Format.ATOM.content_type) in answer.headers:

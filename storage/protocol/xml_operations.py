@@ -20,6 +20,7 @@ from storage.domain.requests.routes import TargetKind
 from storage.domain.service.service_properties_xml import read_properties, write_properties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.xml import START
+from storage.operations.replicas import ReplicaState
 from storage.protocol.call import Answer, Call
 
 _XML: Final = (b"Content-Type", b"application/xml")
@@ -71,19 +72,30 @@ async def handle_properties(call: Call) -> Answer:
 
 
 async def get_stats(call: Call) -> Answer:
-    """Statistics of the secondary, which is this server itself and so never behind."""
+    """Statistics of the secondary: of the replicas, of which the least fresh one in use may be the one that answers.
+
+    Without replicas, this server itself answers, and is never behind.
+    """
     if call.request.method != "GET":
         raise UnsupportedHttpVerb(Allow="GET")
     if not call.address.secondary:
         raise _invalid_parameter("comp", "stats")
-    return Answer(200, [_XML], write_stats(time()))
+    states = call.service.replica_states()
+    if not states:
+        return Answer(200, [_XML], write_stats(time()))
+    in_use = [it.synchronized_at for it in states if it.state is ReplicaState.IN_USE]
+    if in_use:
+        return Answer(200, [_XML], write_stats(min(it for it in in_use if it is not None)))
+    known = [it.synchronized_at for it in states if it.synchronized_at is not None]
+    return Answer(200, [_XML], write_stats(max(known, default=None), status="unavailable"))
 
 
-def write_stats(synchronized: float) -> bytes:
-    """``synchronized`` in seconds since 1970."""
+def write_stats(synchronized: float | None, *, status: str = "live") -> bytes:
+    """``synchronized`` in seconds since 1970, None if the secondary never was."""
+    written = "" if synchronized is None else formatdate(synchronized, usegmt=True)
     return START + (
-        "<StorageServiceStats><GeoReplication><Status>live</Status>"
-        f"<LastSyncTime>{formatdate(synchronized, usegmt=True)}</LastSyncTime></GeoReplication></StorageServiceStats>"
+        f"<StorageServiceStats><GeoReplication><Status>{status}</Status>"
+        f"<LastSyncTime>{written}</LastSyncTime></GeoReplication></StorageServiceStats>"
     ).encode("ascii")
 
 

@@ -1,6 +1,7 @@
 """Where the database is, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder.
 
 With a pooler, Django's connections go through it, except those of what needs a session: see storage.sql.django.
+Replicas are other servers of the same database, which only answer reads.
 """
 
 from typing import Any, Final, cast
@@ -15,8 +16,18 @@ from storage.server.options import Options
 from storage.server.refusal import Refusal
 from storage.sql.connections import APPLICATION
 from storage.sql.django import SESSION
+from storage.sql.links import ReplicaAddress
 
 RELAXED = "-c synchronous_commit=off"
+
+# a server that is gone without a word is noticed within seconds: libpq would wait for hours
+PROMPT: Final = {
+    "connect_timeout": "3",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
 
 
 def parameters(options: Options) -> dict[str, str]:
@@ -30,7 +41,8 @@ def parameters(options: Options) -> dict[str, str]:
             "dbname": NAME,
             "application_name": APPLICATION,
         }
-    return _read("DATABASE_URL", options.database_url)
+    # of several hosts, and after a fail-over, only the one that takes writes is the primary
+    return {"target_session_attrs": "read-write", **_read("DATABASE_URL", options.database_url)}
 
 
 def _read(variable: str, url: str) -> dict[str, str]:
@@ -40,9 +52,8 @@ def _read(variable: str, url: str) -> dict[str, str]:
         found = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise Refusal(f"{variable} cannot be read: {str(error).strip()}.") from None
-    return {"application_name": APPLICATION} | {
-        name: str(value) for name, value in found.items() if value is not None
-    }
+    given = {name: str(value) for name, value in found.items() if value is not None}
+    return {"application_name": APPLICATION, **PROMPT, **given}
 
 
 def conninfo(options: Options) -> str:
@@ -51,6 +62,29 @@ def conninfo(options: Options) -> str:
     if options.relaxed:
         found["options"] = f"{found.get('options', '')} {RELAXED}".strip()
     return make_conninfo("", **found)
+
+
+def replicas(options: Options) -> tuple[ReplicaAddress, ...]:
+    """The replicas, by names that contain no secrets."""
+    if options.replicas and not options.database_url:
+        raise Refusal("TABLERO_REPLICAS are replicas of a PostgreSQL in DATABASE_URL, which is not set.")
+    return tuple(
+        ReplicaAddress(_name(found), make_conninfo("", **found), alias)
+        for alias, found in _replicas(options).items()
+    )
+
+
+def _replicas(options: Options) -> dict[str, dict[str, str]]:
+    """The connection parameters of replicas, by aliases for Django."""
+    return {
+        f"replica{number}": _read("TABLERO_REPLICAS", url)
+        for number, url in enumerate(options.replicas, start=1)
+    }
+
+
+def _name(found: dict[str, str]) -> str:
+    host = found.get("host") or found.get("hostaddr") or "localhost"
+    return host if host.startswith("/") else f"{host}:{found.get('port', '5432')}"
 
 
 # an attempt to connect that fails is given up at once: the pool's own waits grow up to minutes, and while one lasts
@@ -62,22 +96,33 @@ def close_pools() -> None:
     """Django's connections of this process; a pool that is left open delays the end of the interpreter."""
     for connection in connections.all(initialized_only=True):
         connection.close()
-        cast("Any", connection).close_pool()
+        if "pool" in connection.settings_dict["OPTIONS"]:
+            cast("Any", connection).close_pool()
 
 
 def databases(options: Options) -> dict[str, dict[str, Any]]:
-    """Django's databases: the one there is, or one through the pooler and one for what needs a session."""
-    direct = _django_settings(parameters(options))
+    """Django's databases: the one there is, or one through the pooler and one for what needs a session; the replicas.
+
+    Models are read from replicas while the primary does not answer.
+    """
+    found = {alias: _for_django(replica) for alias, replica in _replicas(options).items()}
+    direct = _pooled(parameters(options))
     if not options.pooler_url:
-        return {DEFAULT_DB_ALIAS: direct}
+        return {DEFAULT_DB_ALIAS: direct, **found}
     if not options.database_url:
         raise Refusal("--pooler-url needs DATABASE_URL: the same database without the pooler.")
-    pooled = _django_settings(_read("TABLERO_POOLER_URL", options.pooler_url))
+    through_pooler = _pooled(_read("TABLERO_POOLER_URL", options.pooler_url))
     # a cursor of the server would have to outlive its transaction
-    return {DEFAULT_DB_ALIAS: {**pooled, "DISABLE_SERVER_SIDE_CURSORS": True}, SESSION: direct}
+    through_pooler["DISABLE_SERVER_SIDE_CURSORS"] = True
+    return {DEFAULT_DB_ALIAS: through_pooler, SESSION: direct, **found}
 
 
-def _django_settings(found: dict[str, str]) -> dict[str, Any]:
+def _pooled(found: dict[str, str]) -> dict[str, Any]:
+    # a synchronous view has a new thread per request under ASGI: without a pool each would connect anew
+    return {**_for_django(found, pool=POOL), "CONN_HEALTH_CHECKS": True}
+
+
+def _for_django(found: dict[str, str], **others: object) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": found.pop("dbname", found.get("user", NAME)),
@@ -85,7 +130,5 @@ def _django_settings(found: dict[str, str]) -> dict[str, Any]:
         "PASSWORD": found.pop("password", ""),
         "HOST": found.pop("host", ""),
         "PORT": found.pop("port", ""),
-        # a synchronous view has a new thread per request under ASGI: without a pool each would connect anew
-        "OPTIONS": {**found, "pool": POOL},
-        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {**found, **others},
     }

@@ -60,6 +60,8 @@ VARIABLES = (
     ),
     Variable("POOLER_URL", "", "the database through a pooler in transaction mode, for the console", "URL"),
     Variable("OAUTH", "", "accept any access token that has not expired; on loopback only", None, ("basic",)),
+    Variable("REPLICAS", "", "streaming replicas of DATABASE_URL (several: space)", "URL"),
+    Variable("REPLICA_LAG", "30", "seconds by which a replica may be behind", "SECONDS"),
     Variable("METRICS_LISTEN", "", "serve Prometheus, without a token, on this address", "HOST:PORT"),
     Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
@@ -108,6 +110,8 @@ class Options:
     debug: bool
     database_url: str
     pooler_url: str
+    replicas: tuple[str, ...]  # URLs
+    replica_lag: int  # seconds
 
     @property
     def is_loopback(self) -> bool:
@@ -157,6 +161,8 @@ def read(environ: Mapping[str, str]) -> Options:
         debug=_read_flag("DEBUG", value["DEBUG"]),
         database_url=environ.get("DATABASE_URL", ""),
         pooler_url=value["POOLER_URL"],
+        replicas=tuple(value["REPLICAS"].split()),
+        replica_lag=_read_number("REPLICA_LAG", value["REPLICA_LAG"], 1, 86_400),
     )
 
 

@@ -7,11 +7,12 @@ done, and each runs again alone; so does each of which it says nothing, which th
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from storage.domain.errors import ServerBusy
+from storage.domain.service.consistency import Session
 from storage.sql.failures import Canceled
 from storage.sql.statement import Combination, Parameters, Statement
 
@@ -20,7 +21,10 @@ GROUP_LIMIT: Final = 64  # statements that go together
 SIZE_LIMIT: Final = 1024 * 1024  # characters of their parameters; larger ones gain nothing
 PATIENCE: Final = 20.0  # seconds after which a waiting statement gets ServerBusy
 
-Run = Callable[[Statement[Any]], Awaitable[Any]]
+
+class Run(Protocol):
+    def __call__(self, statement: Statement[Any], session: Session | None = None, /) -> Awaitable[Any]: ...
+
 
 _ALONE: Final = object()  # instead of a result: the statement is to run alone
 
@@ -28,6 +32,7 @@ _ALONE: Final = object()  # instead of a result: the statement is to run alone
 @dataclass(slots=True)
 class _Waiting:
     statement: Statement[Any]
+    session: Session | None
     outcome: "asyncio.Future[Any]"
     since: float
 
@@ -50,8 +55,8 @@ class Combiner:
         self._queues: dict[Combination[Any], _Queue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(self, statement: Statement[Any]) -> Any:
-        """Run a statement that has a combination, alone or with others."""
+    async def run(self, statement: Statement[Any], session: Session | None = None) -> Any:
+        """Run a statement that has a combination, alone or with others; ``session`` as for lanes."""
         combination = statement.combination
         assert combination is not None
         queue = self._queues.get(combination)
@@ -60,14 +65,14 @@ class Combiner:
         if queue.in_flight < IN_FLIGHT:
             queue.in_flight += 1
             try:
-                return await self._run(statement)
+                return await self._run(statement, session)
             finally:
                 self._go_on(combination, queue)
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(statement, loop.create_future(), loop.time())
+        waiting = _Waiting(statement, session, loop.create_future(), loop.time())
         queue.waiting.append(waiting)
         outcome = await waiting.outcome
-        return await self._run(statement) if outcome is _ALONE else outcome
+        return await self._run(statement, session) if outcome is _ALONE else outcome
 
     def _go_on(self, combination: Combination[Any], queue: _Queue) -> None:
         """Give the place of a statement that has returned to those that wait."""
@@ -91,11 +96,11 @@ class Combiner:
         error: Exception | None = None
         try:
             if len(group) == 1:
-                found = {group[0].key: await self._run(group[0].statement)}
+                found = {group[0].key: await self._run(group[0].statement, group[0].session)}
             else:
                 # in the order of keys, so that writes of the same entities wait for each other instead of deadlocking
                 several = sorted({waiting.key: waiting.statement.parameters for waiting in group}.values())
-                found = await self._run(combination.statement(several))
+                found = await self._run_several(combination.statement(several), group)
         except Exception as failure:
             # after ServerBusy it is unknown whether anything was done; what was too slow is not asked for again
             if len(group) == 1 or isinstance(failure, ServerBusy | Canceled):
@@ -109,6 +114,18 @@ class Combiner:
                 waiting.outcome.set_exception(error)
             else:
                 waiting.outcome.set_result(found.get(waiting.key, _ALONE))
+
+    async def _run_several(self, statement: Statement[Any], group: list[_Waiting]) -> Any:
+        """Run a common statement; the position after it is that of all of its sessions."""
+        sessions = [waiting.session for waiting in group if waiting.session is not None]
+        if not sessions:
+            return await self._run(statement)
+        common = Session()
+        found = await self._run(statement, common)
+        if common.position is not None:
+            for session in sessions:
+                session.note(common.position)
+        return found
 
 
 def _take(waiting: deque[_Waiting], is_write: bool) -> list[_Waiting]:

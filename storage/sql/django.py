@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Final, TypeVar, cast
 
@@ -144,6 +145,27 @@ def walk(steps: "Generator[Statement[Any], Any, T]", run: Callable[[Statement[An
                 statement = steps.send(result)
     except StopIteration as stop:
         return cast("T", stop.value)
+
+
+_reads_from: ContextVar[str | None] = ContextVar("reads_from", default=None)
+
+
+@contextmanager
+def reading_from(alias: str) -> Iterator[None]:
+    """Let models be read from another of Django's databases, a replica; its connection is closed at the end."""
+    token = _reads_from.set(alias)
+    try:
+        yield
+    finally:
+        _reads_from.reset(token)
+        connections[alias].close()
+
+
+class ReplicaRouter:
+    """Where models are read, for Django's setting DATABASE_ROUTERS."""
+
+    def db_for_read(self, model: type[object], **hints: object) -> str | None:
+        return _reads_from.get()
 
 
 def storable_text(text: str, limit: int) -> str:

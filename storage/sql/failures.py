@@ -7,6 +7,8 @@ from storage.domain.errors import ChangeSetError, ServerBusy, StorageError, Tabl
 ALONE = -1
 # the statement was rolled back and can be sent again unchanged
 TRANSIENT = frozenset({"40P01", "40001"})
+# the server is a standby, to which nothing can be written
+READ_ONLY = "25006"
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 
 

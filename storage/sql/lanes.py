@@ -2,14 +2,19 @@
 
 It uses psycopg.pq directly, because a cursor costs more than the statement. A connection is busy until its result is
 read completely, even if its request was cancelled, so that a result can never reach another request.
+
+What takes more than one command, as a statement that has to be prepared or one after which the position in the log is
+asked for, is sent as a pipeline: one round trip, however far the server is.
 """
 
 import asyncio
 import logging
 import random
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeVar, cast
 
@@ -17,8 +22,10 @@ from psycopg import OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from storage.domain.errors import ServerBusy
+from storage.domain.service.consistency import Session
 from storage.sql.combining import Combiner
-from storage.sql.failures import TRANSIENT, failure
+from storage.sql.failures import READ_ONLY, TRANSIENT, failure
+from storage.sql.positions import POSITION, read_position
 from storage.sql.statement import Lane, Statement
 
 logger = logging.getLogger(__name__)
@@ -46,11 +53,11 @@ _ATTEMPTS: Final = 5  # for a statement that was rolled back because of a concur
 
 _RETURNS_OLD: Final = 18_00_00  # the first version of PostgreSQL with RETURNING old
 
-Command = Callable[[PGconn], None]
+_POSITION_NAME: Final = b"position"
 
 
 class _Connection:
-    """A connection: its queued commands, and the future that waits for the result of the last one."""
+    """A connection, and the future that waits for the result of its statement."""
 
     def __init__(self, pool: "_Pool", pgconn: PGconn) -> None:
         self._pool = pool
@@ -58,11 +65,13 @@ class _Connection:
         self._loop = asyncio.get_running_loop()
         self._prepared: OrderedDict[str, bytes] = OrderedDict()
         self._names = count()
-        self._commands: deque[Command] = deque()
         self._waiter: asyncio.Future[PGresult] | None = None
         self._result: PGresult | None = None
+        self._pipeline: _Pipeline | None = None
+        self._knows_position = False  # whether the statement that asks for it is prepared
         self._writing = False
         self._is_lost = False
+        self.is_outdated = False  # to be closed instead of used again
         self._socket = pgconn.socket
         pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
@@ -73,34 +82,53 @@ class _Connection:
         values: list[bytes | None],
         formats: list[int] | None,
         waiter: "asyncio.Future[PGresult]",
+        session: Session | None = None,
     ) -> None:
-        """Run a statement; ``formats`` are 1 for values in binary, None if all are text."""
+        """Run a statement; ``formats`` are 1 for values in binary, None if all are text.
+
+        With a ``session``, it notes the position in the log after the statement, even if that fails.
+        """
         self._waiter = waiter
         name = self._prepared.get(text)
-        if name is None:
-            name = self._prepare(text)
-        else:
-            self._prepared.move_to_end(text)
-        self._commands.append(lambda pgconn: pgconn.send_query_prepared(name, values, formats))
-        self._next()
-
-    def _prepare(self, text: str) -> bytes:
-        """Queue the preparation of a statement; deallocate the least recently used one if there are too many."""
-        if len(self._prepared) >= _PREPARED_LIMIT:
-            _, old = self._prepared.popitem(last=False)
-            self._commands.append(lambda pgconn: pgconn.send_query_params(b"DEALLOCATE " + old, None))
-        name = b"s%d" % next(self._names)
-        self._prepared[text] = name
-        encoded = text.encode()
-        self._commands.append(lambda pgconn: pgconn.send_prepare(name, encoded))
-        return name
-
-    def _next(self) -> None:
         try:
-            self._commands.popleft()(self._pgconn)
+            if name is not None and session is None:
+                self._prepared.move_to_end(text)
+                self._pgconn.send_query_prepared(name, values, formats)
+            else:
+                self._send_pipeline(text, values, formats, session)
             self._flush()
         except OperationalError:
             self._lost()
+
+    def _send_pipeline(
+        self, text: str, values: list[bytes | None], formats: list[int] | None, session: Session | None
+    ) -> None:
+        """Send several commands at once; each part of them ends with a synchronization, and fails by itself."""
+        pgconn = self._pgconn
+        pgconn.enter_pipeline_mode()
+        pipeline = self._pipeline = _Pipeline(text, session)
+        name = self._prepared.get(text)
+        if name is None:
+            if len(self._prepared) >= _PREPARED_LIMIT:
+                _, old = self._prepared.popitem(last=False)
+                pgconn.send_query_params(b"DEALLOCATE " + old, None)
+                pgconn.pipeline_sync()
+                pipeline.place += 1
+            name = self._prepared[text] = b"s%d" % next(self._names)
+            pgconn.send_prepare(name, text.encode())
+            pipeline.prepares = True
+        else:
+            self._prepared.move_to_end(text)
+        pgconn.send_query_prepared(name, values, formats)
+        pgconn.pipeline_sync()
+        pipeline.unfinished = pipeline.place + 1
+        if session is not None:
+            if not self._knows_position:
+                pgconn.send_prepare(_POSITION_NAME, POSITION.encode())
+                self._knows_position = True
+            pgconn.send_query_prepared(_POSITION_NAME, None)
+            pgconn.pipeline_sync()
+            pipeline.unfinished += 1
 
     def _flush(self) -> None:
         # 1: the socket buffer is full, as with a large document
@@ -130,7 +158,9 @@ class _Connection:
             self._lost()
 
     def _take_results(self) -> bool:
-        """Take available results; return whether a command has finished."""
+        """Take available results; return whether the statement has finished."""
+        if self._pipeline is not None:
+            return self._take_pipeline(self._pipeline)
         pgconn = self._pgconn
         while not pgconn.is_busy():
             result = pgconn.get_result()
@@ -139,32 +169,69 @@ class _Connection:
             self._result = result
         return False
 
-    def _settled(self) -> bool:
-        """Finish a command: start the next one, or hand over the result and become idle.
+    def _take_pipeline(self, pipeline: "_Pipeline") -> bool:
+        pgconn = self._pgconn
+        was_none = False
+        while not pgconn.is_busy():
+            result = pgconn.get_result()
+            if result is None:
+                if pgconn.status == pq.ConnStatus.BAD:
+                    self._lost()
+                    return True
+                if was_none:  # there is nothing to wait for but what is on its way
+                    return False
+                was_none = True
+                continue
+            was_none = False
+            if result.status != pq.ExecStatus.PIPELINE_SYNC:
+                pipeline.parts[-1].append(result)
+                continue
+            pipeline.unfinished -= 1
+            if pipeline.unfinished:
+                pipeline.parts.append([])
+                continue
+            pgconn.exit_pipeline_mode()
+            self._pipeline = None
+            self._end_pipeline(pipeline)
+            return True
+        return False
 
-        Returns False if there was no result, only a notice.
-        """
+    def _end_pipeline(self, pipeline: "_Pipeline") -> None:
+        results = pipeline.parts[pipeline.place]
+        failed = next((result for result in results if not _is_done(result)), None)
+        if pipeline.prepares and failed is not None and failed is results[0]:
+            self._prepared.pop(pipeline.text)
+        if pipeline.session is not None:
+            position = pipeline.parts[-1][-1]
+            if not _is_done(position):
+                self.is_outdated = True
+            elif (value := position.get_value(0, 0)) is not None:
+                pipeline.session.note(read_position(value))
+        self._hand_over(failed or results[-1], is_failed=failed is not None)
+
+    def _settled(self) -> bool:
+        """Hand over the result and become idle; returns False if there was no result, only a notice."""
         result, self._result = self._result, None
         if self._pgconn.status == pq.ConnStatus.BAD:
             self._lost()
             return True
         if result is None:
             return False
-        failed = result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
-        if self._commands and not failed:
-            self._next()
-            return True
-        if self._commands:  # the preparation failed
-            self._commands.clear()
-            self._prepared.popitem()
+        self._hand_over(result, is_failed=not _is_done(result))
+        return True
+
+    def _hand_over(self, result: PGresult, *, is_failed: bool) -> None:
         waiter, self._waiter = self._waiter, None
         self._pool.release(self)
         if waiter is not None and not waiter.done():
-            if failed:
+            if is_failed:
                 waiter.set_exception(_StatementFailed(result))
             else:
                 waiter.set_result(result)
-        return True
+
+    def give_up(self) -> None:
+        """Close the connection; whoever waits for its result gets ServerBusy."""
+        self._lost()
 
     def _lost(self) -> None:
         if self._is_lost:
@@ -186,6 +253,22 @@ class _Connection:
         self._pgconn.finish()
 
 
+def _is_done(result: PGresult) -> bool:
+    return result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+
+
+@dataclass(slots=True)
+class _Pipeline:
+    """Commands that were sent together, and their results in ``parts``, of which the statement's is at ``place``."""
+
+    text: str
+    session: Session | None
+    place: int = 0
+    prepares: bool = False
+    unfinished: int = 0  # parts
+    parts: list[list[PGresult]] = field(default_factory=lambda: [[]])
+
+
 class _StatementFailed(Exception):
     def __init__(self, result: PGresult) -> None:
         sqlstate = result.error_field(pq.DiagnosticField.SQLSTATE)
@@ -201,23 +284,40 @@ class _Pool:
     Requests queue while all are busy.
     """
 
-    def __init__(self, conninfo: str, lane: Lane, size: int) -> None:
+    def __init__(
+        self,
+        conninfo: str,
+        lane: Lane,
+        size: int,
+        patience: float | None,
+        executor: Executor | None,
+        reconnects: bool,
+    ) -> None:
         self._conninfo = conninfo.encode()
         self._lane = lane
         self._size = size
+        self._patience = patience
+        self._executor = executor
+        self._reconnects = reconnects
         self._idle: list[_Connection] = []
         self._all: set[_Connection] = set()
         self._line: deque[asyncio.Future[_Connection]] = deque()
         self._opening: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._suspended = False
         self.server_version = 0  # of PostgreSQL, once connected
 
     async def open(self) -> None:
         await self._connect()
 
+    @property
+    def is_open(self) -> bool:
+        return bool(self._all)
+
     async def _connect(self) -> None:
-        pgconn = await asyncio.to_thread(_connected, self._conninfo, SETTINGS[self._lane])
-        if self._closed:
+        loop = asyncio.get_running_loop()
+        pgconn = await loop.run_in_executor(self._executor, _connected, self._conninfo, SETTINGS[self._lane])
+        if self._closed or self._suspended:
             pgconn.finish()
             return
         self.server_version = pgconn.server_version
@@ -228,12 +328,14 @@ class _Pool:
     async def acquire(self) -> _Connection:
         if self._idle:
             return self._idle.pop()
-        if len(self._all) + len(self._opening) < self._size:
+        if self._suspended:
+            raise ServerBusy
+        if self._reconnects and len(self._all) + len(self._opening) < self._size:
             self._open_another()
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[_Connection] = loop.create_future()
         self._line.append(turn)
-        timer = loop.call_later(_ACQUIRE_TIMEOUT, _give_up, turn)
+        timer = loop.call_later(self._patience or _ACQUIRE_TIMEOUT, _give_up, turn)
         try:
             return await turn
         except asyncio.CancelledError:
@@ -244,6 +346,9 @@ class _Pool:
             timer.cancel()
 
     def release(self, connection: _Connection) -> None:
+        if connection.is_outdated:
+            connection.give_up()
+            return
         while self._line:
             turn = self._line.popleft()
             if not turn.done():
@@ -255,8 +360,28 @@ class _Pool:
         self._all.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
-        if not self._closed:
+        if self._reconnects and not self._closed and not self._suspended:
             self._open_another()
+
+    def renew(self) -> None:
+        """Open new connections instead of the present ones, of which busy ones end with their statements."""
+        for connection in list(self._all):
+            connection.is_outdated = True
+        for connection in list(self._idle):
+            connection.give_up()
+
+    def suspend(self) -> None:
+        """Give up all connections; nobody gets one until ``resume``."""
+        self._suspended = True
+        for task in self._opening:
+            task.cancel()
+        for connection in list(self._all):
+            connection.give_up()
+        while self._line:
+            _give_up(self._line.popleft())
+
+    def resume(self) -> None:
+        self._suspended = False
 
     def _open_another(self) -> None:
         task = asyncio.get_running_loop().create_task(self._keep_connecting())
@@ -302,53 +427,95 @@ def _connected(conninfo: bytes, settings: str) -> PGconn:
 
 
 class Lanes:
-    """The connections of one process for the statements of the protocol."""
+    """The connections of one process to one server for the statements of the protocol."""
 
-    def __init__(self, conninfo: str) -> None:
-        self._pools = {lane: _Pool(conninfo, lane, size) for lane, size in COUNTS.items()}
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        counts: Mapping[Lane, int] = COUNTS,
+        patience: float | None = None,
+        attempts: int = _ATTEMPTS,
+        executor: Executor | None = None,
+        reconnects: bool = True,
+    ) -> None:
+        """``executor`` connects; a server that does not answer occupies its threads for a while.
+
+        ``patience`` is how many seconds a statement waits for a connection. If it ``reconnects`` not, there are only
+        the connections of ``open``.
+        """
+        self._pools = {
+            lane: _Pool(conninfo, lane, size, patience, executor, reconnects) for lane, size in counts.items()
+        }
+        self._attempts = attempts
         self._combiner = Combiner(self._run)
         self.returns_old = False  # whether an UPDATE can return the row as it was
 
     async def open(self) -> None:
+        """Connect once for each lane; raises psycopg.OperationalError."""
         for pool in self._pools.values():
             await pool.open()
         self.returns_old = self._pools[Lane.KEY].server_version >= _RETURNS_OLD
+
+    @property
+    def is_open(self) -> bool:
+        return all(pool.is_open for pool in self._pools.values())
 
     def close(self) -> None:
         for pool in self._pools.values():
             pool.close()
 
-    async def run(self, statement: Statement[T]) -> T:
-        """Run a statement, perhaps together with others; raise its failure as an error of the service."""
-        if statement.combination is not None:
-            return cast("T", await self._combiner.run(statement))
-        return await self._run(statement)
+    def suspend(self) -> None:
+        """Give up all connections at once: what waits and what comes gets ServerBusy until ``resume``."""
+        for pool in self._pools.values():
+            pool.suspend()
 
-    async def _run(self, statement: Statement[T]) -> T:
+    def resume(self) -> None:
+        for pool in self._pools.values():
+            pool.resume()
+
+    async def run(self, statement: Statement[T], session: Session | None = None) -> T:
+        """Run a statement, perhaps together with others; raise its failure as an error of the service.
+
+        A ``session`` notes the position in the log after the statement, in the same round trip, also if it fails.
+        """
+        if statement.combination is not None:
+            return cast("T", await self._combiner.run(statement, session))
+        return await self._run(statement, session)
+
+    async def _run(self, statement: Statement[T], session: Session | None = None) -> T:
         parameters = statement.parameters
         values = [it.encode() if isinstance(it, str) else it for it in parameters]
         formats = [int(type(it) is bytes) for it in parameters] if bytes in map(type, parameters) else None
         pool = self._pools[statement.lane]
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(self._attempts):
             connection = await pool.acquire()
             waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
-            connection.start(statement.text, values, formats, waiter)
+            connection.start(statement.text, values, formats, waiter, session)
             try:
                 result = await waiter
             except _StatementFailed as error:
                 if error.sqlstate in TRANSIENT:
                     await asyncio.sleep(random.uniform(0, 0.02) * (attempt + 1))  # noqa: S311
                     continue
+                if error.sqlstate == READ_ONLY:
+                    self._renew()
                 raise failure(error.sqlstate, error.message) from None
             if statement.reason is not None and result.ntuples == 0:
                 return await self._run(statement.reason)
             return statement.read(result)
         raise ServerBusy
 
+    def _renew(self) -> None:
+        """Connect anew, because the server has become a standby: perhaps another one is the primary now."""
+        for pool in self._pools.values():
+            pool.renew()
+
     async def walk(
         self,
         steps: "Generator[Statement[Any], Any, T]",
         prepare: Callable[[Statement[Any]], Statement[Any]] = lambda statement: statement,
+        session: Session | None = None,
     ) -> T:
         """Run an operation of several statements: it yields each one and receives its result.
 
@@ -358,7 +525,7 @@ class Lanes:
             statement = next(steps)
             while True:
                 try:
-                    result = await self.run(cast("Statement[object]", prepare(statement)))
+                    result = await self.run(cast("Statement[object]", prepare(statement)), session)
                 except Exception as error:
                     statement = steps.throw(error)
                 else:

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import TableNotFound
+from storage.domain.service.consistency import Consistency
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
@@ -66,7 +67,8 @@ async def test_knows_the_accounts():
     async with opened() as known:
         account = await known.account("known")
         assert account[:5] == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True)
-        assert account[5:] == ((), DEFAULT_PROPERTIES, AccountKind.STORAGE, False, frozenset(), (), True)
+        assert account[5:12] == ((), DEFAULT_PROPERTIES, AccountKind.STORAGE, False, frozenset(), (), True)
+        assert account[12:] == (Consistency.STRONG, 5.0, False)
         assert await known.account("unknown") is None
 
 

@@ -174,7 +174,7 @@ class Database:
         self.asked = []
         self._answers = []
 
-    async def run(self, statement):
+    async def run(self, statement, session=None):
         self.asked.append(statement.parameters)
         self._answers.append(asyncio.get_running_loop().create_future())
         return await self._answers[-1]

@@ -7,6 +7,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from storage.domain.errors import OperationTimedOut, ServerBusy, TableNotFound
+from storage.domain.service.consistency import Session
 from storage.sql import lanes as module
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.lanes import COUNTS, Lanes
@@ -424,3 +425,94 @@ async def test_a_walk_may_go_on_after_a_failure(lanes):
             return (yield statement(ECHO, "after all"))
 
     assert await lanes.walk(steps()) == "after all"
+
+
+# positions in the log
+
+
+async def test_a_session_notes_the_position_after_its_statement(single, admin):
+    async def position():
+        cursor = await admin.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
+        return (await cursor.fetchone())[0]
+
+    session = Session()
+    before = await position()
+    text = "SELECT pg_logical_emit_message(true, 'test', $1)::text"
+    for _ in range(3):  # prepared, and twice known
+        await single.run(statement(text, "x"), session)
+        assert session.position > before
+        before = session.position
+    assert await position() >= before
+    # what is not of a session notes nothing
+    assert await single.run(statement(ECHO, "x")) == "x"
+    assert session.position == before
+
+
+async def test_a_failed_statement_has_a_position_too(single):
+    for _ in range(2):
+        session = Session()
+        with pytest.raises(UnexpectedFailure):
+            await single.run(statement("SELECT 1 / $1::int", "0"), session)
+        assert session.position
+    session = Session()
+    with pytest.raises(UnexpectedFailure):
+        await single.run(statement("not SQL at all"), session)
+    assert session.position
+    assert await single.run(statement(ECHO, "after"), session) == "after"
+
+
+async def test_a_pipeline_sends_large_values_both_ways(single):
+    large = "é" * (4 * 1024 * 1024)
+    for _ in range(2):
+        assert await single.run(statement(ECHO, large), Session()) == large
+
+
+async def test_statements_that_are_not_used_any_more_are_deallocated(single, monkeypatch):
+    monkeypatch.setattr(module, "_PREPARED_LIMIT", 2)
+    for _ in range(3):
+        for number in range(5):
+            session = Session()
+            assert await single.run(statement(f"SELECT $1::text || {number}", "x"), session) == f"x{number}"
+            assert session.position
+    prepared = statement("SELECT count(*)::text FROM pg_prepared_statements WHERE name <> 'position'")
+    assert await single.run(prepared) == "2"
+
+
+async def test_a_lost_connection_of_a_session_is_replaced(single, admin):
+    session = Session()
+    running = asyncio.ensure_future(single.run(statement("SELECT $1::text FROM pg_sleep(60)", "x"), session))
+    await until(admin, "state = 'active'")
+    await terminate(admin)
+    with pytest.raises(ServerBusy):
+        await running
+    assert await single.run(statement(ECHO, "x"), session) == "x"
+    assert session.position
+
+
+# servers that change
+
+
+async def test_a_server_that_became_a_standby_is_left(open_lanes, admin):
+    lanes = await open_lanes(1)
+    await lanes.run(statement("SELECT set_config('default_transaction_read_only', 'on', false)"))
+    before = await lanes.run(statement("SELECT pg_backend_pid()"))
+
+    with pytest.raises(ServerBusy):
+        await lanes.run(statement("CREATE TABLE written (n int)"))
+
+    assert await lanes.run(statement("SELECT pg_backend_pid()")) != before
+
+
+async def test_suspended_lanes_give_up_what_runs_and_what_waits(single):
+    running = [asyncio.ensure_future(single.run(statement("SELECT 'x' FROM pg_sleep(60)"))) for _ in range(3)]
+    await asyncio.sleep(0)
+
+    single.suspend()
+
+    for it in running:
+        with pytest.raises(ServerBusy):
+            await it
+    with pytest.raises(ServerBusy):
+        await single.run(statement(ECHO, "x"))
+    single.resume()
+    assert await single.run(statement(ECHO, "x")) == "x"

@@ -25,6 +25,7 @@ from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
 from storage.domain.service import labels
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
+from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
 from storage.domain.service.labels import LabelError
 from storage.domain.service.lifetimes import AccountStage
 from storage.domain.values.kinds import AccountKind
@@ -88,6 +89,11 @@ class AccountKindField(serializers.ChoiceField):
         return AccountKind(super().to_internal_value(data))
 
 
+class ConsistencyField(serializers.ChoiceField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=[level.value for level in Consistency], **options)
+
+
 class AccountFieldsSerializer(StrictSerializer):
     label = StrictCharField(
         max_length=64, allow_blank=True, required=False, help_text="Shown beside the name in the console."
@@ -145,6 +151,16 @@ class AccountChangeSerializer(AccountFieldsSerializer):
         allow_null=True,
         min_value=LEAST_HISTORY,
         help_text="What they may take on disk; null: a share of it.",
+    )
+    consistency = ConsistencyField(
+        required=False,
+        help_text="Level of consistency of reads that do not ask for less: see the page *Consistency*.",
+    )
+    max_staleness = StrictIntegerField(
+        required=False,
+        min_value=1,
+        max_value=STALENESS_LIMIT,
+        help_text="Seconds by which reads may be behind at the level `BoundedStaleness`.",
     )
     shared_key_access = StrictBooleanField(
         required=False,
@@ -221,6 +237,8 @@ class AccountSerializer(serializers.Serializer[Any]):
     adaptive_indexes = serializers.BooleanField()
     history_days = serializers.IntegerField()
     history_bytes = serializers.IntegerField(allow_null=True)
+    consistency = ConsistencyField()
+    max_staleness = serializers.IntegerField()
     shared_key_access = serializers.BooleanField()
     networks = serializers.ListField(child=serializers.CharField())
     created_at = InstantField()

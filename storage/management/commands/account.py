@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
+from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.operations import account_copies, accounts
@@ -14,6 +15,13 @@ from storage.operations.account_copies import CopyRefused, Finding
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
 from storage.server import migration
+
+
+def _read_level(text: str) -> Consistency:
+    level = read_level(text)
+    if level is None:
+        raise argparse.ArgumentTypeError(f"choose one of {', '.join(Consistency)}")
+    return level
 
 
 class Command(BaseCommand):
@@ -76,6 +84,19 @@ class Command(BaseCommand):
         history.add_argument("days", type=int, help="0: none is recorded, and what there is goes")
         history.add_argument(
             "--megabytes", type=int, help="what they may take on disk; by default a share of it"
+        )
+        consistency = actions.add_parser(
+            "consistency", help="set the level of consistency of reads that do not ask for less"
+        )
+        consistency.add_argument("name")
+        consistency.add_argument(
+            "level", type=_read_level, metavar="LEVEL", help=f"one of {', '.join(Consistency)}"
+        )
+        consistency.add_argument(
+            "--max-staleness",
+            type=int,
+            metavar="SECONDS",
+            help="by how much reads may be behind at BoundedStaleness",
         )
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
@@ -164,6 +185,10 @@ class Command(BaseCommand):
         size = None if megabytes is None else megabytes << 20
         self._set(done, name, history_days=days, history_bytes=size)
 
+    def _consistency(self, name: str, level: Consistency, max_staleness: int | None, **_: Any) -> None:
+        bound = {} if max_staleness is None else {"max_staleness": max_staleness}
+        self._set(f"{name} has the consistency level {level}.", name, consistency=level.value, **bound)
+
     def _set(self, done: str, name: str, **fields: object) -> None:
         accounts.set_fields(name, fields, by=command_actor())
         self.stdout.write(done)
@@ -178,6 +203,7 @@ class Command(BaseCommand):
             "" if account.shared_key_access else "  no keys"
         )
         state += ("  read-only" if account.read_only else "") + ("  protected" if account.protected else "")
+        state += f"  {account.consistency}" if account.consistency != Consistency.STRONG else ""
         state += f"  from {', '.join(account.networks)} only" if account.networks else ""
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
         if with_keys:

@@ -1,0 +1,76 @@
+"""Levels of consistency: how fresh what a request reads must be, and what it tells of the writes it has seen.
+
+The levels and the headers are those of Cosmos DB: https://learn.microsoft.com/azure/cosmos-db/consistency-levels
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Consistency(StrEnum):
+    """The levels, the strongest first."""
+
+    STRONG = "Strong"  # every acknowledged write is seen
+    BOUNDED_STALENESS = "BoundedStaleness"  # every write that was acknowledged longer ago than the bound
+    SESSION = "Session"  # what the session has written and read, by its token
+    CONSISTENT_PREFIX = "ConsistentPrefix"  # the writes up to some point, none without those before it
+    EVENTUAL = "Eventual"  # the same, for PostgreSQL replays writes in their order
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+
+_RANKS: Final = {level: rank for rank, level in enumerate(Consistency)}
+_BY_NAME: Final = {level.lower(): level for level in Consistency} | {"bounded": Consistency.BOUNDED_STALENESS}
+
+STALENESS_LIMIT: Final = 86_400  # seconds: the longest bound of an account
+
+
+def read_level(text: str) -> Consistency | None:
+    """Read the name of a level in any letter case; None if there is none of this name."""
+    return _BY_NAME.get(text.strip().lower())
+
+
+@dataclass(slots=True)
+class Session:
+    """What a session has seen of the log before a request (``token``), and with it (``position``, None: nothing)."""
+
+    token: int = 0
+    position: int | None = None
+
+    def note(self, position: int) -> None:
+        if self.position is None or position > self.position:
+            self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTerms:
+    """What a request asks of what it reads, at a level below strong; ``session`` at the level of that name only.
+
+    ``max_staleness`` is the bound of the account in seconds.
+    """
+
+    level: Consistency
+    max_staleness: float
+    session: Session | None = None
+
+
+# as Cosmos DB writes them: a partition of the data, its version, and a position in its log
+_TOKEN: Final = re.compile(r"0:-1#([0-9]{1,19})")
+_TOKENS_LIMIT: Final = 100  # in one header
+
+
+def write_token(position: int) -> str:
+    return f"0:-1#{position}"
+
+
+def read_token(text: str) -> int | None:
+    """Read a token, or several with commas between them, of which the latest counts; None if it is no token."""
+    parts = text.split(",", _TOKENS_LIMIT)
+    found = [_TOKEN.fullmatch(part.strip()) for part in parts]
+    if not all(found):
+        return None
+    return max(int(match[1]) for match in found if match is not None)

@@ -1,0 +1,85 @@
+"""A connection of its own to a server of the database, to ask again and again how far it is.
+
+What is asked here never waits behind the statements of requests, and a server that does not answer is found out soon.
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple, TypeVar
+
+from psycopg import OperationalError
+
+from storage.domain.errors import ServerBusy
+from storage.sql import positions
+from storage.sql.failures import Canceled, UnexpectedFailure
+from storage.sql.feed import flush
+from storage.sql.lanes import Lanes
+from storage.sql.positions import Sample
+from storage.sql.statement import Lane, Statement
+
+T = TypeVar("T")
+
+PATIENCE: Final = 0.5  # seconds for an answer
+_CONNECT_PATIENCE: Final = 3.0
+_READ_PATIENCE: Final = 0.5  # seconds for a connection to a replica, instead of which the primary answers
+
+
+class ReplicaAddress(NamedTuple):
+    """``name`` is the host and port, ``alias`` the replica's name among Django's databases."""
+
+    name: str
+    conninfo: str
+    alias: str = ""
+
+
+class Link:
+    def __init__(self, conninfo: str, executor: ThreadPoolExecutor) -> None:
+        self._lanes = Lanes(
+            conninfo,
+            counts={Lane.KEY: 1},
+            patience=PATIENCE,
+            attempts=1,
+            executor=executor,
+            reconnects=False,
+        )
+        self.system: int | None = None  # what a primary and its replicas have in common, once connected
+
+    async def sample(self) -> Sample:
+        """Raises ServerBusy when the server does not answer soon; the next call connects anew."""
+        try:
+            if not self._lanes.is_open:
+                await self._connect()
+            return await self._run(positions.sample())
+        except (Canceled, OperationalError, ServerBusy, TimeoutError, UnexpectedFailure) as error:
+            self.drop()
+            raise ServerBusy(str(error).strip() or None) from None
+
+    async def flush(self) -> None:
+        """Have the log written to disk, without which replicas do not get it; raises ServerBusy."""
+        try:
+            await self._run(flush())
+        except (TimeoutError, UnexpectedFailure):
+            self.drop()
+            raise ServerBusy from None
+
+    def drop(self) -> None:
+        """Close the connection."""
+        self._lanes.suspend()
+        self._lanes.resume()
+
+    def close(self) -> None:
+        self._lanes.close()
+
+    async def _connect(self) -> None:
+        async with asyncio.timeout(_CONNECT_PATIENCE):
+            await self._lanes.open()
+        self.system = await self._run(positions.system())
+
+    async def _run(self, statement: Statement[T]) -> T:
+        async with asyncio.timeout(PATIENCE):
+            return await self._lanes.run(statement)
+
+
+def replica_lanes(conninfo: str, executor: ThreadPoolExecutor) -> Lanes:
+    """Return lanes that fail at once where those of the primary wait: the primary answers instead."""
+    return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1, executor=executor)
