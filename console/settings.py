@@ -234,6 +234,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Members"},
         {"name": "Undo"},
         {"name": "Activity"},
+        {"name": "Replicas"},
     ],
 }
 API_REQUESTS_PER_MINUTE = 600  # of one token

@@ -22,6 +22,7 @@ def _path(route: str, view_set: Any, name: str, **actions: str) -> URLPattern:
 urlpatterns = [
     path("schema", documentation.show, name="api-schema"),
     _path("token", service.TokenViewSet, "token", get="retrieve"),
+    _path("replicas", service.ReplicaViewSet, "replicas", get="index"),
     _path("accounts", accounts.AccountListViewSet, "accounts", get="index", post="create"),
     _path(
         ACCOUNT, accounts.AccountViewSet, "account", get="retrieve", patch="partial_update", delete="destroy"

@@ -1,5 +1,7 @@
 """Service properties, members, the activity log and the token of the request."""
 
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -20,6 +22,7 @@ from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import find_faults
 from storage.operations import service_properties as operations
+from storage.operations.replicas import ReplicaState, ReplicaStatus
 
 
 class RetentionField(StrictIntegerField):
@@ -140,6 +143,32 @@ class ActivitySerializer(serializers.Serializer[Any]):
 class ActivityListSerializer(serializers.Serializer[Any]):
     items = ActivitySerializer(many=True)
     next = serializers.URLField(allow_null=True)
+
+
+class ReplicaSerializer(serializers.Serializer[Any]):
+    """Of a ReplicaStatus."""
+
+    name = serializers.CharField(help_text="Host and port.")
+    state = serializers.ChoiceField(
+        choices=[state.value for state in ReplicaState],
+        help_text="`behind`: by more than the server allows; the primary is read instead.",
+    )
+    lag_seconds = serializers.FloatField(allow_null=True, help_text="Null as long as it is unknown.")
+    lag_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Of the log; null while the replica does not answer."
+    )
+    synchronized_at = InstantField(
+        allow_null=True, help_text="The replica has everything that was acknowledged before."
+    )
+
+    def to_representation(self, instance: ReplicaStatus) -> Any:
+        at = instance.synchronized_at
+        moment = None if at is None else datetime.fromtimestamp(at, UTC)
+        return super().to_representation({**asdict(instance), "synchronized_at": moment})
+
+
+class ReplicaListSerializer(serializers.Serializer[Any]):
+    items = ReplicaSerializer(many=True)
 
 
 class TokenSerializer(serializers.Serializer[Any]):

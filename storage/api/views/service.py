@@ -4,7 +4,7 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import etags, problems
+from storage.api import access, etags, problems
 from storage.api.documentation import IF_MATCH, operation
 from storage.api.paging import Page
 from storage.api.problems import Problem
@@ -13,8 +13,8 @@ from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import ServiceProperties
-from storage.models import Membership
-from storage.operations import activity, members, service_properties
+from storage.models import ApiToken, Membership
+from storage.operations import activity, members, replicas, service_properties
 from storage.operations.activity import ActivityFilter
 from storage.operations.members import LastOwner, Person
 
@@ -160,6 +160,24 @@ class ActivityViewSet(AccountScopedViewSet):
             top=wanted["limit"],
         )
         return self.answer_page(Page(found.activities, None if found.older is None else str(found.older)))
+
+
+class ReplicaViewSet(ApiViewSet):
+    tag = "Replicas"
+    capabilities = {"index": Capability.READ}
+
+    def resolve_target(self, token: ApiToken, capability: Capability) -> None:
+        access.check_server(token)
+
+    @operation(
+        "list_replicas",
+        "List the replicas",
+        "Returns the replicas that this server reads from, in the order of `TABLERO_REPLICAS`, as it sees them now. For"
+        " admins of the server.",
+        answer=serializers.ReplicaListSerializer,
+    )
+    def index(self, request: Request) -> Response:
+        return self.answer({"items": replicas.states()})
 
 
 class TokenViewSet(ApiViewSet):
