@@ -122,6 +122,12 @@ class Catalog:
             self._tables[key] = known
         return known
 
+    def cached_account(self, name: str) -> KnownAccount | None:
+        return self._accounts.get(name)
+
+    def cached_table(self, account: KnownAccount, folded_name: str) -> KnownTable | None:
+        return self._tables.get((account.id, folded_name))
+
     def forget_table(self, account: KnownAccount, folded_name: str) -> None:
         self._tables.pop((account.id, folded_name), None)
 

@@ -7,7 +7,6 @@ that has got there has everything that was acknowledged before the question was 
 import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic, time
@@ -26,7 +25,6 @@ INTERVAL: Final = 0.25  # seconds between two looks at a server
 _SESSION_WAIT: Final = 0.1  # seconds for a replica to get to the position of a token
 _PENALTY: Final = 1.0  # seconds during which nobody waits for a replica that did not get there in time
 _SAMPLES_LIMIT: Final = 1024
-_THREADS: Final = 2  # that connect to one server
 _MEASURE_LIMIT: Final = 4.0  # seconds
 
 Clock = Callable[[], float]
@@ -91,9 +89,8 @@ class Replica:
     def __init__(self, address: ReplicaAddress, clock: Clock) -> None:
         self.name, self.alias = address.name, address.alias
         self._clock = clock
-        self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"replica {self.name}")
-        self.link = Link(address.conninfo, self.executor)
-        self.lanes = replica_lanes(address.conninfo, self.executor)
+        self.link = Link(address.conninfo)
+        self.lanes = replica_lanes(address.conninfo)
         self.lanes.suspend()  # until it answers
         self.answers = False
         self.follows = False  # the present primary
@@ -162,7 +159,6 @@ class Replica:
     def close(self) -> None:
         self.link.close()
         self.lanes.close()
-        self.executor.shutdown(wait=False, cancel_futures=True)
 
 
 class Replicas:
@@ -174,8 +170,7 @@ class Replicas:
         """``limit``: seconds by which a replica may be behind."""
         self._clock = clock
         self._limit = limit
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="primary")
-        self._primary = Link(primary, self._executor)
+        self._primary = Link(primary)
         self._log = _Log()
         self._replicas = [Replica(address, clock) for address in addresses]
         self._tasks: list[asyncio.Task[None]] = []
@@ -197,7 +192,6 @@ class Replicas:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._primary.close()
-        self._executor.shutdown(wait=False, cancel_futures=True)
         for replica in self._replicas:
             replica.close()
 

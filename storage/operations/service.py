@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
@@ -117,14 +117,15 @@ class Service:
     async def _account_for_secondary(
         self, name: str, replicas: Replicas, standby: StandbyCatalog
     ) -> KnownAccount | None:
+        known = self._catalog.cached_account(name)
+        if known is not None:
+            return known
         if replicas.primary_answers:
-            looking = asyncio.create_task(self._catalog.account(name))
-            await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
-            if looking.done() and (looking.exception() is None or replicas.primary_answers):
-                return looking.result()
-            looking.cancel()
-            if replicas.primary_answers:
-                raise ServerBusy  # what may have changed is not to be asked of a replica
+            try:
+                return await self._from_primary(self._catalog.account(name))
+            except ServerBusy:
+                if replicas.primary_answers:
+                    raise  # what may have changed is not to be asked of a replica
         return await standby.account(name)
 
     async def table(self, account: KnownAccount, table: str) -> KnownTable:
@@ -264,7 +265,7 @@ class Service:
                 return await self._read(account, terms, lambda lanes: lanes.run(statement, terms.session))
             return await self._lanes.run(statement)
 
-        return await self._on(account, table, get, lambda _: throughput.READ)
+        return await self._on(account, table, get, lambda _: throughput.READ, terms)
 
     async def query(
         self,
@@ -297,8 +298,35 @@ class Service:
             return page
 
         return await self._on(
-            account, table, walk, lambda page: throughput.QUERY + throughput.ENTITY * len(page.entities)
+            account,
+            table,
+            walk,
+            lambda page: throughput.QUERY + throughput.ENTITY * len(page.entities),
+            terms,
         )
+
+    async def _table_for_terms(
+        self, account: KnownAccount, table: str, standby: StandbyCatalog
+    ) -> KnownTable:
+        """Return a table that a replica may be asked for, also if the primary is lost meanwhile."""
+        known = self._catalog.cached_table(account, table)
+        if known is not None:
+            return known
+        try:
+            return await self._from_primary(self._catalog.table(account, table))
+        except ServerBusy:
+            if self._primary_answers:
+                raise
+            return await standby.table(account, table)
+
+    async def _from_primary(self, answer: Coroutine[Any, Any, T]) -> T:
+        """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy."""
+        looking = asyncio.create_task(answer)
+        await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+        if not looking.done() and not self._primary_answers:
+            looking.cancel()
+            raise ServerBusy
+        return await looking
 
     async def _read(
         self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
@@ -337,10 +365,15 @@ class Service:
         table: str,
         run: Callable[[KnownTable], Awaitable[T]],
         cost: Callable[[T], float],
+        terms: ReadTerms | None = None,
     ) -> T:
         """Run a statement on a table; ``cost`` of its result is in request units."""
         catalog = self._catalog_of(account)
-        known = await catalog.table(account, table)
+        known = await (
+            catalog.table(account, table)
+            if terms is None or self._standby is None or account.standby
+            else self._table_for_terms(account, table, self._standby)
+        )
         self.observer.record_table(known.id)
         if known.throughput:
             self._throughput.admit(known.id, known.throughput)

@@ -12,13 +12,12 @@ import logging
 import random
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeVar, cast
 
-from psycopg import OperationalError, pq
+from psycopg import AsyncConnection, OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from storage.domain.errors import ServerBusy
@@ -59,9 +58,10 @@ _POSITION_NAME: Final = b"position"
 class _Connection:
     """A connection, and the future that waits for the result of its statement."""
 
-    def __init__(self, pool: "_Pool", pgconn: PGconn) -> None:
+    def __init__(self, pool: "_Pool", opened: AsyncConnection[Any]) -> None:
         self._pool = pool
-        self._pgconn = pgconn
+        self._opened = opened  # of which only the socket and what libpq knows of it are used
+        self._pgconn: PGconn = opened.pgconn
         self._loop = asyncio.get_running_loop()
         self._prepared: OrderedDict[str, bytes] = OrderedDict()
         self._names = count()
@@ -72,9 +72,19 @@ class _Connection:
         self._writing = False
         self._is_lost = False
         self.is_outdated = False  # to be closed instead of used again
-        self._socket = pgconn.socket
-        pgconn.nonblocking = 1
+        self._socket = self._pgconn.socket
+        self._pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
+
+    async def set_up(self, settings: str) -> None:
+        """Run several commands; the connection is idle afterwards."""
+        self._waiter = self._loop.create_future()
+        try:
+            self._pgconn.send_query(settings.encode())
+            self._flush()
+        except OperationalError:
+            self._lost()
+        await self._waiter
 
     def start(
         self,
@@ -290,14 +300,12 @@ class _Pool:
         lane: Lane,
         size: int,
         patience: float | None,
-        executor: Executor | None,
         reconnects: bool,
     ) -> None:
-        self._conninfo = conninfo.encode()
+        self._conninfo = conninfo
         self._lane = lane
         self._size = size
         self._patience = patience
-        self._executor = executor
         self._reconnects = reconnects
         self._idle: list[_Connection] = []
         self._all: set[_Connection] = set()
@@ -315,15 +323,15 @@ class _Pool:
         return bool(self._all)
 
     async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        pgconn = await loop.run_in_executor(self._executor, _connected, self._conninfo, SETTINGS[self._lane])
-        if self._closed or self._suspended:
-            pgconn.finish()
-            return
-        self.server_version = pgconn.server_version
-        connection = _Connection(self, pgconn)
+        # on the event loop: libpq's own function would block this process until the server answers
+        opened = await AsyncConnection.connect(self._conninfo, autocommit=True)
+        self.server_version = opened.pgconn.server_version
+        connection = _Connection(self, opened)
         self._all.add(connection)
-        self.release(connection)
+        try:
+            await connection.set_up(f"{SETTINGS[self._lane]}; {ON_COORDINATOR.format(is_local=False)}")
+        except (ServerBusy, _StatementFailed) as error:
+            raise OperationalError(str(error)) from None
 
     async def acquire(self) -> _Connection:
         if self._idle:
@@ -360,7 +368,8 @@ class _Pool:
         self._all.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
-        if self._reconnects and not self._closed and not self._suspended:
+        is_wanted = self._reconnects and not self._closed and not self._suspended
+        if is_wanted and len(self._all) + len(self._opening) < self._size:
             self._open_another()
 
     def renew(self) -> None:
@@ -412,20 +421,6 @@ def _give_up(turn: "asyncio.Future[_Connection]") -> None:
         turn.set_exception(ServerBusy())
 
 
-def _connected(conninfo: bytes, settings: str) -> PGconn:
-    pgconn = pq.PGconn.connect(conninfo)
-    if pgconn.status != pq.ConnStatus.OK:
-        message = pgconn.get_error_message()
-        pgconn.finish()
-        raise OperationalError(message)
-    result = pgconn.exec_(f"{settings}; {ON_COORDINATOR.format(is_local=False)}".encode())
-    if result.status != pq.ExecStatus.TUPLES_OK:
-        message = result.get_error_message()
-        pgconn.finish()
-        raise OperationalError(message)
-    return pgconn
-
-
 class Lanes:
     """The connections of one process to one server for the statements of the protocol."""
 
@@ -436,16 +431,14 @@ class Lanes:
         counts: Mapping[Lane, int] = COUNTS,
         patience: float | None = None,
         attempts: int = _ATTEMPTS,
-        executor: Executor | None = None,
         reconnects: bool = True,
     ) -> None:
-        """``executor`` connects; a server that does not answer occupies its threads for a while.
+        """``patience`` is how many seconds a statement waits for a connection.
 
-        ``patience`` is how many seconds a statement waits for a connection. If it ``reconnects`` not, there are only
-        the connections of ``open``.
+        If it ``reconnects`` not, there are only the connections of ``open``.
         """
         self._pools = {
-            lane: _Pool(conninfo, lane, size, patience, executor, reconnects) for lane, size in counts.items()
+            lane: _Pool(conninfo, lane, size, patience, reconnects) for lane, size in counts.items()
         }
         self._attempts = attempts
         self._combiner = Combiner(self._run)

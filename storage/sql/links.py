@@ -4,7 +4,6 @@ What is asked here never waits behind the statements of requests, and a server t
 """
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, TypeVar
 
 from psycopg import OperationalError
@@ -33,13 +32,12 @@ class ReplicaAddress(NamedTuple):
 
 
 class Link:
-    def __init__(self, conninfo: str, executor: ThreadPoolExecutor) -> None:
+    def __init__(self, conninfo: str) -> None:
         self._lanes = Lanes(
             conninfo,
             counts={Lane.KEY: 1},
             patience=PATIENCE,
             attempts=1,
-            executor=executor,
             reconnects=False,
         )
         self.system: int | None = None  # what a primary and its replicas have in common, once connected
@@ -80,6 +78,6 @@ class Link:
             return await self._lanes.run(statement)
 
 
-def replica_lanes(conninfo: str, executor: ThreadPoolExecutor) -> Lanes:
+def replica_lanes(conninfo: str) -> Lanes:
     """Return lanes that fail at once where those of the primary wait: the primary answers instead."""
-    return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1, executor=executor)
+    return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1)
