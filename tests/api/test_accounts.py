@@ -157,6 +157,21 @@ def test_changes_what_is_named_and_nothing_else(ada, account):
     assert (account.label, account.enabled, account.description) == ("", True, "d")
 
 
+def test_the_level_of_consistency(ada, account):
+    wanted = {"consistency": "BoundedStaleness", "max_staleness": 60}
+    assert ada("GET", "accounts/acme").json()["consistency"] == "Strong"
+    changed = ada("PATCH", "accounts/acme", wanted).json()
+    assert {name: changed[name] for name in wanted} == wanted
+    for wrong in ({"consistency": "bounded"}, {"max_staleness": 0}, {"max_staleness": 86_401}):
+        assert ada("PATCH", "accounts/acme", wrong).status_code == 400
+    done = Activity.objects.filter(account_name="acme").latest("pk")
+    assert done.after == wanted
+
+
+def test_a_server_without_replicas_lists_none(ada):
+    assert ada("GET", "replicas").json() == {"items": []}
+
+
 def test_tables_keep_an_account_unless_they_may_go(ada, account):
     tables.create(account.pk, "people")
     refused = ada("DELETE", "accounts/acme")

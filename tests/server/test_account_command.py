@@ -60,6 +60,13 @@ def run(capsys):
             "protected ada off",
             "ada is no longer protected.",
         ),
+        (
+            "consistency ada session",
+            "ada has the consistency level Session.",
+            "  Session\n",
+            "consistency ada Strong",
+            "ada has the consistency level Strong.",
+        ),
     ],
 )
 def test_changes_an_account_and_changes_it_back(run, on, said, listed, off, said_then):
@@ -75,6 +82,16 @@ def test_refuses_what_is_no_network(run, network):
     with pytest.raises(CommandError, match="is not an IP address or network"):
         run("allow", "ada", "10.0.0.0/8", network)
     assert Account.objects.get(name="ada").networks == []
+
+
+def test_the_bound_of_staleness(run):
+    run("consistency", "ada", "Bounded", "--max-staleness", "60")
+    account = Account.objects.get(name="ada")
+    assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 60)
+    with pytest.raises(CommandError, match="behind by 1 to 86400 seconds"):
+        run("consistency", "ada", "Strong", "--max-staleness", "0")
+    with pytest.raises(CommandError, match="choose one of Strong, BoundedStaleness"):
+        run("consistency", "ada", "Linearizable")
 
 
 def test_is_kept_in_mind(run):

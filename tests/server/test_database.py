@@ -30,3 +30,32 @@ def test_relaxed_durability_beside_own_options():
 def test_refuses_what_is_no_url(url):
     with pytest.raises(Refusal, match="DATABASE_URL"):
         database.parameters(options.read({"DATABASE_URL": url}))
+
+
+def test_several_hosts_of_which_one_takes_writes():
+    url = "postgresql://ada@db1.example.org:6432,db2.example.org:6433/tables?connect_timeout=9"
+    found = conninfo_to_dict(database.conninfo(options.read({"DATABASE_URL": url})))
+    assert (found["host"], found["port"]) == ("db1.example.org,db2.example.org", "6432,6433")
+    assert found["target_session_attrs"] == "read-write"
+    assert found["connect_timeout"] == "9"
+    assert found["tcp_user_timeout"]
+
+
+REPLICAS = "postgresql://ada:secret@db2.example.org/tables  postgresql:///tables?host=/run/pg&user=ada"
+
+
+def test_replicas_have_names_without_secrets():
+    found = options.read({"DATABASE_URL": URL, "TABLERO_REPLICAS": REPLICAS})
+    first, second = database.replicas(found)
+    assert (first.name, second.name) == ("db2.example.org:5432", "/run/pg")
+    assert (first.alias, second.alias) == tuple(database.django_replicas(found))
+    assert "target_session_attrs" not in conninfo_to_dict(first.conninfo)
+    assert database.django_replicas(found)[first.alias]["PASSWORD"] == "secret"
+
+
+@pytest.mark.parametrize(
+    ("url", "replicas"), [("", REPLICAS), (URL, "db2.example.org"), (URL, "postgresql://a/b?no_such=1")]
+)
+def test_refuses_what_is_no_replica(url, replicas):
+    with pytest.raises(Refusal, match="TABLERO_REPLICAS"):
+        database.replicas(options.read({"DATABASE_URL": url, "TABLERO_REPLICAS": replicas}))
