@@ -123,10 +123,10 @@ class Catalog:
         return known
 
     def cached_account(self, name: str) -> KnownAccount | None:
-        return self._accounts.get(name)
+        return self._accounts.get(name) if monotonic() < self._expires_at else None
 
     def cached_table(self, account: KnownAccount, folded_name: str) -> KnownTable | None:
-        return self._tables.get((account.id, folded_name))
+        return self._tables.get((account.id, folded_name)) if monotonic() < self._expires_at else None
 
     def forget_table(self, account: KnownAccount, folded_name: str) -> None:
         self._tables.pop((account.id, folded_name), None)

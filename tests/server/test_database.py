@@ -48,9 +48,9 @@ def test_replicas_have_names_without_secrets():
     found = options.read({"DATABASE_URL": URL, "TABLERO_REPLICAS": REPLICAS})
     first, second = database.replicas(found)
     assert (first.name, second.name) == ("db2.example.org:5432", "/run/pg")
-    assert (first.alias, second.alias) == tuple(database.django_replicas(found))
+    assert (first.alias, second.alias) == tuple(database.databases(found))[1:]
     assert "target_session_attrs" not in conninfo_to_dict(first.conninfo)
-    assert database.django_replicas(found)[first.alias]["PASSWORD"] == "secret"
+    assert database.databases(found)[first.alias]["PASSWORD"] == "secret"
 
 
 @pytest.mark.parametrize(
