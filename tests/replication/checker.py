@@ -104,9 +104,9 @@ class Checker:
             self._violated("unique versions", f"{version} is also that of {other}", write)
 
     def _check_seen(self, read: Read, key: Key, seen: Seen) -> None:
+        register = self._registers[key]
         if seen == ABSENT:
             return
-        register = self._registers[key]
         write = register.by_value.get(seen.value)
         if write is None:
             self._violated("nothing is invented", f"{key} was never {seen.value}", read)

@@ -1,0 +1,12 @@
+import pytest
+
+from tests.replication.world import world as running_world
+
+
+@pytest.fixture(scope="module")
+def world(scratch):
+    """A primary, two replicas and a server; a test mends what it breaks."""
+    with running_world(scratch / "world") as made:
+        yield made
+        logged = [line for line in made.server.output if "Traceback" in line]
+        assert not logged, "\n".join(made.server.output[-60:])

@@ -1,0 +1,127 @@
+"""What goes wrong with the far replica; each fault lasts as long as its block."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from tests.replication.world import BOUND, World
+
+Fault = Callable[[World], AbstractContextManager[None]]
+
+
+@contextmanager
+def none(world: World) -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def applies_late(world: World) -> Iterator[None]:
+    """It replays each commit so much later than the primary that no bounded read may see it."""
+    world.far.change(recovery_min_apply_delay=f"{2 * BOUND}s")
+    try:
+        yield
+    finally:
+        world.far.change(recovery_min_apply_delay="0")
+
+
+@contextmanager
+def does_not_replay(world: World) -> Iterator[None]:
+    world.far.fetch("SELECT pg_wal_replay_pause()")
+    try:
+        yield
+    finally:
+        world.far.fetch("SELECT pg_wal_replay_resume()")
+
+
+@contextmanager
+def is_not_fed(world: World) -> Iterator[None]:
+    """It has replayed all it has, and hears nothing of the primary."""
+    world.feed.cut()
+    try:
+        yield
+    finally:
+        world.feed.mend()
+
+
+@contextmanager
+def is_killed(world: World) -> Iterator[None]:
+    world.far.kill()
+    try:
+        yield
+    finally:
+        world.far.start()
+
+
+@contextmanager
+def hangs(world: World) -> Iterator[None]:
+    """Its connections stay open, and none is answered."""
+    world.far.pause()
+    try:
+        yield
+    finally:
+        world.far.resume()
+
+
+@contextmanager
+def is_cut_off(world: World) -> Iterator[None]:
+    """The server cannot reach it, while it goes on replaying."""
+    world.to_far.cut()
+    try:
+        yield
+    finally:
+        world.to_far.mend()
+
+
+@contextmanager
+def is_not_heard(world: World) -> Iterator[None]:
+    world.to_far.hang()
+    try:
+        yield
+    finally:
+        world.to_far.mend()
+
+
+@contextmanager
+def loses_connections(world: World) -> Iterator[None]:
+    """Once, in the midst of reads."""
+    world.far.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    yield
+
+
+@contextmanager
+def is_promoted(world: World) -> Iterator[None]:
+    """By mistake: it goes its own way, until it is copied anew."""
+    world.far.promote()
+    try:
+        yield
+    finally:
+        world.far.stop()
+        world.nodes.copy(world.far, world.primary, through=world.feed.port)
+        world.far.start()
+
+
+@contextmanager
+def is_far_away(world: World) -> Iterator[None]:
+    world.to_far.delay = 0.1
+    try:
+        yield
+    finally:
+        world.to_far.delay = 0.0
+
+
+LATE: dict[str, Fault] = {fault.__name__: fault for fault in (applies_late, does_not_replay, is_not_fed)}
+FAULTS: dict[str, Fault] = {
+    "none": none,
+    **LATE,
+    **{
+        fault.__name__: fault
+        for fault in (
+            is_killed,
+            hangs,
+            is_cut_off,
+            is_not_heard,
+            loses_connections,
+            is_promoted,
+            is_far_away,
+        )
+    },
+}

@@ -1,0 +1,88 @@
+"""Every level keeps its promise, whatever happens to a replica."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.live_server import start_server
+from tests.replication.checker import check
+from tests.replication.clients import Client
+from tests.replication.faults import FAULTS, LATE, does_not_replay
+from tests.replication.history import History
+from tests.replication.postgres import wait_for
+from tests.replication.world import BOUND, LAG, SESSIONS, SLACK, World, staleness, violations
+
+ENOUGH = 30  # answers of each kind before a fault, during it, and afterwards
+WEAK = ("ConsistentPrefix", "Eventual", "secondary")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_levels_keep_their_promises(world: World, fault: str) -> None:
+    with world.loads() as loads:
+        for load in loads:
+            load.wait_for_answers(ENOUGH)
+        with FAULTS[fault](world):
+            if fault in LATE:  # so much that it shows where it may
+                loads[0].wait_for(lambda: staleness(loads[0], *WEAK) > BOUND, "behind")
+            for load in loads:
+                load.wait_for_answers(ENOUGH)
+        for load in loads:
+            load.wait_for_answers(ENOUGH)
+        loads[0].wait_for_reads(world.far)
+
+    assert violations(loads) == []
+
+
+def test_a_table_that_the_replicas_do_not_have_yet(world: World) -> None:
+    name, key = f"t{uuid4().hex}", ("p", "r")
+    with is_behind(world), Client(world.endpoint(), name, level="Eventual") as client:
+        client.create_table()
+        version = client.upsert(key, 1)
+        assert client.get(key) == (version, 1)
+        assert client.page() == {key: (version, 1)}
+
+
+@contextmanager
+def is_behind(world: World) -> Iterator[None]:
+    """Neither replica replays anything."""
+    replicas = (world.near, world.far)
+    for replica in replicas:
+        replica.fetch("SELECT pg_wal_replay_pause()")
+    try:
+        yield
+    finally:
+        for replica in replicas:
+            replica.fetch("SELECT pg_wal_replay_resume()")
+
+
+def test_a_token_is_good_at_another_server(world: World, scratch: Path) -> None:
+    table, key = f"t{uuid4().hex}", ("p", "r")
+    with start_server(scratch / "second", env=world.environment) as second:
+        there = world.endpoint(SESSIONS)._replace(port=second.port)
+        with (
+            Client(world.endpoint(SESSIONS), table) as writer,
+            Client(there, table) as reader,
+        ):
+            writer.create_table()
+            writer.upsert(key, 1)
+            wait_for(lambda: reader.get(key).value == 1, "the replicas")
+            with is_behind(world):
+                for value in range(2, 10):
+                    writer.upsert(key, value)
+                    reader.token = writer.token
+                    assert reader.get(key).value == value
+
+
+def test_the_checker_finds_reads_of_a_replica_that_are_called_strong(world: World) -> None:
+    with world.loads() as [load, _]:
+        load.wait_for_answers(ENOUGH)
+        with does_not_replay(world):
+            load.wait_for(lambda: staleness(load, "Eventual") > BOUND, "behind")
+    reads = [replace(read, level="Strong") for read in load.history.of_level("Eventual")]
+    found = check(History(load.history.writes, reads), bound=BOUND, lag=LAG + SLACK)
+    assert {violation.promise for violation in found} == {"no stale read"}
+    assert check(load.history, bound=BOUND, lag=LAG + SLACK) == []

@@ -1,0 +1,148 @@
+"""When the primary is lost: what goes on, what comes back, and that nothing acknowledged is lost."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from itertools import pairwise
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
+from tests.replication.checker import Checker, check
+from tests.replication.clients import Client, Endpoint, Load, Unavailable
+from tests.replication.postgres import Group, Node, wait_for
+from tests.replication.world import LAG, SLACK
+
+ENOUGH = 50
+OUTAGE = 20.0  # seconds without an acknowledged write, on a busy machine
+
+
+@dataclass
+class Pair:
+    """Two nodes, either of which may be the primary; the other one is its synchronous standby."""
+
+    nodes: Group
+    first: Node
+    second: Node
+    server: LiveServer
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.server.port, ACCOUNT, KEY)
+
+    def load(self) -> Load:
+        load = Load(self.endpoint, f"t{uuid4().hex}")
+        load.add_writers(2)
+        load.add_readers("Strong")
+        load.add_readers("Eventual")
+        return load
+
+    @contextmanager
+    def client(self, table: str = "", **options: object) -> Iterator[Client]:
+        with Client(self.endpoint, table, **options) as client:
+            yield client
+
+    def join(self, node: Node, primary: Node) -> None:
+        """Make a node that was lost the synchronous standby of the other one."""
+        self.nodes.copy(node, primary)
+        node.start()
+        wait_for_standby(primary)
+
+
+def wait_for_standby(primary: Node) -> None:
+    """Wait for its synchronous standby."""
+    primary.change(synchronous_standby_names="*")
+    wait_for(
+        lambda: primary.fetch("SELECT true FROM pg_stat_replication WHERE sync_state = 'sync'"), "the standby"
+    )
+
+
+@pytest.fixture(scope="module")
+def pair(scratch: Path) -> Iterator[Pair]:
+    nodes = Group(scratch / "pair")
+    try:
+        first = nodes.primary("first")
+        second = nodes.replica("second", first)
+        wait_for_standby(first)
+        both = first.url().replace(f":{first.port}/", f":{first.port},127.0.0.1:{second.port}/")
+        env = {
+            "DATABASE_URL": both,
+            "TABLERO_REPLICAS": f"{first.url()} {second.url()}",
+            "TABLERO_REPLICA_LAG": str(LAG),
+            "TABLERO_SECRET": uuid4().hex,
+        }
+        with start_server(scratch / "pair" / "server", env=env) as server:
+            yield Pair(nodes, first, second, server)
+            assert not any("Traceback" in line for line in server.output), "\n".join(server.output[-60:])
+    finally:
+        nodes.stop()
+
+
+def last_sync(client: Client) -> float:
+    """Seconds since 1970."""
+    answer = client.send("GET", "?restype=service&comp=stats")
+    text = answer.body.decode().partition("<LastSyncTime>")[2].partition("<")[0]
+    return parsedate_to_datetime(text).timestamp()
+
+
+def test_the_secondary_answers_while_the_primary_is_down(pair: Pair) -> None:
+    table, key = f"t{uuid4().hex}", ("p", "r")
+    with (
+        pair.client(table) as primary,
+        pair.client(table, secondary=True) as secondary,
+    ):
+        primary.create_table()
+        version = primary.upsert(key, 1)
+        wait_for(lambda: secondary.get(key).version == version, "the replica")
+
+        pair.first.kill()
+        down = time.time()
+        try:
+            for _ in range(20):
+                assert secondary.get(key).version == version
+                assert secondary.page() == {key: (version, 1)}
+            with pytest.raises(Unavailable):
+                primary.upsert(key, 2)
+            wait_for(lambda: time.time() > down + 2, "a time without a primary")
+            assert last_sync(secondary) <= down + 1
+        finally:
+            pair.first.start()
+            wait_for_standby(pair.first)
+
+        wait_for(lambda: is_written(primary, key, 3), "writes")
+        wait_for(lambda: secondary.get(key).value == 3, "the replica")
+        wait_for(lambda: last_sync(secondary) > down + 2, "synchronization")
+
+
+def is_written(client: Client, key: tuple[str, str], value: int) -> bool:
+    try:
+        client.upsert(key, value)
+    except (Unavailable, ConnectionError):
+        return False
+    return True
+
+
+def test_nothing_acknowledged_is_lost_in_a_fail_over_and_back(pair: Pair) -> None:
+    load = pair.load()
+    with load.running():
+        load.wait_for_answers(ENOUGH)
+        for lost, standby in ((pair.first, pair.second), (pair.second, pair.first)):
+            lost.kill()
+            standby.promote()
+            load.wait_for_answers(ENOUGH)
+            pair.join(lost, primary=standby)
+            load.wait_for_reads(lost)
+
+    assert longest_pause(load) < OUTAGE
+    assert check(load.history, bound=0, lag=LAG + SLACK) == []
+    assert Checker(load.history).lost(load.final()) == []
+
+
+def longest_pause(load: Load) -> float:
+    """Seconds in which no write was acknowledged."""
+    ended = sorted(write.ended for write in load.history.writes if write.ended is not None)
+    return max(later - earlier for earlier, later in pairwise(ended))
