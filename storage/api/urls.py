@@ -36,6 +36,8 @@ urlpatterns = [
     _path(f"{ACCOUNT}/tables", tables.TableViewSet, "tables", get="index", post="create"),
     _path(TABLE, tables.TableViewSet, "table", get="retrieve", patch="partial_update", delete="destroy"),
     _path(f"{TABLE}/restore", tables.TableViewSet, "table-restore", post="restore"),
+    _path(f"{TABLE}/distribute", tables.TableViewSet, "table-distribute", post="distribute"),
+    _path(f"{TABLE}/undistribute", tables.TableViewSet, "table-undistribute", post="undistribute"),
     _path(f"{TABLE}/policies", tables.PolicyViewSet, "policies", get="retrieve", put="update"),
     _path(f"{TABLE}/indexes", indexes.IndexViewSet, "indexes", get="index", post="create"),
     _path(f"{TABLE}/indexes/<str:property>", indexes.IndexViewSet, "index", get="retrieve", delete="destroy"),

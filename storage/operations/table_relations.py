@@ -1,15 +1,21 @@
 """Make, hide, restore and drop the relation of a table, a local or a distributed one."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Final
 
-from storage.domain.errors import NotImplemented
+from django.db import OperationalError
+
+from storage.domain.errors import NotImplemented, ServerBusy
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.sql import distributed_relations, relations
 from storage.sql import django as sql
 from storage.sql.relations import source_name
+
+logger = logging.getLogger(__name__)
 
 NO_IMAGES: Final = (
     "Changes of its entities can be undone one by one, but not together, nor restored or compared."
@@ -37,12 +43,14 @@ def refuse_distributed(table: Table, sentence: str) -> None:
 
 
 def create(table: Table, kind: AccountKind) -> None:
+    """Make the relation of a new table; raises ServerBusy if it is distributed and a node cannot be reached."""
     if not table.distributed:
         sql.execute(relations.create(table.pk, table.account_id, kind))
         return
-    spread_helpers()
-    run_all(distributed_relations.create(table.pk, kind))
-    run_all(distributed_relations.spread(table.pk))
+    with _all_nodes():
+        spread_helpers()
+        run_all(distributed_relations.create(table.pk, kind))
+        run_all(distributed_relations.spread(table.pk))
 
 
 def soft_delete(table: Table) -> None:
@@ -52,7 +60,8 @@ def soft_delete(table: Table) -> None:
         return
     relation = relations.relation_of(table)
     spread = distributed_relations.is_coordinator() and distributed_relations.is_spread(relation)
-    run_all(distributed_relations.soft_delete(table.pk, is_spread=spread))
+    with _all_nodes():
+        run_all(distributed_relations.soft_delete(table.pk, is_spread=spread))
 
 
 def restore(table: Table, kind: AccountKind) -> None:
@@ -62,7 +71,8 @@ def restore(table: Table, kind: AccountKind) -> None:
         return
     deleted = source_name(table.pk, is_deleted=True, is_distributed=True)
     spread = distributed_relations.is_coordinator() and distributed_relations.is_spread(deleted)
-    run_all(distributed_relations.restore(table.pk, kind, is_spread=spread))
+    with _all_nodes():
+        run_all(distributed_relations.restore(table.pk, kind, is_spread=spread))
 
 
 def drop(table: Table) -> None:
@@ -71,6 +81,15 @@ def drop(table: Table) -> None:
         run_all(distributed_relations.drop(table.pk))
     else:
         sql.execute(relations.drop(table.pk))
+
+
+@contextmanager
+def _all_nodes() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        logger.warning("A node of the cluster does not answer: %s", error)
+        raise ServerBusy from None
 
 
 def spread_helpers() -> None:

@@ -1,12 +1,11 @@
 """The number of entities that a query finds, and their properties."""
 
-import json
 from typing import NamedTuple
 
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
 from storage.domain.values.encoding import unescape
-from storage.sql import walks
+from storage.sql import explained, walks
 from storage.sql.sampling import Sampling, typed
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
@@ -30,7 +29,7 @@ def planned_rows(relation: str, condition: str, binder: Binder) -> Statement[int
     return binder.statement(
         f"EXPLAIN (FORMAT json) SELECT 1 FROM {relation} WHERE {condition}",
         Lane.FILTER,
-        lambda result: int(json.loads(text_at(result, 0, 0))[0]["Plan"]["Plan Rows"]),
+        lambda result: explained.read(result).rows,
     )
 
 

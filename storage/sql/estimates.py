@@ -1,17 +1,16 @@
 """The planner's expectations of a query, and samples for what it cannot know."""
 
-import json
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import EntityQuery
-from storage.sql import pages, walks
+from storage.sql import explained, pages, walks
 from storage.sql.counts import planned_rows
 from storage.sql.indexes import is_property_index
 from storage.sql.long_keys import is_child
-from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+from storage.sql.statement import Lane, Result, Statement, integer_at
 from storage.sql.walks import Binder
 
 
@@ -39,7 +38,8 @@ def plan(relation: str, query: EntityQuery) -> Statement[Plan]:
 
 
 def _read_plan(result: Result) -> Plan:
-    nodes = list(_nodes(json.loads(text_at(result, 0, 0))[0]["Plan"]))
+    plan, times = explained.read(result)
+    nodes = list(_nodes(plan))
     limit = next((node for node in nodes if node["Node Type"] == "Limit"), None)
     if limit is None:  # the planner sees that nothing can match
         return Plan(0, 0, ScanKind.KEYS)
@@ -48,10 +48,10 @@ def _read_plan(result: Result) -> Plan:
     kind = _scan_kind([node["Index Name"] for node in scans if "Index Name" in node])
     # bitmap scans tell how many rows they fetch; plans of other scans contain only what passes the filter
     bitmaps = [node for node in scans if node["Node Type"] == "Bitmap Heap Scan"]
-    looked_at = sum(int(node["Plans"][0]["Plan Rows"]) for node in bitmaps) if bitmaps else None
+    looked_at = sum(int(node["Plans"][0]["Plan Rows"]) for node in bitmaps) * times if bitmaps else None
     if kind is ScanKind.INDEX and not bitmaps:
-        looked_at = int(walk["Plan Rows"])
-    return Plan(int(walk["Plan Rows"]), looked_at, kind)
+        looked_at = int(walk["Plan Rows"]) * times
+    return Plan(int(walk["Plan Rows"]) * times, looked_at, kind)
 
 
 def _scan_kind(indexes: list[str]) -> ScanKind:
@@ -59,7 +59,8 @@ def _scan_kind(indexes: list[str]) -> ScanKind:
         return ScanKind.NOTHING
     if any(is_property_index(name) for name in indexes):
         return ScanKind.INDEX
-    return ScanKind.KEYS if all(name.endswith("_pkey") for name in indexes) else ScanKind.PROPERTIES
+    # the index of a shard has its number behind its name
+    return ScanKind.KEYS if all("_pkey" in name for name in indexes) else ScanKind.PROPERTIES
 
 
 def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:

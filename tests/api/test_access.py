@@ -32,6 +32,8 @@ OPERATIONS = [
     ("PATCH", "accounts/acme/tables/people", TABLES, {}, 200),
     ("DELETE", "accounts/acme/tables/nothing", TABLES, None, 404),
     ("POST", "accounts/acme/tables/nothing/restore", TABLES, None, 404),
+    ("POST", "accounts/acme/tables/people/distribute", OWN, None, 409),
+    ("POST", "accounts/acme/tables/people/undistribute", OWN, None, 409),
     ("GET", "accounts/acme/tables/people/policies", READ, None, 200),
     ("PUT", "accounts/acme/tables/people/policies", ACCESS, {"items": []}, 200),
     ("GET", "accounts/acme/tables/people/indexes", READ, None, 200),

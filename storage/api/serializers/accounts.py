@@ -140,6 +140,10 @@ class AccountChangeSerializer(AccountFieldsSerializer):
         required=False,
         help_text="The server adds indexes of properties whose ranges are queried, and drops unused ones.",
     )
+    distributes = StrictBooleanField(
+        required=False,
+        help_text="New tables are distributed over the nodes of the Citus cluster; 409 if there is none.",
+    )
     history_days = StrictIntegerField(
         required=False,
         min_value=0,
@@ -235,6 +239,7 @@ class AccountSerializer(serializers.Serializer[Any]):
     protected = serializers.BooleanField()
     read_only = serializers.BooleanField()
     adaptive_indexes = serializers.BooleanField()
+    distributes = serializers.BooleanField(help_text="Whether new tables are distributed over several nodes.")
     history_days = serializers.IntegerField()
     history_bytes = serializers.IntegerField(allow_null=True)
     consistency = ConsistencyField()

@@ -78,6 +78,7 @@ class TableSerializer(serializers.Serializer[Any]):
     created_at = InstantField()
     deleted_at = InstantField(allow_null=True)
     kept_until = InstantField(allow_null=True, help_text="Until when a deleted table can be restored.")
+    distributed = serializers.BooleanField(help_text="Whether its rows are on several nodes of a cluster.")
     url = serializers.SerializerMethodField(help_text="URL for SDKs and tokens.")
 
     def get_url(self, table: Table) -> str:

@@ -16,7 +16,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.operations import policies, table_list, tables
+from storage.operations import distribution, policies, table_list, tables
 from storage.operations.activity import ChangedSince
 
 
@@ -29,6 +29,8 @@ class TableViewSet(AccountScopedViewSet):
         "partial_update": Capability.MANAGE_TABLES,
         "destroy": Capability.MANAGE_TABLES,
         "restore": Capability.MANAGE_TABLES,
+        "distribute": Capability.OWN,
+        "undistribute": Capability.OWN,
     }
 
     @operation(
@@ -134,6 +136,30 @@ class TableViewSet(AccountScopedViewSet):
             raise Http404
         tables.restore(found.pk, by=self.by)
         return self.answer(self.table())
+
+    @operation(
+        "distribute_table",
+        "Distribute a table over the nodes of a cluster",
+        "Moves the rows to the nodes of the Citus cluster whose coordinator the database is. Reads go on meanwhile;"
+        " writes wait, and answer 503 if that takes long. For a very large table, use the command `distribute`.",
+        answer=serializers.TableSerializer,
+        problems=[problems.CONFLICT],
+    )
+    def distribute(self, request: Request, account: str, table: str) -> Response:
+        found = self.table()
+        distribution.distribute(found, by=self.by)
+        return self.answer(found)
+
+    @operation(
+        "undistribute_table",
+        "Bring a distributed table back to the coordinator",
+        answer=serializers.TableSerializer,
+        problems=[problems.CONFLICT],
+    )
+    def undistribute(self, request: Request, account: str, table: str) -> Response:
+        found = self.table()
+        distribution.undistribute(found, by=self.by)
+        return self.answer(found)
 
 
 class PolicyViewSet(AccountScopedViewSet):

@@ -79,6 +79,9 @@ class Command(BaseCommand):
             "adaptive-indexes",
             "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
         )
+        add_switch(
+            "distributes", "distribute new tables over the nodes of a Citus cluster (on), or not (off)"
+        )
         history = actions.add_parser("history", help="set how long changes of entities are kept")
         history.add_argument("name")
         history.add_argument("days", type=int, help="0: none is recorded, and what there is goes")
@@ -179,6 +182,12 @@ class Command(BaseCommand):
     def _adaptive_indexes(self, name: str, state: str, **_: Any) -> None:
         done = f"{name} has adaptive indexes." if state == "on" else f"{name} has no adaptive indexes."
         self._set(done, name, adaptive_indexes=state == "on")
+
+    def _distributes(self, name: str, state: str, **_: Any) -> None:
+        done = (
+            f"New tables of {name} are distributed." if state == "on" else f"New tables of {name} are local."
+        )
+        self._set(done, name, distributes=state == "on")
 
     def _history(self, name: str, days: int, megabytes: int | None, **_: Any) -> None:
         done = f"{name} keeps its history for {days} days." if days else f"{name} keeps no history."
