@@ -34,7 +34,6 @@ service = TableService(
         host_suffixes=settings.HOST_SUFFIXES,
         bearer=settings.BEARER,
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
-        processes=settings.OPTIONS.workers,
         replicas=settings.REPLICAS,
         replica_lag=settings.REPLICA_LAG,
     )

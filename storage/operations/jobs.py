@@ -32,6 +32,7 @@ from storage.operations import (
     usage,
 )
 from storage.operations.threads import in_background
+from storage.sql import throughput
 from storage.sql.background import try_job_lock
 
 logger = logging.getLogger(__name__)
@@ -159,6 +160,7 @@ def _tidy(now: datetime) -> None:
     retired_keys.tidy(now)
     api_tokens.tidy(now)
     feed.tidy()
+    throughput.tidy()
 
 
 def _tidy_daily(now: datetime) -> None:

@@ -65,14 +65,12 @@ class Service:
         self,
         conninfo: str,
         trust: Trust | None = None,
-        processes: int = 1,
         addresses: Sequence[ReplicaAddress] = (),
         replica_lag: float = 0.0,
     ) -> None:
-        """``processes`` of this server share the throughput of a table.
+        """Replicas at these addresses answer reads that need not see everything.
 
-        Replicas at these ``addresses`` answer reads that need not see everything, unless they are behind by more than
-        ``replica_lag`` seconds.
+        Those that are behind by more than ``replica_lag`` seconds answer nothing.
         """
         self.identity = Identity(trust) if trust is not None else None
         self.observer = Observer()
@@ -80,7 +78,7 @@ class Service:
         self._lanes = Lanes(conninfo)
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
-        self._throughput = Throughput(1 / processes)
+        self._throughput = Throughput(self._lanes)
         self._replicas = Replicas(conninfo, addresses, replica_lag) if addresses else None
         self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
         self._jobs: asyncio.Task[None] | None = None
@@ -375,11 +373,13 @@ class Service:
             else self._table_for_terms(account, table, self._standby)
         )
         self.observer.record_table(known.id)
-        if known.throughput:
-            self._throughput.admit(known.id, known.throughput)
+        # the units are in the primary: while that is lost, a secondary answers as many reads as it can
+        is_limited = known.throughput > 0 and not account.standby
+        if is_limited:
+            await self._throughput.admit(known.id, known.throughput)
         try:
             result = await run(known)
-            if known.throughput:
+            if is_limited:
                 self._throughput.charge(known.id, known.throughput, cost(result))
             return result
         except TableNotFound:

@@ -2,47 +2,89 @@
 
 A request is admitted while units are left, and is charged afterwards, so that any request can be carried out at all.
 What an operation costs is a rule of thumb here: the service charges by size, index and consistency [inferred].
+
+All processes of all servers share the units, which are in the database. A process takes them in portions of a tenth of
+a second, so that few requests wait for that.
 """
 
+import asyncio
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final
 
 from storage.domain.errors import TooManyRequests
+from storage.sql.lanes import Lanes
+from storage.sql.throughput import take
 
 READ: Final = 1.0
 WRITE: Final = 5.0
 QUERY: Final = 3.0
 ENTITY: Final = 0.1  # of an answer to a query
+_PORTION: Final = 0.1  # seconds
+_KEPT_FOR: Final = 1.0  # seconds in which a portion must be used
 _KEPT: Final = 10_000  # tables
 
 
+@dataclass(slots=True)
+class _Share:
+    """What a process has of the units of a table; times are on its clock."""
+
+    units: float = 0.0  # negative: owed
+    expires_at: float = 0.0
+    refused_until: float = 0.0
+    taking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class Throughput:
-    """The units that are left to each table in this process, of ``share`` of its limit."""
+    """The units that one process has taken."""
 
-    def __init__(self, share: float = 1.0, clock: Callable[[], float] = monotonic) -> None:
-        self._share = share
+    def __init__(self, lanes: Lanes, clock: Callable[[], float] = monotonic) -> None:
+        self._lanes = lanes
         self._clock = clock
-        self._left: dict[int, tuple[float, float]] = {}  # units, and when that was
+        self._shares: dict[tuple[int, int], _Share] = {}  # by table and limit
 
-    def admit(self, table: int, limit: int) -> None:
-        """Raise TooManyRequests when nothing is left of this second's units."""
-        units = self._units(table, limit)
-        if units <= 0:
-            wait = max(1, math.ceil((1 - units) / (limit * self._share) * 1000))
-            raise TooManyRequests(**{"x-ms-retry-after-ms": str(wait)})
+    async def admit(self, table: int, limit: int) -> None:
+        """Raise TooManyRequests when nothing is left of the units."""
+        share = self._share(table, limit)
+        if self._has_units(share):
+            return
+        async with share.taking:
+            # others may have taken or been refused meanwhile
+            if self._has_units(share):
+                return
+            wait = share.refused_until - self._clock()
+            if wait <= 0:
+                wait = await self._take(share, table, limit)
+        if wait > 0:
+            raise TooManyRequests(**{"x-ms-retry-after-ms": str(math.ceil(wait * 1000))})
 
     def charge(self, table: int, limit: int, units: float) -> None:
-        left = self._units(table, limit) - units
-        if len(self._left) >= _KEPT:
-            self._left.clear()
-        self._left[table] = (left, self._clock())
+        self._share(table, limit).units -= units
 
-    def _units(self, table: int, limit: int) -> float:
-        """The units that are left now; those of one second at most are saved up."""
-        limit_here = limit * self._share
-        if table not in self._left:
-            return limit_here
-        left, then = self._left[table]
-        return min(limit_here, left + (self._clock() - then) * limit_here)
+    def _share(self, table: int, limit: int) -> _Share:
+        share = self._shares.get((table, limit))
+        if share is None:
+            if len(self._shares) >= _KEPT:
+                self._shares.clear()
+            share = self._shares[table, limit] = _Share()
+        return share
+
+    def _has_units(self, share: _Share) -> bool:
+        return share.units > 0 and self._clock() < share.expires_at
+
+    async def _take(self, share: _Share, table: int, limit: int) -> float:
+        """Take a portion; return 0, or the seconds until units are left."""
+        share.units = min(share.units, 0.0)
+        owed, portion = -share.units, limit * _PORTION
+        now = self._clock()
+        taken = await self._lanes.run(take(table, limit, owed, portion))
+        share.units += owed
+        if taken.is_granted:
+            share.units += portion
+            share.expires_at = now + _KEPT_FOR
+            return 0.0
+        wait = max(0.001, -taken.left / limit)
+        share.refused_until = now + wait
+        return wait

@@ -39,7 +39,6 @@ class ServerSettings:
     host_suffixes: tuple[str, ...] = ()
     bearer: Trust | None = None
     key_length_limit: int = KEY_LENGTH_LIMIT
-    processes: int = 1  # of the server
     replicas: tuple[ReplicaAddress, ...] = ()
     replica_lag: float = 0.0  # seconds by which a replica may be behind
 

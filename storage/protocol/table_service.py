@@ -73,7 +73,6 @@ class TableService:
         self._service = Service(
             settings.conninfo,
             settings.bearer,
-            settings.processes,
             settings.replicas,
             settings.replica_lag,
         )
