@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from django.db import DatabaseError, transaction
 
 from storage.models import Account, Table
+from storage.operations import connections
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations
 from storage.sql.relations import source_name
@@ -129,9 +130,25 @@ def _table(table: Table) -> Iterator[Finding]:
         )
 
 
+def _connections() -> Iterator[Finding]:
+    found = connections.state()
+    counts = found.counts
+    yield Finding(
+        Severity.OK,
+        f"{counts.processes} processes serve this database. {counts.used} of {counts.allowed} connections that"
+        f" PostgreSQL allows are open, {counts.ours} of them by Tablero; the processes may open {found.most}.",
+    )
+    if found.missing:
+        yield Finding(
+            Severity.WARNING,
+            f"If they open all of these, {found.missing} are refused, and requests answer 503. Raise max_connections by"
+            " at least as many, or serve with fewer workers.",
+        )
+
+
 def _name(table: Table) -> str:
     return f"{table.account.name}/{table.name}"
 
 
 # other parts are added here
-PARTS: Final[Mapping[str, Part]] = {"database": _database, "cluster": _cluster}
+PARTS: Final[Mapping[str, Part]] = {"database": _database, "cluster": _cluster, "connections": _connections}

@@ -4,9 +4,10 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.operations import connections
+from storage.operations import connections, doctor
 from storage.operations.connections import ConnectionState
 from storage.operations.threads import in_thread
+from storage.sql import connections as sql
 from storage.sql.connections import APPLICATION, ConnectionCounts
 from tests.operations.test_catalog import opened
 
@@ -32,3 +33,13 @@ async def test_counts_those_of_all_processes():
 def test_says_how_many_are_missing(processes, missing):
     counts = ConnectionCounts(allowed=97, used=9, ours=5, processes=processes)
     assert ConnectionState(counts, most=processes * 21).missing == missing
+
+
+async def test_the_doctor_warns_before_postgresql_refuses(monkeypatch):
+    def findings():
+        return [finding.severity.value for part, finding in doctor.examine() if part == "connections"]
+
+    async with opened():
+        assert await in_thread(findings) == ["ok"]
+        monkeypatch.setattr(sql, "most_per_process", lambda: 10_000)
+        assert await in_thread(findings) == ["ok", "warning"]

@@ -374,7 +374,8 @@ def test_a_doctor_tells_what_is_wrong(table, write):
 
 
 def severities():
-    return [finding.severity.value for _, finding in doctor.examine()]
+    parts = ("database", "cluster")
+    return [finding.severity.value for part, finding in doctor.examine() if part in parts]
 
 
 def test_commands(table, capsys):
