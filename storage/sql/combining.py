@@ -7,7 +7,7 @@ done, and each runs again alone; so does each of which it says nothing, which th
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -17,6 +17,9 @@ from storage.sql.failures import Canceled
 from storage.sql.statement import Combination, Parameters, Statement
 
 IN_FLIGHT: Final = 2  # one is being written to disk while the other is computed
+FAR_IN_FLIGHT: Final = (
+    6  # to a server that is far away: with two, statements would wait half a round trip for a place
+)
 GROUP_LIMIT: Final = 64  # statements that go together
 SIZE_LIMIT: Final = 1024 * 1024  # characters of their parameters; larger ones gain nothing
 PATIENCE: Final = 20.0  # seconds after which a waiting statement gets ServerBusy
@@ -50,8 +53,10 @@ class _Queue:
 
 
 class Combiner:
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, is_far: Callable[[], bool] = lambda: False) -> None:
+        """``is_far``: whether the round trip to the server takes much longer than a statement."""
         self._run = run
+        self._is_far = is_far
         self._queues: dict[Combination[Any], _Queue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -62,7 +67,7 @@ class Combiner:
         queue = self._queues.get(combination)
         if queue is None:
             queue = self._queues[combination] = _Queue()
-        if queue.in_flight < IN_FLIGHT:
+        if queue.in_flight < IN_FLIGHT or (queue.in_flight < FAR_IN_FLIGHT and self._is_far()):
             queue.in_flight += 1
             try:
                 return await self._run(statement, session)

@@ -50,6 +50,7 @@ _PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table take
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
 _ATTEMPTS: Final = 5  # for a statement that was rolled back because of a concurrent one
 
+_FAR: Final = 0.005  # seconds of a round trip to a server in another place
 _RETURNS_OLD: Final = 18_00_00  # the first version of PostgreSQL with RETURNING old
 
 _POSITION_NAME: Final = b"position"
@@ -72,12 +73,14 @@ class _Connection:
         self._writing = False
         self._is_lost = False
         self.is_outdated = False  # to be closed instead of used again
+        self.round_trip = float("inf")  # seconds to the server and back, once set up
         self._socket = self._pgconn.socket
         self._pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
 
     async def set_up(self, settings: str) -> None:
         """Run several commands; the connection is idle afterwards."""
+        began = self._loop.time()
         self._waiter = self._loop.create_future()
         try:
             self._pgconn.send_query(settings.encode())
@@ -85,6 +88,7 @@ class _Connection:
         except OperationalError:
             self._lost()
         await self._waiter
+        self.round_trip = self._loop.time() - began
 
     def start(
         self,
@@ -315,6 +319,10 @@ class _Pool:
         self._suspended = False
         self.server_version = 0  # of PostgreSQL, once connected
 
+    @property
+    def is_far(self) -> bool:
+        return min((connection.round_trip for connection in self._all), default=0.0) > _FAR
+
     async def open(self) -> None:
         await self._connect()
 
@@ -441,7 +449,7 @@ class Lanes:
             lane: _Pool(conninfo, lane, size, patience, reconnects) for lane, size in counts.items()
         }
         self._attempts = attempts
-        self._combiner = Combiner(self._run)
+        self._combiner = Combiner(self._run, lambda: self._pools[Lane.KEY].is_far)
         self.returns_old = False  # whether an UPDATE can return the row as it was
 
     async def open(self) -> None:

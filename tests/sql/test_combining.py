@@ -227,6 +227,14 @@ async def test_those_that_wait_go_in_the_order_of_their_keys_when_one_returns():
     assert await first == 0
 
 
+async def test_more_go_at_once_to_a_server_that_is_far_away():
+    database = Database()
+    tasks = await ask(Combiner(database.run, lambda: True), *"abcdefgh")
+    assert database.asked == list(pairs(*"abcdef"))
+    for task in tasks:
+        task.cancel()
+
+
 async def test_a_group_has_a_limit_and_each_entity_once(monkeypatch):
     monkeypatch.setattr(combining, "GROUP_LIMIT", 3)
     database = Database()
