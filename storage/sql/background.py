@@ -11,7 +11,7 @@ from django.db.models import BigIntegerField
 from django.db.models.expressions import RawSQL
 
 from storage.sql.distribution import HasRelation
-from storage.sql.django import execute, fetch, in_session, notice_death
+from storage.sql.django import execute, fetch, in_session, losing_locks
 from storage.sql.relations import relation_name, relation_of
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
@@ -29,17 +29,18 @@ def try_job_lock(job: str) -> Iterator[bool]:
 def try_lock(*keys: int) -> Iterator[bool]:
     """Try to take an advisory lock, two numbers, for the length of the block; yield whether that succeeded.
 
-    When the process or its machine dies, another one can take the lock within half a minute.
+    When the process dies or hangs, another one can take it soon: see losing_locks.
     """
     with in_session():
         [(is_locked,)] = fetch("SELECT pg_try_advisory_lock(%s, %s)", *keys)
-        if is_locked:
-            notice_death()
+        if not is_locked:
+            yield False
+            return
         try:
-            yield is_locked
+            with losing_locks():
+                yield True
         finally:
-            if is_locked:
-                execute("SELECT pg_advisory_unlock(%s, %s)", *keys)
+            execute("SELECT pg_advisory_unlock(%s, %s)", *keys)
 
 
 def commit_asynchronously() -> None:

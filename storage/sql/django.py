@@ -102,12 +102,19 @@ def in_session() -> Iterator[None]:
         direct.close()  # back to its pool
 
 
-def notice_death() -> None:
-    """Have PostgreSQL end this session, and with it its locks, within half a minute when the client's machine dies.
+@contextmanager
+def losing_locks() -> Iterator[None]:
+    """Have PostgreSQL end this session, and with it its locks, when the client does not go on.
 
-    It asks an idle client after two hours otherwise, and that of a running statement never.
+    Within half a minute when its machine dies: PostgreSQL asks an idle client after two hours otherwise, and that of a
+    running statement never. Within minutes when the process hangs.
     """
-    fetch(_NOTICE_DEATH)
+    fetch(_LOSE_LOCKS)
+    try:
+        yield
+    finally:
+        if connection.is_usable() and not connection.needs_rollback:
+            fetch(_KEEP_LOCKS)
 
 
 @contextmanager
@@ -187,9 +194,11 @@ def fetch(text: str, *parameters: Any) -> list[tuple[Any, ...]]:
         return rows
 
 
-_NOTICE_DEATH: Final = """
-SELECT set_config(name, value, false) FROM (VALUES
+_SETTINGS: Final = """(VALUES
     ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'),
-    ('client_connection_check_interval', '5s')
+    ('client_connection_check_interval', '5s'),
+    ('idle_in_transaction_session_timeout', '1min'), ('idle_session_timeout', '5min')
 ) AS wanted (name, value)
 """
+_LOSE_LOCKS: Final = f"SELECT set_config(name, value, false) FROM {_SETTINGS}"
+_KEEP_LOCKS: Final = f"SELECT set_config(name, NULL, false) FROM {_SETTINGS}"  # the defaults

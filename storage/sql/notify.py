@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import psycopg
 from django.db import OperationalError, transaction
 
-from storage.sql.django import execute, fetch, in_session, notice_death
+from storage.sql.django import execute, fetch, in_session, losing_locks
 
 CHANNEL: Final = "tablero_catalog"
 LISTENER: Final = "tablero catalog"  # application name of its connection
@@ -72,8 +72,7 @@ def _notify(payload: str) -> None:
 @contextmanager
 def turn() -> Iterator[None]:
     """Let one change at a time announce itself; all processes drop their catalogs until the block ends."""
-    with in_session():
-        notice_death()
+    with in_session(), losing_locks():
         with transaction.atomic():
             execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
             execute("SELECT pg_advisory_lock(%s)", _TURN)

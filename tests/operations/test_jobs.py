@@ -15,7 +15,8 @@ from django.conf import settings
 from storage.models import Activity, Job, Table
 from storage.operations import accounts, jobs, tables
 from storage.operations.threads import in_thread
-from storage.sql.background import has_rows
+from storage.sql.background import has_rows, try_job_lock
+from storage.sql.django import fetch
 from tests.live_server import ROOT, clean_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -125,6 +126,21 @@ async def test_leaves_to_another_process_what_that_is_at():
 
     assert await other
     assert await in_thread(jobs.run_exclusively, "work", 0, done.append)
+
+
+def test_a_process_that_hangs_loses_its_lock_and_others_keep_their_connections():
+    def settings_of_session():
+        names = (
+            "idle_session_timeout",
+            "client_connection_check_interval",
+            "idle_in_transaction_session_timeout",
+        )
+        return [fetch("SELECT current_setting(%s)", name)[0][0] for name in names]
+
+    before = settings_of_session()
+    with try_job_lock("work"):
+        assert settings_of_session() == ["5min", "5s", "1min"]
+    assert settings_of_session() == before
 
 
 AT_WORK = """
