@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from storage.domain.entities.changes import Change, Delete, Upsert
 from storage.domain.entities.entity import Entity
@@ -67,20 +68,13 @@ class Writer:
         self._written: dict[tuple[int, MetricsTable, datetime], int] = {}
 
     def write(self, now: datetime) -> None:
-        progress = {row.account_id: row for row in AnalyticsProgress.objects.all()}
-        stored = Account.objects.order_by("pk").values_list("pk", "kind", "service_properties")
-        books = [
-            _Book(
-                pk,
-                service_properties.for_kind(kind, properties),
-                progress.get(pk) or AnalyticsProgress(account_id=pk),
-            )
-            for pk, kind, properties in stored
-        ]
-        hours = metrics.sums(min((_first_hour(book, now) for book in books), default=now), now, HOUR)
-        news = self._accounts_with_news(hours)
         tables_of_metrics = Table.objects.filter(folded_name__startswith="$", deleted_at=None)
         known = set(tables_of_metrics.values_list("account_id", flat=True))
+        books = _books(Q(pk__in=known) | Q(service_properties__isnull=False))
+        first = min((_first_hour(book, now) for book in books), default=now)
+        hours = metrics.sums(min(first, metrics.hour_of(now)), now, HOUR)
+        news = self._accounts_with_news(hours)
+        books += _books(Q(pk__in=news - {book.account_id for book in books}))
         for book in books:
             if not (book.account_id in news or self._is_due(book, now, is_known=book.account_id in known)):
                 continue  # without a transaction
@@ -175,6 +169,16 @@ class Writer:
                 [analytics.transactions_entity(period, key, found) for key, found in rows.items()],
             )
             self._written[account_id, table, period] = number
+
+
+def _books(wanted: Q) -> list[_Book]:
+    stored = Account.objects.filter(wanted).order_by("pk").values_list("pk", "kind", "service_properties")
+    found = {pk: service_properties.for_kind(kind, properties) for pk, kind, properties in stored}
+    progress = AnalyticsProgress.objects.in_bulk(found)
+    return [
+        _Book(pk, properties, progress.get(pk) or AnalyticsProgress(account_id=pk))
+        for pk, properties in found.items()
+    ]
 
 
 def _requests(counted: Mapping[RequestKind, Tally]) -> tuple[int, int]:

@@ -6,14 +6,14 @@ again with the next run.
 """
 
 import shutil
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db import OperationalError, transaction
+from django.db.models import Count
 from django.db.models.functions import Now
 
 from storage.models import Account, HistorySegment
@@ -23,6 +23,7 @@ from storage.sql import django as sql
 from storage.sql import history as statements
 
 SEGMENTS: Final = 8  # that hold what an account may keep
+_OPEN: Final = 2  # the segment that is written to, and the next one
 _SHARE: Final = 0.2  # of the disk, for all accounts together
 _REMOTE: Final = 10 << 30  # bytes for all accounts, where the disk is not ours to ask
 _WORTH_PACKING: Final = 1 << 20  # bytes
@@ -65,27 +66,30 @@ def share_of_disk() -> int:
 
 def tidy(now: datetime) -> None:
     """End the segments that are old or large enough, and drop those that need not be kept."""
-    segments: dict[int, list[HistorySegment]] = defaultdict(list)
-    for segment in HistorySegment.objects.filter(dropped_at=None).order_by("number"):
-        segments[segment.account_id].append(segment)
-    names = [
-        statements.segment_name(account_id, it.number)
-        for account_id, several in segments.items()
-        for it in several
-    ]
-    sizes = statements.sizes(names)
-    every = list(Account.objects.all())
-    share = _part(len(every))
+    sizes = statements.sizes_of_used()
+    share = _part(Account.objects.count())
     failed: list[Exception] = []
-    for account in every:
-        own = segments.get(account.pk, [])
-        of_own = [sizes.get(statements.segment_name(account.pk, it.number), 0) for it in own]
+    for account in _to_look_at(sizes):
+        own = list(HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number"))
+        of_own = [sizes.get((account.pk, it.number), 0) for it in own]
         try:
             _tidy(account, own, of_own, account.history_bytes or share, now)
         except Exception as error:  # of one account; the others go on
             failed.append(error)
     if failed:
         raise ExceptionGroup("Not every history could be tidied", failed)
+
+
+def _to_look_at(sizes: Mapping[tuple[int, int], int]) -> list[Account]:
+    """Return the accounts whose segments are not just an empty one and the next, as those of thousands may be."""
+    kept = HistorySegment.objects.filter(dropped_at=None)
+    found = {account_id for (account_id, _), size in sizes.items() if size}
+    found |= set(kept.exclude(ended_at=None).values_list("account", flat=True))
+    opened = kept.filter(ended_at=None).values("account").annotate(number=Count("pk"))
+    numbers = dict(opened.values_list("account", "number"))
+    recorded = Account.objects.filter(history_days__gt=0).values_list("pk", flat=True)
+    found |= {pk for pk in recorded if numbers.get(pk) != _OPEN}
+    return list(Account.objects.filter(pk__in=found).order_by("pk"))
 
 
 def _tidy(

@@ -165,6 +165,27 @@ GROUP BY name
 """
 
 
+# of two that have not ended, the second is not written to yet
+_SIZES_OF_USED: Final = """
+SELECT account_id, number,
+    sum(CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 ELSE pg_total_relation_size(c.oid) END)::bigint
+FROM (
+    SELECT *, ended_at IS NULL
+        AND coalesce(lag(ended_at IS NULL) OVER (PARTITION BY account_id ORDER BY number), false) AS is_next
+    FROM storage_historysegment WHERE dropped_at IS NULL
+) AS s
+CROSS JOIN unnest(CASE WHEN packed THEN ARRAY['_rows', '_images'] ELSE ARRAY[''] END) AS part
+JOIN pg_class AS c ON c.relname = 'history_' || account_id || '_' || number || part
+WHERE NOT is_next AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+GROUP BY account_id, number
+"""
+
+
+def sizes_of_used() -> dict[tuple[int, int], int]:
+    """Return the bytes on disk of the segments of all accounts that have been written to, 0 of empty ones."""
+    return {(account_id, number): size for account_id, number, size in fetch(_SIZES_OF_USED)}
+
+
 def sizes(segments: Sequence[str]) -> dict[str, int]:
     """Return the bytes on disk of segments by their names, 0 of empty ones."""
     return dict(fetch(_SIZES, list(segments)))

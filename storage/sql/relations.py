@@ -21,6 +21,8 @@ _STORAGE: Final = """WITH (
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.02
 )"""
+# the function is the same for every table, and reading it takes a fifth of the time of a creation
+_UNCHECKED: Final = "SET LOCAL check_function_bodies = off;"
 CREATE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template INCLUDING ALL) {_STORAGE}"
 _CREATE_BARE: Final = f"CREATE TABLE {{relation}} (LIKE entity_template) {_STORAGE};"
 _INDEX_MEMORY: Final = "256MB"  # to make the indexes of a relation that is filled
@@ -68,7 +70,7 @@ def create(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORA
     """Return SQL that creates the relation of a table, whose changes are recorded in the history of its account."""
     relation = relation_name(table_id)
     function = locally(batch.create_function(relation, writers_name(account_id), kind))
-    return f"{CREATE};{ADD_PROPERTIES};".format(relation=relation) + function
+    return f"{_UNCHECKED}{CREATE};{ADD_PROPERTIES};".format(relation=relation) + function
 
 
 def create_bare(table_id: int) -> str:

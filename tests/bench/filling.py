@@ -47,11 +47,11 @@ class Entities:
     def owner(self, number: int) -> str:
         return f"owner-{number % self.owners:07}"
 
-    def body(self, number: int, partition_key: str, row_key: str, owner: str) -> str:
-        """The entity as a client sends it."""
+    def new(self, number: int, partition_key: str, row_key: str) -> str:
+        """One more entity as a client sends it, which no query finds."""
         return (
-            f'{{"PartitionKey":"{partition_key}","RowKey":"{row_key}","Owner":"{owner}",'
-            f'"Level":{number % 10},"Score":{number * 7919 % self.size}.25,'
+            f'{{"PartitionKey":"{partition_key}","RowKey":"{row_key}","Owner":"new-{number % self.owners}",'
+            f'"Level":{number % 10},"Score":-{number * 7919 % self.size}.25,'
             f'"Active":{"true" if number % 2 else "false"}}}'
         )
 

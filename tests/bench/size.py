@@ -106,8 +106,7 @@ def insert(client: Client, entities: Entities, how_many: int, *, hot: bool = Fal
     for number in numbers(entities, how_many):
         new = next(fresh)
         partition, row = ("q", f"r{new:012}") if hot else entities.key(number)
-        owner = f"new-{new % entities.owners}"
-        made.append(with_body(head, entities.body(number, partition, f"{row}n{new}", owner)))
+        made.append(with_body(head, entities.new(new, partition, f"{row}n{new}")))
     return made
 
 
@@ -257,6 +256,10 @@ def rows(sides: Sequence[Side], options: argparse.Namespace) -> Iterator[list[st
             for side in sides:
                 visit(side, title, 2)  # the first ones find nothing ready
             yield row(title, several(sides, options.pairs, partial(visit, title=title, times=5)))
+    if options.only in "an insertion into each of many tables":
+        yield row(
+            "an insertion into each of many tables, 8 connections", several(sides, options.pairs, spread)
+        )
     if options.only in "idle":
         yield from idle(sides, options.idle)
 
@@ -289,6 +292,22 @@ def run(side: Side, work: Work, options: argparse.Namespace) -> tuple[float, flo
     if measured.errors:
         raise rounds.WrongAnswerError(f"{work.title}, {side.scale.name}: {measured.errors}")
     return measured.p50, (side.server.cpu_seconds() - used) / max(1, measured.answers) * 1e6
+
+
+def spread(side: Side) -> tuple[float, float]:
+    """Insert an entity into each table of an account, or into a thousand of them."""
+    scale = side.scale
+    client, chosen = side.server.client(), Random(next(fresh))
+    names = [f"table{number:05}" for number in range(scale.accounts, scale.tables)]
+    made = []
+    for name in chosen.choices(names, k=1000):
+        head = client.head("POST", f"/{name}", content=JSON, extra="Prefer: return-no-content\r\n")
+        made.append(with_body(head, side.entities.new(next(fresh), "p", f"r{next(fresh)}")))
+    used = side.server.cpu_seconds()
+    measured = Run(iter(made), NO_CONTENT, seconds=1e6, warm_up=0).measure(client.address, 8)
+    if measured.errors:
+        raise rounds.WrongAnswerError(f"{scale.name}: {measured.errors}")
+    return measured.p50, (side.server.cpu_seconds() - used) / len(made) * 1e6
 
 
 def visit(side: Side, title: str, times: int) -> tuple[float, float]:
