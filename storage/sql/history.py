@@ -165,25 +165,26 @@ GROUP BY name
 """
 
 
-# of two that have not ended, the second is not written to yet
+# Asking for a size opens the relation, which takes a hundred times as long as to ask whether anything was written to it;
+# but this is known some seconds late.
+_MANY: Final = 200  # segments
 _SIZES_OF_USED: Final = """
 SELECT account_id, number,
     sum(CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 ELSE pg_total_relation_size(c.oid) END)::bigint
-FROM (
-    SELECT *, ended_at IS NULL
-        AND coalesce(lag(ended_at IS NULL) OVER (PARTITION BY account_id ORDER BY number), false) AS is_next
-    FROM storage_historysegment WHERE dropped_at IS NULL
-) AS s
+FROM storage_historysegment
 CROSS JOIN unnest(CASE WHEN packed THEN ARRAY['_rows', '_images'] ELSE ARRAY[''] END) AS part
 JOIN pg_class AS c ON c.relname = 'history_' || account_id || '_' || number || part
-WHERE NOT is_next AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+WHERE dropped_at IS NULL AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+    AND (ended_at IS NOT NULL OR c.reltuples > 0
+        OR (SELECT count(*) FROM storage_historysegment WHERE dropped_at IS NULL) <= %s
+        OR pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_xact_tuples_inserted(c.oid) > 0)
 GROUP BY account_id, number
 """
 
 
 def sizes_of_used() -> dict[tuple[int, int], int]:
-    """Return the bytes on disk of the segments of all accounts that have been written to, 0 of empty ones."""
-    return {(account_id, number): size for account_id, number, size in fetch(_SIZES_OF_USED)}
+    """Return the bytes on disk of the segments of all accounts; empty ones may be missing."""
+    return {(account_id, number): size for account_id, number, size in fetch(_SIZES_OF_USED, _MANY)}
 
 
 def sizes(segments: Sequence[str]) -> dict[str, int]:
