@@ -47,6 +47,9 @@ WHERE extname = 'citus' AND current_setting('plan_cache_mode') = 'force_generic_
 COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more did not increase throughput; each takes 2 to 5 MB
 
 _PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table takes about a dozen
+# statements that a connection prepares until another takes its place: PostgreSQL never forgets a relation that it has
+# used, which takes 12 KB, nor a function, so that with thousands of tables a connection would take gigabytes
+_WORN: Final = 2_000
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
 _ATTEMPTS: Final = 5  # for a statement that was rolled back because of a concurrent one
 
@@ -128,7 +131,9 @@ class _Connection:
                 pgconn.send_query_params(b"DEALLOCATE " + old, None)
                 pgconn.pipeline_sync()
                 pipeline.place += 1
-            name = self._prepared[text] = b"s%d" % next(self._names)
+            number = next(self._names)
+            self.is_outdated = self.is_outdated or number + 1 >= _WORN
+            name = self._prepared[text] = b"s%d" % number
             pgconn.send_prepare(name, text.encode())
             pipeline.prepares = True
         else:

@@ -211,6 +211,16 @@ async def test_the_statement_not_used_for_longest_is_forgotten(single, limit):
     assert ECHO in (await single.run(statement(names))).split("; ")
 
 
+async def test_a_connection_that_has_prepared_very_many_statements_is_replaced(single, monkeypatch):
+    monkeypatch.setattr(module, "_WORN", 5)
+    used = set()
+    for number in range(12):
+        used.add(await single.run(statement(f"SELECT pg_backend_pid()::text AS a{number}")))
+
+    assert len(used) == 3
+    assert await single.run(PREPARED) == "3"
+
+
 async def test_statements_that_cannot_be_prepared_take_no_room(single, limit):
     for number in range(10):
         assert await single.run(statement(f"SELECT $1::text || {number}", "n")) == f"n{number}"
