@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from django.db import DatabaseError, transaction
 
 from storage.models import Account, Table
-from storage.operations import connections
+from storage.operations import connections, replicas
+from storage.operations.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations
 from storage.sql.relations import source_name
@@ -150,5 +151,31 @@ def _name(table: Table) -> str:
     return f"{table.account.name}/{table.name}"
 
 
+_PROBLEMS: Final[Mapping[ReplicaProblem, str]] = {
+    ReplicaProblem.NO_ANSWER: "It does not answer within half a second.",
+    ReplicaProblem.ACCEPTS_WRITES: "It accepts writes, so it is a primary. It is left out until it follows the other.",
+    ReplicaProblem.OTHER_DATABASE: "It is a replica of another database. Correct TABLERO_REPLICAS.",
+    ReplicaProblem.NOT_RECEIVING: "It receives nothing from the primary. See primary_conninfo and its log.",
+    ReplicaProblem.OTHER_TIMELINE: "It follows a former primary. Use pg_rewind or copy the present one.",
+}
+
+
+def _replicas() -> Iterator[Finding]:
+    found = replicas.states()
+    if not found:
+        yield Finding(Severity.OK, "There are no replicas: the primary answers all reads.")
+    for replica in found:
+        is_used = replica.state is ReplicaState.IN_USE
+        lag = "" if replica.lag_seconds is None else f", {replica.lag_seconds:.1f} seconds behind"
+        why = "" if replica.problem is None else f" {_PROBLEMS[replica.problem]}"
+        severity = Severity.OK if is_used and not why else Severity.WARNING
+        yield Finding(severity, f"{replica.name} is {replica.state}{lag}.{why}")
+
+
 # other parts are added here
-PARTS: Final[Mapping[str, Part]] = {"database": _database, "cluster": _cluster, "connections": _connections}
+PARTS: Final[Mapping[str, Part]] = {
+    "database": _database,
+    "cluster": _cluster,
+    "connections": _connections,
+    "replicas": _replicas,
+}

@@ -30,6 +30,16 @@ _MEASURE_LIMIT: Final = 4.0  # seconds
 Clock = Callable[[], float]
 
 
+class ReplicaProblem(StrEnum):
+    """Why a replica cannot be used as well as it could."""
+
+    NO_ANSWER = "no answer"
+    ACCEPTS_WRITES = "accepts writes"  # it has become a primary, or always was one
+    OTHER_DATABASE = "other database"  # a replica of another primary
+    NOT_RECEIVING = "not receiving"  # no stream from the primary
+    OTHER_TIMELINE = "other timeline"  # it follows a former primary
+
+
 class ReplicaState(StrEnum):
     IN_USE = "in use"
     BEHIND = "behind"  # by more than the limit of the server
@@ -48,6 +58,7 @@ class ReplicaStatus:
     lag_seconds: float | None
     lag_bytes: int | None
     synchronized_at: float | None
+    problem: ReplicaProblem | None = None
 
 
 class _Log:
@@ -93,7 +104,7 @@ class Replica:
         self.lanes = replica_lanes(address.conninfo)
         self.lanes.suspend()  # until it answers
         self.answers = False
-        self.follows = False  # the present primary
+        self.problem: ReplicaProblem | None = ReplicaProblem.NO_ANSWER
         self.replayed = 0  # at least up to this position
         self.fresh_at: float | None = None  # by the clock: when the primary had no more than this replica has
         self.last_fresh_at: float | None = None  # also after it was lost
@@ -117,9 +128,14 @@ class Replica:
             self.answers = True
             self.lanes.resume()
 
-    def leave_out(self) -> None:
+    @property
+    def follows(self) -> bool:
+        """Whether it follows the present primary."""
+        return self.problem is None
+
+    def leave_out(self, problem: ReplicaProblem) -> None:
         """Let nobody read here, those who are waiting included, until it answers again: it may have been replaced."""
-        self.answers = self.follows = False
+        self.answers, self.problem = False, problem
         self.replayed, self.fresh_at = 0, None
         self.lanes.suspend()
 
@@ -266,7 +282,7 @@ class Replicas:
             if lag_bytes == 0:
                 seconds = 0.0
         synchronized_at = None if known_at is None else time() - (now - known_at)
-        return ReplicaStatus(replica.name, state, seconds, lag_bytes, synchronized_at)
+        return ReplicaStatus(replica.name, state, seconds, lag_bytes, synchronized_at, replica.problem)
 
     async def _look_after_primary(self) -> None:
         position = 0
@@ -295,7 +311,7 @@ class Replicas:
             try:
                 sample = await replica.link.sample()
             except ServerBusy:
-                replica.leave_out()
+                replica.leave_out(ReplicaProblem.NO_ANSWER)
             else:
                 self._note(replica, sample, self._clock() - asked_at)
             replica.looks += 1
@@ -303,13 +319,20 @@ class Replicas:
             await asyncio.sleep(INTERVAL)
 
     def _note(self, replica: Replica, sample: Sample, round_trip: float) -> None:
-        # numbers of another database, or of a server that has become a primary, cannot be compared
-        is_foreign = self._primary.system is not None and replica.link.system != self._primary.system
-        if not sample.is_replica or is_foreign:
-            replica.leave_out()
+        # positions of another database, or of a server that has become a primary, cannot be compared
+        if not sample.is_replica:
+            replica.leave_out(ReplicaProblem.ACCEPTS_WRITES)
+            return
+        if self._primary.system is not None and replica.link.system != self._primary.system:
+            replica.leave_out(ReplicaProblem.OTHER_DATABASE)
             return
         replica.take_back(sample, round_trip)
-        replica.follows = sample.is_receiving and sample.timeline in (None, self._log.timeline)
+        if not sample.is_receiving:
+            replica.problem = ReplicaProblem.NOT_RECEIVING
+        elif sample.timeline not in (None, self._log.timeline):
+            replica.problem = ReplicaProblem.OTHER_TIMELINE
+        else:
+            replica.problem = None
         if replica.follows or not self.primary_answers:
             replica.note_fresh(self._log.fresh_at(replica.replayed))
 

@@ -14,6 +14,10 @@ WITH_DATABASE = {
     "createcachetable", "dbshell", "dumpdata", "flush", "inspectdb", "loaddata", "makemigrations", "migrate",
     "runserver", "shell", "showmigrations", "sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations",
 }  # fmt: skip
+OWN = {
+    "account", "branch", "changes", "compare", "distribute", "doctor", "index", "serve", "snapshot", "token",
+    "undistribute", "user",
+}  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,7 +81,7 @@ def _take_data(arguments: list[str]) -> list[str]:
 @contextmanager
 def _surroundings(command: str) -> Iterator[None]:
     """What a command finds in place: a secret, and a running database unless it starts its own."""
-    if command not in {*WITH_DATABASE, "account", "changes", "compare", "index", "serve", "token", "user"}:
+    if command not in WITH_DATABASE | OWN:
         yield
         return
     found = options.read(os.environ)

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from storage.domain.service.consistency import Consistency, ReadTerms, Session
-from storage.operations.replicas import Replicas, ReplicaState, _Log, states
+from storage.operations.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
 from storage.sql.links import ReplicaAddress
 from storage.sql.positions import Sample
 
@@ -167,11 +167,11 @@ async def test_a_replica_that_receives_nothing_grows_old(world):
 async def test_a_server_that_is_no_replica_is_left_out(world):
     world.primary_is_at(100)
     world.replicas._note(world.near, on_primary(100), 0.001)
-    assert await world.chosen(EVENTUAL) is None
-
     world.replicas._primary.system, world.far.link.system = 1, 2
     world.replica_is_at(world.far, 100)
     assert await world.chosen(EVENTUAL) is None
+    problems = [it.problem for it in world.replicas.states()]
+    assert problems == [ReplicaProblem.ACCEPTS_WRITES, ReplicaProblem.OTHER_DATABASE]
 
 
 async def test_near_replicas_take_turns_and_distant_ones_are_spared(world):
@@ -204,7 +204,7 @@ async def test_the_lag_of_a_replica(world):
     assert (far.state, far.lag_seconds, far.lag_bytes) == (ReplicaState.IN_USE, 0.0, 0)
     assert 2.9 < far.synchronized_at - near.synchronized_at < 3.1
 
-    world.near.leave_out()
+    world.near.leave_out(ReplicaProblem.NO_ANSWER)
 
     near, _ = world.replicas.states()
     assert (near.state, near.lag_seconds, near.lag_bytes) == (ReplicaState.UNREACHABLE, 3.0, None)

@@ -3,8 +3,9 @@ import os
 import pytest
 
 from storage.domain.access.identity import Trust
-from storage.server import options
+from storage.server import command_line, options
 from storage.server.refusal import Refusal
+from tests.live_server import ROOT
 
 SIGN_IN = {
     "TABLERO_LOGIN_OIDC_ISSUER": "https://Login.example.org/realms/main/",
@@ -209,3 +210,9 @@ def test_a_provider_of_sign_ins():
     assert (found.name, found.admits_everyone) == ("Login.example.org", False)
     assert (found.id, found.origin) == ("login.example.org-realms-main", "https://Login.example.org")
     assert options.read({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "everyone"}).sign_in.admits_everyone
+
+
+def test_every_command_of_ours_finds_a_database():
+    folders = (ROOT / app / "management" / "commands" for app in ("storage", "console"))
+    commands = {path.stem for folder in folders for path in folder.glob("[a-z]*.py")}
+    assert commands == command_line.OWN

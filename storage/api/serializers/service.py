@@ -22,7 +22,7 @@ from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import find_faults
 from storage.operations import service_properties as operations
-from storage.operations.replicas import ReplicaState, ReplicaStatus
+from storage.operations.replicas import ReplicaProblem, ReplicaState, ReplicaStatus
 
 
 class RetentionField(StrictIntegerField):
@@ -159,6 +159,11 @@ class ReplicaSerializer(serializers.Serializer[Any]):
     )
     synchronized_at = InstantField(
         allow_null=True, help_text="The replica has everything that was acknowledged before."
+    )
+    problem = serializers.ChoiceField(
+        choices=[problem.value for problem in ReplicaProblem],
+        allow_null=True,
+        help_text="Why it cannot be used as well as it could; null if nothing is wrong.",
     )
 
     def to_representation(self, instance: ReplicaStatus) -> Any:
