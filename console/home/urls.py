@@ -1,12 +1,13 @@
-"""The home page, the search and the stars."""
+"""The home page, the search, the stars and the replicas."""
 
 from django.urls import path
 
-from console.home.views import home, search
+from console.home.views import home, replicas, search
 
 app_name = "home"
 urlpatterns = [
     path("", home.home, name="index"),
+    path("replicas/", replicas.show, name="replicas"),
     path("search/", search.index, name="search"),
     path("palette/", search.palette, name="palette"),
     path("a/<account>/t/<table>/star/", home.star, name="star"),

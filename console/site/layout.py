@@ -50,6 +50,7 @@ SERVER_SIDEBAR: Final = (
     NavigationItem("sas:inspector", _("Inspector"), "scroll-text"),
     NavigationItem("people:users", _("Users"), "users", is_for_admins=True),
     NavigationItem("activity:server_index", _("Activity"), "history", is_for_admins=True),
+    NavigationItem("home:replicas", _("Replicas"), "database", is_for_admins=True),
     NavigationItem("help:index", _("Help"), "book-open"),
     NavigationItem("help:about", _("About"), "info"),
 )
@@ -88,6 +89,7 @@ ACCOUNT_SETTINGS: Final = (
             ("description", _("General")),
             ("description", _("Colour")),
             ("lifetime", _("Expiration")),
+            ("consistency", _("Consistency")),
             ("guard", _("Protection")),
             ("access", _("Network access")),
             ("deletion", _("Delete account")),

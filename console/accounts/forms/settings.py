@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from console.site.forms import MONO, NameRule
 from storage.domain.access.addresses import read_network
 from storage.domain.service import lifetimes
+from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
 from storage.domain.service.labels import LabelError, read_lines, write_lines
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
@@ -192,6 +193,57 @@ class HistoryForm(forms.Form):
         return None if megabytes is None else megabytes << 20
 
 
+LEVELS: Final = (
+    (Consistency.STRONG.value, gettext_lazy("Strong")),
+    (Consistency.BOUNDED_STALENESS.value, gettext_lazy("Bounded staleness")),
+    (Consistency.SESSION.value, gettext_lazy("Session")),
+    (Consistency.CONSISTENT_PREFIX.value, gettext_lazy("Consistent prefix")),
+    (Consistency.EVENTUAL.value, gettext_lazy("Eventual")),
+)
+# what each level promises, by its name
+PROMISES: Final = {
+    Consistency.STRONG: gettext_lazy("Reads see every acknowledged write. The primary answers them."),
+    Consistency.BOUNDED_STALENESS: gettext_lazy(
+        "Reads see every write that was acknowledged longer ago than the bound below. A replica within the bound"
+        " answers, otherwise the primary."
+    ),
+    Consistency.SESSION: gettext_lazy(
+        "A client that sends back the latest x-ms-session-token sees everything it has written and read. Without"
+        " the token, a read can miss even the client’s own writes. The Azure SDKs for tables do not send it by"
+        " themselves."
+    ),
+    Consistency.CONSISTENT_PREFIX: gettext_lazy(
+        "A replica answers. Reads see writes in the order in which they were committed, but the latest ones may be"
+        " missing. The next read may be answered by another replica and be older."
+    ),
+    Consistency.EVENTUAL: gettext_lazy(
+        "Promises no order. On this server it is the same as Consistent prefix, because replicas apply writes in"
+        " their order."
+    ),
+}
+
+
+class _DescribedRadios(forms.RadioSelect):
+    """Each option refers to a text beside it, whose id ends in _promise."""
+
+    def create_option(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(*args, **kwargs)
+        option["attrs"]["aria-describedby"] = f"{option['value']}_promise"
+        return option
+
+
+class ConsistencyForm(forms.Form):
+    """How fresh the reads of an account must be."""
+
+    consistency = forms.ChoiceField(label=gettext_lazy("Level"), choices=LEVELS, widget=_DescribedRadios)
+    max_staleness = forms.IntegerField(
+        label=gettext_lazy("Bound in seconds"),
+        min_value=1,
+        max_value=STALENESS_LIMIT,
+        help_text=gettext_lazy("Applies to Bounded staleness."),
+    )
+
+
 class GuardForm(forms.Form):
     """Protection of an account."""
 
@@ -285,6 +337,7 @@ FORMS: Final[dict[str, type[forms.Form]]] = {
     "description": DescriptionForm,
     "lifetime": LifetimeForm,
     "history": HistoryForm,
+    "consistency": ConsistencyForm,
     "indexes": IndexForm,
     "guard": GuardForm,
     "access": AccessForm,
@@ -303,6 +356,8 @@ def initial_values(account: Account) -> dict[str, Any]:
         "read_only": account.read_only,
         "history_days": account.history_days,
         "history_bytes": None if account.history_bytes is None else account.history_bytes >> 20,
+        "consistency": account.consistency,
+        "max_staleness": account.max_staleness,
         "adaptive_indexes": account.adaptive_indexes,
         "enabled": account.enabled,
         "shared_key_access": account.shared_key_access,

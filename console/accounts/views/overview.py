@@ -7,21 +7,25 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
+from console.accounts.forms.settings import LEVELS
 from console.sas.registry import RegistryRow, describe_token
-from console.site.access import account_required, role_of
+from console.site.access import account_required, role_of, user_of
 from console.site.tags import grouped
 from console.site.times import describe_distance
 from console.snippets import connections
 from storage.domain.access.roles import Capability, may
+from storage.domain.service.consistency import Consistency
 from storage.models import Account
-from storage.operations import activity, sas, table_list, totals
+from storage.operations import activity, replicas, sas, table_list, totals
 from storage.operations.activity import ActivityFilter
 from storage.operations.last_day import Day, Hour, last_day
+from storage.operations.replicas import ReplicaState
 from storage.operations.table_list import TableOrder
 from storage.operations.totals import Contents
 
@@ -57,10 +61,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """``url``: the name of the page where something can be done about it, for those who may open it."""
+    """``address``: of the page where something can be done about it, for those who may open it."""
 
     text: str
-    url: str = ""
+    address: str = ""
+    page: str = ""  # what that page is called
 
 
 @account_required(Capability.READ)
@@ -78,7 +83,11 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         "errors": day.errors[:ERRORS],
         "contents": totals.contents([account.pk]).get(account.pk, Contents()),
         "endpoint": connections.endpoint(request, account),
-        "warnings": list(_warnings(account, day, now, owns=may(role, Capability.OWN))),
+        "warnings": [
+            *_warnings(account, day, now, owns=may(role, Capability.OWN)),
+            *_replica_warnings(is_admin=user_of(request).is_admin),
+        ],
+        "level": "" if account.consistency == Consistency.STRONG else dict(LEVELS)[account.consistency],
         "expiring": _expiring(account, now) if manages_access else [],
         "largest": [(table, sizes[table.name]) for table in largest.tables],
         "activities": activity.page(ActivityFilter(account_ids=[account.pk]), top=ACTIVITIES).activities,
@@ -100,14 +109,14 @@ def _bars(day: Day) -> list[Bar]:
 
 
 def _warnings(account: Account, day: Day, now: datetime, *, owns: bool) -> Iterator[Notice]:
-    settings = "accounts:settings" if owns else ""
+    settings = (reverse("accounts:settings", args=(account.name,)), _("Settings")) if owns else ()
     if not account.enabled:
-        yield Notice(_("The account is disabled: every request is refused."), settings)
+        yield Notice(_("The account is disabled: every request is refused."), *settings)
     elif account.read_only:
-        yield Notice(_("The account is read-only."), settings)
+        yield Notice(_("The account is read-only."), *settings)
     if account.expires_at is not None and account.expires_at < now + _SOON:
         text = _("The account expires with everything in it: %(time)s")
-        yield Notice(text % {"time": describe_distance(account.expires_at, now)}, settings)
+        yield Notice(text % {"time": describe_distance(account.expires_at, now)}, *settings)
     if day.failed:
         text = ngettext(
             "%(number)s request failed because of the server in the last 24 hours.",
@@ -115,6 +124,19 @@ def _warnings(account: Account, day: Day, now: datetime, *, owns: bool) -> Itera
             day.failed,
         )
         yield Notice(text % {"number": grouped(day.failed)})
+
+
+def _replica_warnings(*, is_admin: bool) -> Iterator[Notice]:
+    states = replicas.states()
+    left_out = sum(status.state is not ReplicaState.IN_USE for status in states)
+    if left_out:
+        text = ngettext(
+            "%(number)s replica of %(total)s is not in use. Other servers answer its reads.",
+            "%(number)s replicas of %(total)s are not in use. Other servers answer their reads.",
+            left_out,
+        )
+        page = (reverse("home:replicas"), _("Replicas")) if is_admin else ()
+        yield Notice(text % {"number": grouped(left_out), "total": grouped(len(states))}, *page)
 
 
 def _expiring(account: Account, now: datetime) -> list[RegistryRow]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings as options
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -12,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from console.accounts.forms.settings import (
     FORMS,
+    PROMISES,
     ConfirmNameForm,
     LifetimeForm,
     NewAccountForm,
@@ -85,7 +87,14 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
         include_initial_values(form)
     if request.method == "POST" and which in found and _save(request, account, found[which]):
         return redirect("accounts:settings", account.name)
-    context = {"forms": found, "kept": retention.kept(account), "history_limit": retention.limit(account)}
+    context = {
+        "forms": found,
+        "kept": retention.kept(account),
+        "history_limit": retention.limit(account),
+        "promises": PROMISES,
+        "has_replicas": bool(options.REPLICAS),
+        "replica_limit": options.REPLICA_LAG,
+    }
     status = 422 if request.method == "POST" else 200
     return render(request, "console/accounts/settings.html", context, status=status)
 

@@ -1,5 +1,6 @@
 """Making an account, setting it, deleting it."""
 
+import re
 from itertools import product
 
 import pytest
@@ -178,6 +179,25 @@ def test_a5_a_protected_account_stays(visit, account):
     assert "<form" not in page.partition("<main")[2].partition("</main")[0]
     assert client.post("/ui/a/acme/delete/", {"name": "acme"}).status_code == 422
     assert Account.objects.filter(name="acme").exists()
+
+
+def test_the_level_of_consistency_is_a_setting(visit, account):
+    client = visit("alice")
+    page = client.get(SETTINGS).content.decode()
+    assert re.search(r'value="Strong"[^>]* checked aria-describedby="Strong_promise"', page)
+    assert "This server has no replicas" in page
+
+    chosen = {"form": "consistency", "consistency": "BoundedStaleness", "max_staleness": "10"}
+    assert client.post(SETTINGS, chosen).status_code == 302
+    account.refresh_from_db()
+    assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 10)
+    assert f"/ui/undo/{Activity.objects.latest('pk').pk}/" in client.get(SETTINGS).content.decode()
+    assert "<b>Bounded staleness</b>" in visit("victor").get("/ui/a/acme/overview/").content.decode()
+
+    for wrong in ({"consistency": "Weak"}, {"max_staleness": "0"}, {"max_staleness": "86401"}):
+        assert client.post(SETTINGS, {**chosen, **wrong}).status_code == 422
+    account.refresh_from_db()
+    assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 10)
 
 
 def test_adaptive_indexes_are_a_setting(visit, account):

@@ -1,0 +1,43 @@
+"""The replicas of the database, for those who look after the server."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.utils.functional import Promise
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from console.accounts.forms.settings import LEVELS
+from console.site.access import admin_required
+from console.site.responses import render_part
+from storage.models import Account
+from storage.operations import replicas
+from storage.operations.replicas import ReplicaStatus
+
+
+@require_safe
+@never_cache
+@admin_required
+def show(request: HttpRequest) -> HttpResponse:
+    context = {
+        "replicas": [(status, _synchronized_at(status)) for status in replicas.states()],
+        "limit": settings.REPLICA_LAG,
+        "levels": list(_accounts_by_level()),
+    }
+    return render_part(request, "console/home/replicas.html", "_replicas.html", context)
+
+
+def _synchronized_at(status: ReplicaStatus) -> datetime | None:
+    at = status.synchronized_at
+    return None if at is None else datetime.fromtimestamp(at, UTC)
+
+
+def _accounts_by_level() -> Iterator[tuple[Promise, int]]:
+    """Return the levels that accounts have, the strongest first, with the number of accounts."""
+    counts = dict(Account.objects.values_list("consistency").annotate(Count("pk")))
+    for level, label in LEVELS:
+        if level in counts:
+            yield label, counts[level]
