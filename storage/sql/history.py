@@ -165,8 +165,8 @@ GROUP BY name
 """
 
 
-# Asking for a size opens the relation, which takes a hundred times as long as to ask whether anything was written to it;
-# but this is known some seconds late.
+# Asking for a size opens the relation, which takes a hundred times as long as asking whether anything was written to
+# it; but that is known some seconds late.
 _MANY: Final = 200  # segments
 _SIZES_OF_USED: Final = """
 SELECT account_id, number,

@@ -91,7 +91,7 @@ def running(command: list[str], log: Path, folder: Path) -> Iterator[subprocess.
     finally:
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(300)  # thousands of files may have to be written
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -130,6 +130,36 @@ def test_postgresql_that_does_not_end_in_order_is_shut_down_at_once(scratch, mon
     assert child.returncode == -signal.SIGQUIT
 
 
+BUSY = """
+import os, signal, time
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+child = os.fork()
+if child:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("busy", flush=True)
+    os.waitpid(child, 0)
+else:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ended = time.process_time() + 2.5
+    while time.process_time() < ended:
+        pass
+"""
+
+
+def test_postgresql_that_still_works_may_take_its_time_to_end(scratch, monkeypatch):
+    monkeypatch.setattr(supervisor, "SHUTDOWN_PATIENCE", 1.5)
+    watching = object.__new__(supervisor.Supervisor)
+    watching.at_once = False
+    watching.wakeup, other = os.pipe()
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, cwd=scratch) as child:
+        assert child.stdout.readline() == b"busy\n"
+        watching._shut_down(child)
+    os.close(watching.wakeup)
+    os.close(other)
+
+    assert child.returncode == 0
+
+
 def test_end_in_order_needs_no_recovery(used):
     with start_server(used) as live:
         postmaster = live.postmaster()
