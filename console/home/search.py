@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final
 
-from django.db.models import QuerySet, prefetch_related_objects
+from django.db.models import Q, QuerySet, prefetch_related_objects
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -135,13 +135,10 @@ def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
 
 def _named(accounts: QuerySet[Account], text: str) -> Iterable[Account]:
     """Return the first accounts whose name or label has the text."""
-    named, folded = text.lower(), _fold(text)
-    matching = (
-        pk
-        for pk, name, label in accounts.values_list("pk", "name", "label")
-        if named in name or (label and folded in _fold(label))
-    )
-    return accounts.filter(pk__in=list(islice(matching, _ACCOUNTS)))
+    folded = _fold(text)
+    labels = accounts.exclude(label="").values_list("pk", "label")
+    labelled = [pk for pk, label in labels if folded in _fold(label)]
+    return accounts.filter(Q(name__contains=text.lower()) | Q(pk__in=labelled))[:_ACCOUNTS]
 
 
 def _account(account: Account) -> SearchResult:

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from time import monotonic
 
 import psycopg
 import pytest
@@ -18,7 +19,7 @@ from storage.domain.errors import (
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
 from storage.models import Table
-from storage.operations import accounts, table_list, tables
+from storage.operations import accounts, remembered, table_list, tables, totals
 from storage.operations.accounts import AccountHasTables
 from storage.operations.table_list import TableOrder
 from storage.operations.table_use import TableUses
@@ -257,6 +258,25 @@ def test_tables_in_another_order(account, monkeypatch):
     for order in (TableOrder.ENTITIES, TableOrder.SIZE):
         assert listed(account, order=order, descending=True)[0] == "ccc"
         assert listed(account, order=order)[-1] == "ccc"
+
+
+def test_what_is_asked_of_an_account_with_very_many_tables_is_remembered(account, other, monkeypatch):
+    for module in (table_list, totals):
+        monkeypatch.setattr(module, "MANY_TABLES", 1)
+    for owner, names_of in ((account, ("a1a", "b1b", "c1c")), (other, ("alone",))):
+        for name in names_of:
+            tables.create(owner, name)
+    known = [table.name for table in table_list.largest(account, 2).tables]
+    assert (totals.contents([account, other])[account].tables, len(known)) == (3, 2)
+
+    tables.delete(account, known[0])
+    tables.create(other, "second")
+
+    assert [table.name for table in table_list.largest(account, 2).tables] == known[1:]
+    assert {pk: it.tables for pk, it in totals.contents([account, other]).items()} == {account: 3, other: 2}
+    monkeypatch.setattr(remembered, "monotonic", lambda: monotonic() + 61)
+    assert totals.contents([account])[account].tables == 2
+    assert known[0] not in [table.name for table in table_list.largest(account, 5).tables]
 
 
 def test_sizes_that_order_a_page_are_not_read_again(account):

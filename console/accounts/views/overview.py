@@ -26,7 +26,6 @@ from storage.operations import activity, replicas, sas, table_list, totals
 from storage.operations.activity import ActivityFilter
 from storage.operations.last_day import Day, Hour, last_day
 from storage.operations.replicas import ReplicaState
-from storage.operations.table_list import TableOrder
 from storage.operations.totals import Contents
 
 ACTIVITIES: Final = 8
@@ -73,7 +72,7 @@ class Notice:
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     now = timezone.now()
     day = last_day(account.pk, now)
-    largest = table_list.page(account.pk, top=LARGEST, order=TableOrder.SIZE, descending=True)
+    largest = table_list.largest(account.pk, LARGEST)
     sizes = largest.sizes or table_list.sizes(largest.tables)
     role = role_of(request)
     manages_access = may(role, Capability.MANAGE_ACCESS)
