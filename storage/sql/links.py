@@ -6,9 +6,9 @@ What is asked here never waits behind the statements of requests, and a server t
 import asyncio
 from typing import Final, NamedTuple, TypeVar
 
-from psycopg import OperationalError
+from psycopg import Error
 
-from storage.domain.errors import ServerBusy
+from storage.domain.errors import ServerBusy, StorageError
 from storage.sql import positions
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.feed import flush
@@ -19,6 +19,9 @@ from storage.sql.statement import Lane, Statement
 T = TypeVar("T")
 
 PATIENCE: Final = 0.5  # seconds for an answer
+_STEPS: Final = (
+    3  # of the event loop, after which an answer is read that came while this process was busy itself
+)
 _CONNECT_PATIENCE: Final = 3.0
 _READ_PATIENCE: Final = 0.5  # seconds for a connection to a replica, instead of which the primary answers
 
@@ -48,15 +51,15 @@ class Link:
             if not self._lanes.is_open:
                 await self._connect()
             return await self._run(positions.sample())
-        except (Canceled, OperationalError, ServerBusy, TimeoutError, UnexpectedFailure) as error:
+        except (Canceled, Error, StorageError, TimeoutError, UnexpectedFailure):
             self.drop()
-            raise ServerBusy(str(error).strip() or None) from None
+            raise ServerBusy from None
 
     async def flush(self) -> None:
         """Have the log written to disk, without which replicas do not get it; raises ServerBusy."""
         try:
             await self._run(flush())
-        except (TimeoutError, UnexpectedFailure):
+        except (Canceled, StorageError, TimeoutError, UnexpectedFailure):
             self.drop()
             raise ServerBusy from None
 
@@ -74,8 +77,14 @@ class Link:
         self.system = await self._run(positions.system())
 
     async def _run(self, statement: Statement[T]) -> T:
-        async with asyncio.timeout(PATIENCE):
-            return await self._lanes.run(statement)
+        asking = asyncio.create_task(self._lanes.run(statement))
+        await asyncio.wait([asking], timeout=PATIENCE)
+        for _ in range(_STEPS):
+            if asking.done():
+                return asking.result()
+            await asyncio.sleep(0)
+        asking.cancel()
+        raise TimeoutError
 
 
 def replica_lanes(conninfo: str) -> Lanes:
