@@ -73,20 +73,23 @@ class _Log:
     def position(self) -> int | None:
         return self._positions[-1] if self._positions else None
 
-    def note(self, asked_at: float, sample: Sample) -> None:
+    def note(self, asked_at: float, sample: Sample) -> bool:
+        """Return whether there is another primary than before."""
+        is_other = self.timeline not in (None, sample.timeline)
         if sample.timeline != self.timeline or sample.position < (self.position or 0):
             # there is another primary: what the former one said does not count among its replicas
             self._times, self._positions = [], []
             self.timeline = sample.timeline
         if sample.position == self.position:
             self._times[-1] = asked_at
-            return
+            return is_other
         self._times.append(asked_at)
         self._positions.append(sample.position)
         if len(self._times) > _SAMPLES_LIMIT:
             half = _SAMPLES_LIMIT // 2
             self._times = self._times[:half:2] + self._times[half:]
             self._positions = self._positions[:half:2] + self._positions[half:]
+        return is_other
 
     def fresh_at(self, position: int) -> float | None:
         """Return when a server that is at a position had everything acknowledged; None if that is too long ago."""
@@ -181,10 +184,19 @@ class Replicas:
     """The replicas as one process sees them; a task for each server looks after it."""
 
     def __init__(
-        self, primary: str, addresses: Sequence[ReplicaAddress], limit: float, clock: Clock = monotonic
+        self,
+        primary: str,
+        addresses: Sequence[ReplicaAddress],
+        limit: float,
+        clock: Clock = monotonic,
+        on_new_primary: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """``limit``: seconds by which a replica may be behind."""
+        """``limit``: seconds by which a replica may be behind.
+
+        ``on_new_primary`` is called when another server has become the primary, with when the former one answered last.
+        """
         self._clock = clock
+        self._on_new_primary = on_new_primary
         self._limit = limit
         self._primary = Link(primary)
         self._log = _Log()
@@ -293,7 +305,8 @@ class Replicas:
                 if sample.is_replica:
                     self._primary.drop()
                     raise ServerBusy
-                self._log.note(asked_at, sample)
+                if self._log.note(asked_at, sample):
+                    self._on_new_primary(self._primary_seen_at)
                 self.primary_answers, self._primary_seen_at = True, asked_at
                 if not sample.is_flushed and sample.position == position:
                     # the rest of the log would not get to the replicas before something else is written

@@ -79,7 +79,11 @@ class Service:
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
         self._throughput = Throughput(self._lanes)
-        self._replicas = Replicas(conninfo, addresses, replica_lag) if addresses else None
+        self._replicas = None
+        if addresses:
+            # a former primary that hangs would keep what has been sent to it
+            leave = self._lanes.give_up_older
+            self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=leave)
         self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
         self._jobs: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads

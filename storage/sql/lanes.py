@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
 from psycopg import AsyncConnection, OperationalError, pq
@@ -76,6 +77,7 @@ class _Connection:
         self._writing = False
         self._is_lost = False
         self.is_outdated = False  # to be closed instead of used again
+        self.opened_at = monotonic()
         self.round_trip = float("inf")  # seconds to the server and back, once set up
         self._socket = self._pgconn.socket
         self._pgconn.nonblocking = 1
@@ -405,6 +407,11 @@ class _Pool:
     def resume(self) -> None:
         self._suspended = False
 
+    def give_up_older(self, moment: float) -> None:
+        for connection in list(self._all):
+            if connection.opened_at < moment:
+                connection.give_up()
+
     def _open_another(self) -> None:
         task = asyncio.get_running_loop().create_task(self._keep_connecting())
         self._opening.add(task)
@@ -479,6 +486,11 @@ class Lanes:
     def resume(self) -> None:
         for pool in self._pools.values():
             pool.resume()
+
+    def give_up_older(self, moment: float) -> None:
+        """Give up the connections opened before a moment of the monotonic clock; busy ones may wait for ever."""
+        for pool in self._pools.values():
+            pool.give_up_older(moment)
 
     async def run(self, statement: Statement[T], session: Session | None = None) -> T:
         """Run a statement, perhaps together with others; raise its failure as an error of the service.

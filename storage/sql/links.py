@@ -22,7 +22,7 @@ PATIENCE: Final = 0.5  # seconds for an answer
 _STEPS: Final = (
     3  # of the event loop, after which an answer is read that came while this process was busy itself
 )
-_CONNECT_PATIENCE: Final = 3.0
+_CONNECT_PATIENCE: Final = 10.0  # of several hosts the first may not answer
 _READ_PATIENCE: Final = 0.5  # seconds for a connection to a replica, instead of which the primary answers
 
 

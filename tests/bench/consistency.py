@@ -4,6 +4,7 @@ python3 -m tests.bench.consistency
 """
 
 import argparse
+import gc
 import sys
 import time
 from collections import defaultdict
@@ -35,6 +36,7 @@ class Phase:
 
 def main(arguments: list[str] | None = None) -> int:
     options = read(arguments)
+    gc.disable()  # a collection of so many recorded operations would be a pause
     with scratch_folder() as folder, world(folder / "world") as made:
         with made.loads() as loads:
             phases = []
@@ -78,52 +80,73 @@ def lookups(made: World) -> dict[str, int]:
 
 
 def report(loads: Sequence[Load], phases: Sequence[Phase], found: Sequence[Violation]) -> str:
-    lines = [
-        f"The bound is {BOUND} s; a replica is left out when it is {LAG} s behind.",
-        "A stale read misses a write that was acknowledged before it began.",
-        "The pause is the longest time without a read of this kind.",
-        "",
-    ]
-    for phase in phases:
-        lines += table(loads, phase)
     writes = sum(len(load.history.writes) for load in loads)
     count = sum(len(load.history.reads) for load in loads)
     refused = sum(len(load.history.refused) for load in loads)
-    lines.append(f"{writes:,} writes and {count:,} reads, {refused:,} refused, {len(found)} violations.")
-    lines += [f"- {violation.promise}: {violation.what}" for violation in found[:20]]
+    lines = [
+        f"{writes:,} writes and {count:,} reads, {refused:,} refused, {len(found)} violations.",
+        *(f"- {violation.promise}: {violation.what}" for violation in found[:20]),
+        "",
+        f"The bound is {BOUND} s; a replica is left out when it is {LAG} s behind. The oldest read missed a write",
+        "that was acknowledged so many seconds before it began. The pause is the longest without a read of a kind.",
+        "",
+        f"| the replica | {' | '.join(f'oldest {kind}, s' for kind in KINDS)} | longest pause, ms |",
+        f"|---|{'---|' * (len(KINDS) + 1)}",
+    ]
+    measured = [(phase, aged_reads(loads, phase)) for phase in phases]
+    lines += [summary(phase, reads) for phase, reads in measured]
+    for phase, reads in measured:
+        lines += table(phase, reads)
     return "\n".join(lines) + "\n"
 
 
-def table(loads: Sequence[Load], phase: Phase) -> list[str]:
+AgedReads = dict[str, list[tuple[Read, float]]]  # of each kind, with their ages
+
+
+def aged_reads(loads: Sequence[Load], phase: Phase) -> AgedReads:
+    found: AgedReads = defaultdict(list)
+    for load in loads:
+        checker = Checker(load.history)
+        for it in load.history.reads:
+            if phase.began <= it.began < phase.ended:
+                found[it.level].append((it, checker.staleness(it)))
+    return found
+
+
+def summary(phase: Phase, reads: AgedReads) -> str:
+    ages = [f"{max((age for _, age in reads[kind]), default=0.0):.2f}" for kind in KINDS]
+    longest = max(pause(reads[kind]) for kind in KINDS)
+    return f"| {phase.fault.replace('_', ' ')} | {' | '.join(ages)} | {1e3 * longest:.0f} |"
+
+
+def table(phase: Phase, reads: AgedReads) -> list[str]:
     total = max(1, sum(phase.answered.values()))
     shares = ", ".join(f"{name} {number / total:.0%}" for name, number in phase.answered.items())
-    lines = [
-        f"## {phase.fault}",
+    return [
+        "",
+        f"## {phase.fault.replace('_', ' ')}",
         "",
         f"Looked up in: {shares}",
         "",
         "| reads | per second | stale | oldest, s | p50, ms | p99, ms | pause, ms |",
         "|---|---|---|---|---|---|---|",
+        *(row(kind, reads[kind], phase) for kind in KINDS if reads[kind]),
     ]
-    of_kind: dict[str, list[tuple[Read, float]]] = defaultdict(list)
-    for load in loads:
-        checker = Checker(load.history)
-        for it in load.history.reads:
-            if phase.began <= it.began < phase.ended:
-                of_kind[it.level].append((it, checker.staleness(it)))
-    return [*lines, *(row(kind, of_kind[kind], phase) for kind in KINDS if of_kind[kind]), ""]
 
 
 def row(kind: str, found: Sequence[tuple[Read, float]], phase: Phase) -> str:
     ages = [age for _, age in found]
     times = sorted(it.ended - it.began for it, _ in found)
-    ends = sorted(it.ended for it, _ in found)
-    pause = max((later - earlier for earlier, later in pairwise(ends)), default=0.0)
     return (
         f"| {kind} | {len(found) / (phase.ended - phase.began):.0f} | {sum(age > 0 for age in ages) / len(ages):.1%} "
         f"| {max(ages):.2f} | {1e3 * times[len(times) // 2]:.1f} | {1e3 * times[int(len(times) * 0.99)]:.1f} "
-        f"| {1e3 * pause:.0f} |"
+        f"| {1e3 * pause(found):.0f} |"
     )
+
+
+def pause(found: Sequence[tuple[Read, float]]) -> float:
+    ends = sorted(it.ended for it, _ in found)
+    return max((later - earlier for earlier, later in pairwise(ends)), default=0.0)
 
 
 if __name__ == "__main__":

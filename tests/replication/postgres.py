@@ -113,8 +113,9 @@ class Node:
         self.process = None
 
     def kill(self) -> None:
-        """All its processes by SIGKILL."""
-        assert self.process is not None
+        """All its processes by SIGKILL; nothing if it does not run."""
+        if self.process is None:
+            return
         for process in self._family():
             with suppress(psutil.NoSuchProcess):
                 process.kill()

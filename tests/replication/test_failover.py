@@ -130,10 +130,14 @@ def test_nothing_acknowledged_is_lost_in_a_fail_over_and_back(pair: Pair) -> Non
     load = pair.load()
     with load.running():
         load.wait_for_answers(ENOUGH)
-        for lost, standby in ((pair.first, pair.second), (pair.second, pair.first)):
-            lost.kill()
+        for lost, standby, lose in (
+            (pair.first, pair.second, Node.kill),
+            (pair.second, pair.first, Node.pause),
+        ):
+            lose(lost)
             standby.promote()
             load.wait_for_answers(ENOUGH)
+            lost.kill()
             pair.join(lost, primary=standby)
             load.wait_for_reads(lost)
 
