@@ -1,24 +1,25 @@
 """What was changed in the entities of an account, by whom and when: lists, and counts by time."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
-from storage.operations import table_relations
 from storage.sql import changes as statements
 from storage.sql import django as sql
-from storage.sql.changes import ChangeGroup, RecordedChange, Selection
+from storage.sql import versions
+from storage.sql.changes import ChangeGroup, GroupPage, RecordedChange, Selection
+from storage.sql.distribution import history_of
 from storage.sql.history import Op as Op
 from storage.sql.history import segment_name
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ LIMIT: Final = timedelta(seconds=5)
 _SLACK: Final = timedelta(minutes=5)  # by which the time of a change and of its segment may differ
 # changes that a page reads at first, and if they are too few groups
 _WINDOWS: Final = (600, 20_000)
+_MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
 _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
 
 
@@ -114,19 +116,47 @@ class Caller:
 def page(account: Account, wanted: ChangeFilter, *, top: int = 50, oldest_first: bool = False) -> ChangePage:
     """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut."""
     selection = select(account, wanted)
-    names = segments(account, wanted.since, wanted.until)
-    if selection is None or not names:
+    if selection is None:
         return ChangePage([], is_last=True)
+    pages = [
+        _groups(names, selection, top, oldest_first=oldest_first)
+        for names in _sources(account, selection, wanted.since, wanted.until)
+    ]
+    groups = [group for page in pages for group in page.groups]
+    groups.sort(key=lambda it: it.earliest if oldest_first else -it.latest)
+    entries = _entries(account, groups[:top])
+    if oldest_first:
+        entries.reverse()
+    return ChangePage(entries, all(page.is_whole for page in pages) and len(groups) <= top)
+
+
+def _groups(names: Sequence[str], selection: Selection, top: int, *, oldest_first: bool) -> GroupPage:
     for rows in _WINDOWS:
         found = run_limited(
             statements.groups(names, selection, rows=rows, top=top + 1, oldest_first=oldest_first)
         )
         if found.is_whole or len(found.groups) > top:
             break
-    entries = _entries(account, found.groups[:top])
-    if oldest_first:
-        entries.reverse()
-    return ChangePage(entries, found.is_whole and len(found.groups) <= top)
+    return found
+
+
+def _sources(
+    account: Account, selection: Selection, since: datetime | None = None, until: datetime | None = None
+) -> list[list[str]]:
+    """Return the relations that may have the changes, those that can be read together in one list.
+
+    A distributed table has its own. Of many such tables, those that were written last are looked at.
+    """
+    local = segments(account, since, until)
+    tables = Table.objects.filter(account=account, distributed=True)
+    if selection.tables is not None:
+        tables = tables.filter(pk__in=selection.tables)
+    latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_DISTRIBUTED]
+    return [*([local] if local else []), *([statements.beside(it.pk, _history(it))] for it in latest)]
+
+
+def _history(table: Table) -> str:
+    return history_of(relation_of(table))
 
 
 def histogram(
@@ -134,29 +164,37 @@ def histogram(
 ) -> list[Bucket]:
     """Count the changes between two times, in buckets of equal length; raises OperationTimedOut."""
     width = max(1, -(-(to_ticks(until) - to_ticks(since)) // buckets))
-    counted: Mapping[int, int] = {}
+    counted: Counter[int] = Counter()
     wanted = replace(wanted, since=since, until=until)
-    selection, names = select(account, wanted), segments(account, since, until)
-    if selection is not None and names:
-        counted = run_limited(statements.histogram(names, selection, to_ticks(since), width))
+    selection = select(account, wanted)
+    if selection is not None:
+        for names in _sources(account, selection, since, until):
+            counted.update(run_limited(statements.histogram(names, selection, to_ticks(since), width)))
     starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
     return [Bucket(starts[number], starts[number + 1], counted.get(number, 0)) for number in range(buckets)]
 
 
 def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
     """Count the matching changes of each table that has any, by its id; raises OperationTimedOut."""
-    selection, names = select(account, wanted), segments(account, wanted.since, wanted.until)
-    if selection is None or not names:
-        return {}
-    return run_limited(statements.by_table(names, selection))
+    return _count(account, wanted, statements.by_table)
+
+
+def _count(
+    account: Account,
+    wanted: ChangeFilter,
+    count: Callable[[Sequence[str], Selection], Statement[dict[int, int]]],
+) -> Counter[int]:
+    counted: Counter[int] = Counter()
+    selection = select(account, wanted)
+    if selection is not None:
+        for names in _sources(account, selection, wanted.since, wanted.until):
+            counted.update(run_limited(count(names, selection)))
+    return counted
 
 
 def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
     """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
-    selection, names = select(account, wanted), segments(account, wanted.since, wanted.until)
-    if selection is None or not names:
-        return []
-    counted = run_limited(statements.by_actor(names, selection))
+    counted = _count(account, wanted, statements.by_actor)
     actors = HistoryActor.objects.in_bulk(counted)
     labels = sas_labels(account, actors.values())
     totals: Counter[tuple[str, str]] = Counter()
@@ -170,11 +208,25 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
 
 def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
     """Return the first matching changes of a table that exists, with entities before and after."""
-    table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
     selection, names = select(account, wanted), segments(account, wanted.since)
-    if selection is None or not names:
+    if selection is None:
         return []
-    return run_limited(statements.with_images(relation_name(table.pk), table.pk, names, selection, top))
+    if table.distributed:
+        own = statements.with_images_before(statements.beside(table.pk, _history(table)), selection, top)
+        return [_complete(table, change) for change in run_limited(own)]
+    if not names:
+        return []
+    return run_limited(statements.with_images(relation_of(table), table.pk, names, selection, top))
+
+
+def _complete(table: Table, change: RecordedChange) -> RecordedChange:
+    """Return a change of a distributed table with the entity after it, unless that was deleted."""
+    steps = versions.beside(relation_of(table), _history(table), change.key, change.number, 0)
+    for row in sql.walk(steps, run_limited):
+        # the change after it has the entity as it was before that, and the row is what the last one has made
+        if row.was == b"%d" % change.ticks and row.sequence != change.number and row.content is not None:
+            return change._replace(after=StoredEntity(encode_entity_key(change.key), row.was, row.content))
+    return change
 
 
 def kept_since(account: Account) -> datetime | None:
@@ -199,8 +251,6 @@ def select(account: Account, wanted: ChangeFilter) -> Selection | None:
     if wanted.table:
         named = Table.objects.filter(account=account, name__iexact=wanted.table)
         tables = tuple(named.values_list("pk", flat=True))
-    for distributed in Table.objects.filter(pk__in=tables or (), distributed=True, deleted_at=None):
-        table_relations.refuse_distributed(distributed, "Its changes are listed entity by entity.")
     actors = _find_actors(account, wanted)
     if tables == () or actors == ():
         return None

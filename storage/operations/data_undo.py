@@ -96,7 +96,6 @@ def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoP
 
 
 def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TablePreview:
-    table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
     images = _images(account, table, wanted)
     if images is None:
         return TablePreview(table, dict.fromkeys(Effect, 0), [], {})
@@ -158,7 +157,10 @@ def undo_request(done: Activity, by: Actor) -> Undone:
 
 def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
     tables = Table.objects.filter(pk__in=counts, account=account, deleted_at=None).select_related("account")
-    return list(tables.order_by("pk"))
+    found = list(tables.order_by("pk"))
+    for table in found:
+        table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
+    return found
 
 
 def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | None:

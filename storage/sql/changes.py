@@ -265,6 +265,22 @@ def _read_images(result: Result) -> list[RecordedChange]:
     return found
 
 
+def beside(table_id: int, history: str) -> str:
+    """Return the history of a distributed relation as a segment; its Timestamps are in the order of each entity."""
+    columns = f"ts AS seq, {table_id}::bigint AS tbl, ts, was, actor, op, request, pk, rk, anns, vals"
+    return f"(SELECT {columns} FROM {history})"
+
+
+def with_images_before(segment: str, wanted: Selection, top: int) -> Statement[list[RecordedChange]]:
+    """Return the first of the selected changes, without the entities after them."""
+    binder = Binder()
+    text = (
+        "SELECT h.seq, h.ts, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
+        f" FROM {segment} AS h WHERE {wanted.condition(binder)} ORDER BY h.ts, h.pk, h.rk LIMIT {top}"
+    )
+    return binder.statement(text, Lane.FILTER, _read_images)
+
+
 def _union(segments: Sequence[str], columns: str, condition: str) -> str:
     return " UNION ALL ".join(f"SELECT {columns} FROM {it} AS h WHERE {condition}" for it in segments)
 

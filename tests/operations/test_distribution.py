@@ -314,8 +314,6 @@ def test_what_several_nodes_cannot_answer_is_refused(table, write, account):
     everything = changes.ChangeFilter(table="people")
     with pytest.raises(NotImplemented):
         data_undo.preview(account, everything)
-    with pytest.raises(NotImplemented):
-        changes.page(account, everything)
     with pytest.raises(sides.SideNotFound):
         sides.find(SideName("acme"), account)
     with pytest.raises(AccountError):
@@ -386,3 +384,28 @@ def test_commands(table, capsys):
     for wrong in ("acme/nothing", "nobody/people", "acme/people"):
         with pytest.raises(CommandError):
             call_command("undistribute", wrong)
+
+
+def test_changes_are_listed_with_those_of_others(table, write, account):
+    other = tables.create(account.pk, "others")
+    write(Insert(entity(A=1)))
+    distribution.distribute(table)
+    write(Update(entity(A=2), ANY, merge=False))
+    write(Update(entity(A=3), ANY, merge=True))
+    write(Delete(KEY, ANY))
+    edits.apply_one(other, Insert(entity(A=9)), by=ADA)
+    everything, of_table = changes.ChangeFilter(), changes.ChangeFilter(table="people")
+    assert sum(it.inserted + it.changed + it.deleted for it in changes.page(account, everything).entries) == 5
+    assert changes.count_by_table(account, everything) == {table.pk: 4, other.pk: 1}
+    assert changes.count_by_table(account, of_table) == {table.pk: 4}
+    assert [(it.name, it.number) for it in changes.callers(account, of_table)] == [("ada", 4)]
+    now = timezone.now()
+    buckets = changes.histogram(account, of_table, now - timedelta(minutes=5), now + timedelta(minutes=5), 3)
+    assert sum(it.number for it in buckets) == 4
+    found = changes.with_images(account, table, of_table, 10)
+    images = [(it.before and it.before.content, it.after and it.after.content) for it in found]
+    assert images == [
+        (b'\n,"A":1', b'\n,"A":2'),
+        (b'\n,"A":2', b'\n,"A":3'),
+        (b'\n,"A":3', None),
+    ]

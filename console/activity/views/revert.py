@@ -78,6 +78,9 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         }
     except OperationTimedOut:
         context["is_too_slow"] = True
+    except StorageError as error:  # a table is distributed
+        notify_error(request, error.text)
+        return redirect(back)
     return render_part(request, "console/activity/revert.html", "_revert.html", context)
 
 
