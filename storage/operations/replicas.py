@@ -18,7 +18,7 @@ from storage.domain.errors import ServerBusy
 from storage.domain.service.consistency import Consistency, ReadTerms
 from storage.sql import positions
 from storage.sql.failures import Canceled, UnexpectedFailure
-from storage.sql.links import Link, ReplicaAddress, replica_lanes
+from storage.sql.links import Link, ReplicaAddress, open_lanes, replica_lanes
 from storage.sql.positions import Sample
 
 INTERVAL: Final = 0.25  # seconds between two looks at a server
@@ -127,9 +127,7 @@ class Replica:
     def take_back(self, sample: Sample, round_trip: float) -> None:
         self.note(sample.position)
         self.round_trip += (round_trip - self.round_trip) * (0.2 if self.answers else 1.0)
-        if not self.answers:
-            self.answers = True
-            self.lanes.resume()
+        self.answers = True
 
     @property
     def follows(self) -> bool:
@@ -323,22 +321,29 @@ class Replicas:
             asked_at = self._clock()
             try:
                 sample = await replica.link.sample()
+                round_trip = self._clock() - asked_at
+                problem = self._find_obstacle(replica, sample)
+                if problem is None and not replica.lanes.is_open:
+                    await open_lanes(replica.lanes)
             except ServerBusy:
-                replica.leave_out(ReplicaProblem.NO_ANSWER)
+                problem = ReplicaProblem.NO_ANSWER
+            if problem is None:
+                self._note(replica, sample, round_trip)
             else:
-                self._note(replica, sample, self._clock() - asked_at)
+                replica.leave_out(problem)
             replica.looks += 1
             self._looked.set()
             await asyncio.sleep(INTERVAL)
 
-    def _note(self, replica: Replica, sample: Sample, round_trip: float) -> None:
-        # positions of another database, or of a server that has become a primary, cannot be compared
+    def _find_obstacle(self, replica: Replica, sample: Sample) -> ReplicaProblem | None:
+        """Return why positions of a server cannot be compared to those of the primary."""
         if not sample.is_replica:
-            replica.leave_out(ReplicaProblem.ACCEPTS_WRITES)
-            return
+            return ReplicaProblem.ACCEPTS_WRITES
         if self._primary.system is not None and replica.link.system != self._primary.system:
-            replica.leave_out(ReplicaProblem.OTHER_DATABASE)
-            return
+            return ReplicaProblem.OTHER_DATABASE
+        return None
+
+    def _note(self, replica: Replica, sample: Sample, round_trip: float) -> None:
         replica.take_back(sample, round_trip)
         if not sample.is_receiving:
             replica.problem = ReplicaProblem.NOT_RECEIVING

@@ -87,6 +87,16 @@ class Link:
         raise TimeoutError
 
 
+async def open_lanes(lanes: Lanes) -> None:
+    """Connect once for each lane, so that no request waits for that; raises ServerBusy."""
+    lanes.resume()
+    try:
+        async with asyncio.timeout(_CONNECT_PATIENCE):
+            await lanes.open()
+    except (Error, TimeoutError):
+        raise ServerBusy from None
+
+
 def replica_lanes(conninfo: str) -> Lanes:
     """Return lanes that fail at once where those of the primary wait: the primary answers instead."""
     return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1)

@@ -166,12 +166,15 @@ async def test_a_replica_that_receives_nothing_grows_old(world):
 
 async def test_a_server_that_is_no_replica_is_left_out(world):
     world.primary_is_at(100)
-    world.replicas._note(world.near, on_primary(100), 0.001)
-    world.replicas._primary.system, world.far.link.system = 1, 2
-    world.replica_is_at(world.far, 100)
+    find = world.replicas._find_obstacle
+    assert find(world.near, on_replica(100)) is None
+    assert find(world.near, on_primary(100)) is ReplicaProblem.ACCEPTS_WRITES
+    world.replicas._primary.system, world.near.link.system = 1, 2
+    assert find(world.near, on_replica(100)) is ReplicaProblem.OTHER_DATABASE
+
+    world.replica_is_at(world.near, 100)
+    world.near.leave_out(ReplicaProblem.OTHER_DATABASE)
     assert await world.chosen(EVENTUAL) is None
-    problems = [it.problem for it in world.replicas.states()]
-    assert problems == [ReplicaProblem.ACCEPTS_WRITES, ReplicaProblem.OTHER_DATABASE]
 
 
 async def test_near_replicas_take_turns_and_distant_ones_are_spared(world):
