@@ -45,6 +45,21 @@ _CPU: Final = Counter("tablero_process_cpu_seconds", "Processor time of all proc
 _MEMORY: Final = Gauge(
     "tablero_process_resident_bytes", "Memory in use, by process", multiprocess_mode="liveall"
 )
+_REPLICA_IN_USE: Final = Gauge(
+    "tablero_replica_in_use", "1 while a replica answers reads", ("replica",), multiprocess_mode="livemin"
+)
+_REPLICA_LAG: Final = Gauge(
+    "tablero_replica_lag_seconds",
+    "How far a replica is behind the primary",
+    ("replica",),
+    multiprocess_mode="livemax",
+)
+
+
+def note_replica(name: str, *, in_use: bool, lag: float | None) -> None:
+    _REPLICA_IN_USE.labels(name).set(in_use)
+    if lag is not None:
+        _REPLICA_LAG.labels(name).set(lag)
 
 
 class Process:

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from storage.domain.errors import ServerBusy
 from storage.domain.service.consistency import Consistency, ReadTerms
+from storage.operations import prometheus
 from storage.sql import positions
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.links import Link, ReplicaAddress, open_lanes, replica_lanes
@@ -313,6 +314,9 @@ class Replicas:
             except ServerBusy:
                 self.primary_answers = False
             self._primary_looks += 1
+            for status in self.states():
+                in_use = status.state is ReplicaState.IN_USE
+                prometheus.note_replica(status.name, in_use=in_use, lag=status.lag_seconds)
             self._looked.set()
             await asyncio.sleep(INTERVAL)
 

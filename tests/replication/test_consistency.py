@@ -19,7 +19,7 @@ from tests.replication.clients import Client
 from tests.replication.faults import FAULTS, LATE, does_not_replay
 from tests.replication.history import History
 from tests.replication.postgres import wait_for
-from tests.replication.world import BOUND, LAG, SESSIONS, SLACK, World, staleness, violations
+from tests.replication.world import BOUND, LAG, SCRAPER, SESSIONS, SLACK, World, staleness, violations
 
 ENOUGH = 30  # answers of each kind before a fault, during it, and afterwards
 WEAK = ("ConsistentPrefix", "Eventual", "secondary")
@@ -107,6 +107,14 @@ def run(world: World, *arguments: str) -> str:
     return done.stdout
 
 
+def scrape(world: World) -> str:
+    answer = requests.get(
+        f"{world.server.url}/ui/metrics", headers={"Authorization": f"Bearer {SCRAPER}"}, timeout=60
+    )
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
 def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World) -> None:
     run(world, "user", "add", "ada", "--admin")
     token = re.search(r"tbl_\w+", run(world, "token", "add", "ada", "monitoring"))[0]
@@ -125,6 +133,7 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
     assert near["name"] == f"127.0.0.1:{world.to_near.port}"
     assert near["lag_seconds"] < LAG and near["problem"] is None
     assert near["name"] in run(world, "doctor")
+    assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 1.0' in scrape(world)
 
     world.near.fetch("SELECT pg_wal_replay_pause()")
     world.far.pause()
@@ -136,6 +145,7 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
     assert (far["lag_bytes"], far["problem"]) == (None, "no answer")
     said = run(world, "doctor")
     assert f"{far['name']} is unreachable" in said
+    assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 0.0' in scrape(world)
     with Client(world.endpoint(), "", secondary=True) as client:
         stats = client.send("GET", "?restype=service&comp=stats").body.decode()
     assert "<Status>unavailable</Status>" in stats

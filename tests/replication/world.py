@@ -13,6 +13,7 @@ from tests.replication.history import History
 from tests.replication.postgres import Group, Node
 from tests.replication.proxy import Proxy
 
+SCRAPER = "scraper"  # the token that reads metrics
 SESSIONS = "sessions"  # an account whose level is Session
 BOUND = 1  # seconds, of reads with bounded staleness
 LAG = 4  # seconds after which a replica is left out
@@ -87,6 +88,7 @@ def world(folder: Path) -> Iterator[World]:
             "TABLERO_REPLICAS": f"{near.url(to_near.port)} {far.url(to_far.port)}",
             "TABLERO_REPLICA_LAG": str(LAG),
             "TABLERO_SECRET": uuid4().hex,
+            "TABLERO_METRICS_TOKEN": SCRAPER,
             "TABLERO_ACCOUNTS": f"{ACCOUNT}:{KEY};{SESSIONS}:{KEY}",
         }
         server = stack.enter_context(start_server(folder / "server", env=env))
