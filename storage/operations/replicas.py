@@ -249,6 +249,12 @@ class Replicas:
         while any(replica.looks < least for replica, least in zip(self._replicas, wanted, strict=True)):
             await self._next_look()
 
+    async def look_again(self) -> None:
+        """Wait until the primary has been looked at from now on."""
+        wanted = self._primary_looks + 2  # one of them may have begun before
+        while self._primary_looks < wanted:
+            await self._next_look()
+
     async def _next_look(self) -> None:
         self._looked.clear()
         await self._looked.wait()

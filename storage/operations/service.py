@@ -124,7 +124,7 @@ class Service:
             return known
         if replicas.primary_answers:
             try:
-                return await self._from_primary(self._catalog.account(name))
+                return await _from_primary(replicas, partial(self._catalog.account, name))
             except ServerBusy:
                 if replicas.primary_answers:
                     raise  # what may have changed is not to be asked of a replica
@@ -308,27 +308,18 @@ class Service:
         )
 
     async def _table_for_terms(
-        self, account: KnownAccount, table: str, standby: StandbyCatalog
+        self, account: KnownAccount, table: str, replicas: Replicas, standby: StandbyCatalog
     ) -> KnownTable:
         """Return a table that a replica may be asked for, also if the primary is lost meanwhile."""
         known = self._catalog.cached_table(account, table)
         if known is not None:
             return known
         try:
-            return await self._from_primary(self._catalog.table(account, table))
+            return await _from_primary(replicas, partial(self._catalog.table, account, table))
         except ServerBusy:
-            if self._primary_answers:
+            if replicas.primary_answers:
                 raise
             return await standby.table(account, table)
-
-    async def _from_primary(self, answer: Coroutine[Any, Any, T]) -> T:
-        """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy."""
-        looking = asyncio.create_task(answer)
-        await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
-        if not looking.done() and not self._primary_answers:
-            looking.cancel()
-            raise ServerBusy
-        return await looking
 
     async def _read(
         self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
@@ -373,8 +364,8 @@ class Service:
         catalog = self._catalog_of(account)
         known = await (
             catalog.table(account, table)
-            if terms is None or self._standby is None or account.standby
-            else self._table_for_terms(account, table, self._standby)
+            if terms is None or self._replicas is None or self._standby is None or account.standby
+            else self._table_for_terms(account, table, self._replicas, self._standby)
         )
         self.observer.record_table(known.id)
         # the units are in the primary: while that is lost, a secondary answers as many reads as it can
@@ -395,6 +386,33 @@ class Service:
             return await run(anew)
         except Canceled:
             raise OperationTimedOut from None
+
+
+async def _from_primary(replicas: Replicas, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy.
+
+    If it fails, it is tried once more: the primary may have been lost, or come back, a moment ago.
+    """
+    try:
+        return await _soon_from_primary(replicas, ask)
+    except ServerBusy:
+        if not replicas.primary_answers:
+            raise
+    looking = asyncio.create_task(replicas.look_again())
+    await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+    looking.cancel()
+    if not replicas.primary_answers:
+        raise ServerBusy
+    return await _soon_from_primary(replicas, ask)
+
+
+async def _soon_from_primary(replicas: Replicas, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    looking = asyncio.create_task(ask())
+    await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+    if not looking.done() and not replicas.primary_answers:
+        looking.cancel()
+        raise ServerBusy
+    return await looking
 
 
 def _session(terms: ReadTerms | None) -> Session | None:
