@@ -90,7 +90,7 @@ def use(table):
     values = {
         "A": EdmValue(Edm.INT32, 1),
         "B": EdmValue(Edm.INT32, 2),
-        "C": EdmValue(Edm.STRING, "x" * 60_000),
+        "C": EdmValue(Edm.STRING, "x" * 20_000),
     }
 
     def entity(key=KEY, kind=AccountKind.STORAGE):
@@ -115,7 +115,7 @@ def use(table):
                 attempt(statements.change(relation_of(table), change, recorder))
         for statement in statements.insert_all(relation_of(table), [entity(EntityKey("q", "1"))], recorder):
             attempt(statement)
-    many = [EntityKey(partition, str(number)) for partition in "pq" for number in range(2, 40)]
+    many = [EntityKey(partition, str(number)) for partition in "pq" for number in range(2, 10)]
     edits.apply(table, [Insert(entity(key)) for key in many], by=ADA)
     edits.apply(table, [Update(entity(key), ANY, merge=True) for key in many], by=ADA)
     edits.apply_one(table, Upsert(entity(), merge=True), by=ADA)
