@@ -22,6 +22,7 @@ from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Activity, HistorySegment, SnapshotTable, Table
 from storage.operations import accounts, activity, history, snapshot_copies, table_relations
 from storage.operations.accounts import AccountError
+from storage.operations.retention import SEGMENTS
 from storage.operations.table_relations import run_all
 from storage.sql import background, distributed_relations
 from storage.sql import django as sql
@@ -214,6 +215,9 @@ def _forget_changes(table: Table, now: datetime) -> None:
     since = now - timedelta(days=account.history_days)
     if account.history_days and first is not None:
         since = max(since, first.started_at)
+    known, step = table.changes_since, timedelta(days=account.history_days) / SEGMENTS
+    if known is not None and since < known + step and account.history_days:
+        return  # not yet worth a transaction on all nodes
     with transaction.atomic():
         # first, so that nobody reads as of a time whose changes are being deleted
         Table.objects.filter(pk=table.pk).update(changes_since=since)

@@ -222,7 +222,7 @@ BEGIN
             IF inserted = cardinality(rks) THEN
                 IF by_actor IS NOT NULL THEN
                     INSERT INTO {{history}} (pk, rk, ts, op, actor, request)
-                    SELECT p, rk, moment, '{Op.INSERT}', by_actor, in_request FROM unnest(rks) AS rk;
+                    SELECT p, rk, moment, '{Op.INSERT}'::"char", by_actor, in_request FROM unnest(rks) AS rk;
                 END IF;
                 RETURN array_fill(moment, ARRAY[inserted]);
             END IF;
