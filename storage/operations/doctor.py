@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from django.db import DatabaseError, transaction
 
 from storage.models import Account, Table
-from storage.operations import connections, replicas
+from storage.operations import connections, jobs, replicas
 from storage.operations.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations
@@ -147,6 +147,25 @@ def _connections() -> Iterator[Finding]:
         )
 
 
+def _jobs() -> Iterator[Finding]:
+    if not connections.state().counts.processes:
+        yield Finding(Severity.OK, "No process serves this database, so no job runs.")
+        return
+    late = jobs.late()
+    if not late:
+        yield Finding(Severity.OK, "All jobs ran when they were due.")
+    for job in late:
+        reason = (
+            f"the session {job.holder} of PostgreSQL holds its lock. If that hangs, end it with SELECT"
+            f" pg_terminate_backend({job.holder}); another process then takes over."
+            if job.holder is not None
+            else "no process runs it. The servers say why on their standard error."
+        )
+        yield Finding(
+            Severity.WARNING, f"The job {job.name} last ran at {job.done_at:%Y-%m-%d %H:%M} UTC; {reason}"
+        )
+
+
 def _name(table: Table) -> str:
     return f"{table.account.name}/{table.name}"
 
@@ -177,5 +196,6 @@ PARTS: Final[Mapping[str, Part]] = {
     "database": _database,
     "cluster": _cluster,
     "connections": _connections,
+    "jobs": _jobs,
     "replicas": _replicas,
 }

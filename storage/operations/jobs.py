@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from django.conf import settings
+from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
@@ -33,7 +34,7 @@ from storage.operations import (
 )
 from storage.operations.threads import in_background
 from storage.sql import throughput
-from storage.sql.background import try_job_lock
+from storage.sql.background import job_lock_holder, try_job_lock
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,12 @@ _ADAPT_INTERVAL: Final = 60.0
 _RETENTION_INTERVAL: Final = 30.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
+_LATE_AFTER: Final = {
+    **dict.fromkeys(("metrics", "accounts", "history"), timedelta(minutes=10)),
+    **dict.fromkeys(("indexes", "snapshots"), timedelta(minutes=20)),
+    "tidy": timedelta(hours=1),
+    "daily": timedelta(hours=26),
+}
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for running jobs
 
 
@@ -149,6 +156,23 @@ def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]
         do(now)
         Job.objects.update_or_create(name=name, defaults={"done_at": Now()})
         return True
+
+
+class LateJob(NamedTuple):
+    """``holder``: the process id of the session of PostgreSQL that has its lock, if one has."""
+
+    name: str
+    done_at: datetime
+    holder: int | None
+
+
+def late() -> list[LateJob]:
+    """Return the jobs that should have run again long ago."""
+    return [
+        LateJob(job.name, job.done_at, job_lock_holder(job.name))
+        for job in Job.objects.annotate(age=ExpressionWrapper(Now() - F("done_at"), DurationField()))
+        if job.age > _LATE_AFTER.get(job.name, timedelta.max)
+    ]
 
 
 def _tidy(now: datetime) -> None:

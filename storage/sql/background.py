@@ -21,8 +21,18 @@ _JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
 @contextmanager
 def try_job_lock(job: str) -> Iterator[bool]:
     """Try to lock a job against other processes for the length of the block; yield whether that succeeded."""
-    with try_lock(_JOBS, crc32(job.encode()) - 2**31) as is_locked:
+    with try_lock(_JOBS, _job_key(job)) as is_locked:
         yield is_locked
+
+
+def job_lock_holder(job: str) -> int | None:
+    """Return the process id of the session that has locked a job, None if it is free."""
+    rows = fetch(_LOCK_HOLDER, _JOBS, _job_key(job) % 2**32)
+    return int(rows[0][0]) if rows else None
+
+
+def _job_key(job: str) -> int:
+    return crc32(job.encode()) - 2**31
 
 
 @contextmanager
@@ -179,6 +189,12 @@ _DISTRIBUTED_SIZE: Final = """
 SELECT coalesce(citus_total_relation_size(%s, fail_on_error := false), 0),
     (SELECT coalesce(sum(CASE WHEN success THEN greatest(result::float8, 0) END), 0)::bigint FROM run_command_on_shards(
         %s, $$SELECT greatest(reltuples, pg_stat_get_live_tuples(oid)) FROM pg_class WHERE oid = '%%s'::regclass$$))
+"""
+
+_LOCK_HOLDER: Final = """
+SELECT pid FROM pg_locks
+WHERE locktype = 'advisory' AND granted AND classid::bigint = %s AND objid::bigint = %s AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
 _ADD_TABLE_REQUESTS: Final = """

@@ -13,11 +13,12 @@ import pytest
 from django.conf import settings
 
 from storage.models import Activity, Job, Table
-from storage.operations import accounts, jobs, tables
+from storage.operations import accounts, doctor, jobs, tables
 from storage.operations.threads import in_thread
 from storage.sql.background import has_rows, try_job_lock
 from storage.sql.django import fetch
 from tests.live_server import ROOT, clean_environment
+from tests.operations.test_catalog import opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -126,6 +127,28 @@ async def test_leaves_to_another_process_what_that_is_at():
 
     assert await other
     assert await in_thread(jobs.run_exclusively, "work", 0, done.append)
+
+
+async def test_the_doctor_names_jobs_that_are_late():
+    def findings():
+        found = [finding for part, finding in doctor.examine() if part == "jobs"]
+        return [(finding.severity.value, finding.text.split(";")[0]) for finding in found]
+
+    assert (await in_thread(findings))[0] == ("ok", "No process serves this database, so no job runs.")
+    async with opened():
+        await in_thread(jobs.run_exclusively, "accounts", 60, lambda now: None)
+        assert await in_thread(findings) == [("ok", "All jobs ran when they were due.")]
+        await in_thread(lambda: Job.objects.update(done_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)))
+        [(severity, text)] = await in_thread(findings)
+        assert (severity, text) == ("warning", "The job accounts last ran at 2026-01-02 03:04 UTC")
+
+
+def test_tells_which_session_holds_the_lock_of_a_late_job():
+    Job.objects.create(name="accounts", done_at=datetime.now(UTC) - timedelta(days=1))
+    assert [job.holder for job in jobs.late()] == [None]
+    with try_job_lock("accounts"):
+        [(pid,)] = fetch("SELECT pg_backend_pid()")
+        assert [job.holder for job in jobs.late()] == [pid]
 
 
 def test_a_process_that_hangs_loses_its_lock_and_others_keep_their_connections():
