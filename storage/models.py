@@ -163,6 +163,19 @@ class PropertyIndex(models.Model):
         return self.name
 
 
+class DistributionRequest(models.Model):
+    """A table that a background job is to distribute over the nodes of a cluster, or to bring back."""
+
+    table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    distributed = models.BooleanField()  # what it is to be
+    actor = models.JSONField()  # who asked for it: the fields of a domain.access.actor.Actor
+    asked_at = models.DateTimeField(auto_now_add=True)
+    error = models.TextField(blank=True, default="")  # why it failed
+
+    def __str__(self) -> str:
+        return f"distribution of {self.table_id}"
+
+
 class PropertyScans(models.Model):
     """Costly scans of a day that an index of the property would have spared."""
 

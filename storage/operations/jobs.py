@@ -21,6 +21,7 @@ from storage.operations import (
     analytics,
     api_tokens,
     distribution,
+    distribution_requests,
     feed,
     indexes,
     metrics,
@@ -68,6 +69,9 @@ async def run() -> None:
     jobs = (
         _Job(lambda: tables.drop_expired_tables(), _INTERVAL, "Deleted tables could not be dropped"),
         _Job(lambda: indexes.run_pending(), _SOON, "Indexes could not be made or dropped"),
+        _Job(
+            lambda: distribution_requests.run_pending(), _SOON, "Tables could not be distributed or gathered"
+        ),
         _Job(
             lambda: run_exclusively("metrics", _INTERVAL, writer.write),
             _INTERVAL,

@@ -17,7 +17,6 @@ from storage.operations import accounts
 from storage.operations.accounts import AccountError, AccountKeys
 from storage.server.options import Options
 from storage.server.refusal import Refusal
-from storage.sql.django import in_session
 
 OLDEST_POSTGRESQL = 150000
 LOCK = 0x7461626C65726F  # any number that nobody else on the database server uses
@@ -25,14 +24,14 @@ CONNECT_TIMEOUT = 10
 
 
 def prepare(options: Options, say: Callable[[str], None]) -> None:
-    with _alone(say), in_session():
+    with _alone(say):
         _migrate(say)
         _declare_accounts(options)
 
 
 def migrate(say: Callable[[str], None]) -> None:
     """For commands that come before the first start of a server."""
-    with _alone(say), in_session():
+    with _alone(say):
         _migrate(say)
 
 

@@ -1,0 +1,82 @@
+"""Have a table distributed or gathered by a background job: the rows of a large one take longer than a request may."""
+
+from dataclasses import asdict
+from typing import Final
+
+from django.db import DatabaseError, connection
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.errors import ResourceNotFound, StorageError
+from storage.models import DistributionRequest, Table
+from storage.operations import accounts, distribution, table_relations
+from storage.operations.distribution import DistributionError
+from storage.sql.background import try_lock
+
+_MOVING: Final = 0x7461626E  # class of advisory locks on tables
+
+
+def ask(table: Table, *, distributed: bool, by: Actor) -> None:
+    """Have a table distributed, or brought back; run_pending does it. One that failed is tried again.
+
+    Raises DistributionError if there is no cluster, nothing to do, or a request that waits.
+    """
+    accounts.check_writable(table.account_id)
+    if distributed and not table_relations.can_distribute():
+        raise DistributionError("The database is not the coordinator of a Citus cluster.")
+    if _is_done(table, distributed=distributed):
+        state = "is distributed already" if distributed else "is not distributed"
+        raise DistributionError(f"The table {table.name} {state}.")
+    actor = {**asdict(by), "kind": by.kind.value}
+    wanted = {"distributed": distributed, "actor": actor, "error": ""}
+    found, is_new = DistributionRequest.objects.get_or_create(table=table, defaults=wanted)
+    if is_new:
+        return
+    if not found.error:
+        raise DistributionError(f"The rows of the table {table.name} are being moved.")
+    found.delete()
+    DistributionRequest.objects.create(table=table, **wanted)
+
+
+def find(table: Table) -> DistributionRequest | None:
+    """Return what somebody asked for that is not done: it waits, runs, or has failed."""
+    return DistributionRequest.objects.filter(table=table).first()
+
+
+def dismiss(table: Table) -> None:
+    """Forget a request that failed."""
+    DistributionRequest.objects.filter(table=table).exclude(error="").delete()
+
+
+def run_pending() -> None:
+    """Do what was asked for; another process takes over what one that died has left."""
+    pending = DistributionRequest.objects.filter(error="", table__deleted_at=None)
+    for pk in pending.order_by("asked_at").values_list("pk", flat=True):
+        with try_lock(_MOVING, pk) as is_alone:
+            # another process may have done it before the lock was free
+            request = pending.select_related("table__account").filter(pk=pk).first()
+            if is_alone and request is not None:
+                _run(request)
+
+
+def _run(request: DistributionRequest) -> None:
+    table, own = request.table, DistributionRequest.objects.filter(pk=request.pk, asked_at=request.asked_at)
+    by = Actor(**{**request.actor, "kind": ActorKind(request.actor["kind"])})
+    try:
+        if not _is_done(table, distributed=request.distributed):
+            (distribution.distribute if request.distributed else distribution.undistribute)(table, by=by)
+    except DistributionError as error:
+        own.update(error=str(error))
+    except ResourceNotFound:
+        pass  # it was deleted meanwhile; should it be restored, this is tried again
+    except StorageError as error:
+        own.update(error=error.text)
+    except DatabaseError as error:
+        if not connection.is_usable():
+            raise
+        own.update(error=f"The rows of {table.name} could not be moved: {str(error).strip()}")
+    else:
+        own.delete()
+
+
+def _is_done(table: Table, *, distributed: bool) -> bool:
+    return table_relations.is_spread(table) if distributed else not table.distributed
