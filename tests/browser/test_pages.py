@@ -91,7 +91,7 @@ PAGES = {
 # what is no page: parts and data; or what its own test sees
 NO_PAGES = {
     *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
-    *("tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
+    *("tables:distribution", "tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
     "people:signed_in",
     *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
 }

@@ -32,6 +32,9 @@ activity:table                acme/people         member:200   member:405
 tables:index_state            acme/people         member:200   member:405
 tables:add_index              acme/people         manager:405  manager:302
 tables:drop_index             acme/people         manager:405  manager:302
+tables:distribution           acme/people         member:200   member:405
+tables:distribute             acme/people         owner:405    owner:302
+tables:distribution_dismiss   acme/people         owner:405    owner:302
 tables:notes                  acme/people         manager:405  manager:302
 policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422

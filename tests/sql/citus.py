@@ -3,6 +3,10 @@
 So the form of a distributed relation is tried on PostgreSQL itself. What Citus refuses is in test_cluster_rules.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from storage.operations import table_relations
 from storage.sql.django import execute, fetch
 
 INSTALL = """
@@ -74,9 +78,28 @@ BEGIN
 END $$;
 """
 
+REMOVE = """
+DROP TABLE citus_call, pg_dist_partition, pg_dist_object, pg_dist_node CASCADE;
+DROP FUNCTION citus_check_cluster_node_health, create_distributed_table, undistribute_table,
+    create_distributed_function, truncate_local_data_after_distributing_table, citus_total_relation_size,
+    run_command_on_shards;
+"""
+
 
 def install():
     execute(INSTALL)
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """For a test whose transactions are real: what it leaves would make the database of the others a cluster."""
+    table_relations.can_distribute.cache_clear()
+    install()
+    try:
+        yield
+    finally:
+        execute(REMOVE)
+        table_relations.can_distribute.cache_clear()
 
 
 def calls():

@@ -244,6 +244,19 @@ class ConsistencyForm(forms.Form):
     )
 
 
+class ClusterForm(forms.Form):
+    """Where the new tables of an account are, in the database of a cluster."""
+
+    distributes = forms.BooleanField(
+        label=gettext_lazy("Distribute new tables"),
+        required=False,
+        help_text=gettext_lazy(
+            "Spreads the tables that are created from now on over the nodes of the cluster. Others stay where they are:"
+            " their Settings page distributes them, and says what that costs and what does not work."
+        ),
+    )
+
+
 class GuardForm(forms.Form):
     """Protection of an account."""
 
@@ -339,6 +352,7 @@ FORMS: Final[dict[str, type[forms.Form]]] = {
     "history": HistoryForm,
     "consistency": ConsistencyForm,
     "indexes": IndexForm,
+    "cluster": ClusterForm,
     "guard": GuardForm,
     "access": AccessForm,
 }
@@ -359,6 +373,7 @@ def initial_values(account: Account) -> dict[str, Any]:
         "consistency": account.consistency,
         "max_staleness": account.max_staleness,
         "adaptive_indexes": account.adaptive_indexes,
+        "distributes": account.distributes,
         "enabled": account.enabled,
         "shared_key_access": account.shared_key_access,
         "networks": "\n".join(account.networks),

@@ -27,7 +27,7 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
-from storage.operations import accounts, retention, totals
+from storage.operations import accounts, retention, table_relations, totals
 from storage.operations.accounts import AccountError, AccountExpired
 from storage.operations.totals import Contents
 
@@ -81,7 +81,9 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     which = request.POST.get("form", "")
     initial = initial_values(account)
     found = {
-        name: form(request.POST if name == which else None, initial=initial) for name, form in FORMS.items()
+        name: form(request.POST if name == which else None, initial=initial)
+        for name, form in FORMS.items()
+        if name != "cluster" or table_relations.can_distribute()
     }
     for form in found.values():
         include_initial_values(form)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 from django.conf import settings
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -15,7 +17,23 @@ from console.site.access import admin_required
 from console.site.responses import render_part
 from storage.models import Account
 from storage.operations import replicas
-from storage.operations.replicas import ReplicaStatus
+from storage.operations.replicas import ReplicaProblem, ReplicaStatus
+
+_PROBLEMS: Final = {
+    ReplicaProblem.NO_ANSWER: gettext_lazy("It does not answer. It is used again once it does."),
+    ReplicaProblem.ACCEPTS_WRITES: gettext_lazy(
+        "It accepts writes, so it is a primary. It is left out until it follows the other."
+    ),
+    ReplicaProblem.OTHER_DATABASE: gettext_lazy(
+        "It is a replica of another database. Correct TABLERO_REPLICAS."
+    ),
+    ReplicaProblem.NOT_RECEIVING: gettext_lazy(
+        "It receives nothing from the primary. See primary_conninfo and its log."
+    ),
+    ReplicaProblem.OTHER_TIMELINE: gettext_lazy(
+        "It follows a former primary. Use pg_rewind or copy the present one."
+    ),
+}
 
 
 @require_safe
@@ -23,7 +41,10 @@ from storage.operations.replicas import ReplicaStatus
 @admin_required
 def show(request: HttpRequest) -> HttpResponse:
     context = {
-        "replicas": [(status, _synchronized_at(status)) for status in replicas.states()],
+        "replicas": [
+            (status, _synchronized_at(status), _PROBLEMS[status.problem] if status.problem else "")
+            for status in replicas.states()
+        ],
         "limit": settings.REPLICA_LAG,
         "levels": list(_accounts_by_level()),
     }

@@ -9,6 +9,7 @@ from console.site.access import account_required, actor_of, table_of, table_requ
 from console.site.forms import changed_values
 from console.site.notices import notify_success
 from console.tables.forms import NotesForm
+from console.tables.views import distribution
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.models import Account, Table
@@ -47,5 +48,6 @@ def _render(request: HttpRequest, table: Table, form: NotesForm) -> HttpResponse
         "size": table_list.sizes([table])[table.name],
         "parts": table_list.disk_usage(table),
         "tags": table_list.tags(table.account.pk),
+        **distribution.describe(table),
     }
     return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)

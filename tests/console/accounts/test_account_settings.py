@@ -10,6 +10,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations import accounts, tables
 from tests.console.markup import text
+from tests.sql import citus
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SETTINGS = "/ui/a/acme/settings/"
@@ -198,6 +199,18 @@ def test_the_level_of_consistency_is_a_setting(visit, account):
         assert client.post(SETTINGS, {**chosen, **wrong}).status_code == 422
     account.refresh_from_db()
     assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 10)
+
+
+def test_new_tables_are_distributed_only_in_a_cluster(visit, account):
+    client = visit("alice")
+    chosen = {"form": "cluster", "distributes": "on"}
+    assert "Distribute new tables" not in client.get(SETTINGS).content.decode()
+    assert client.post(SETTINGS, chosen).status_code == 422
+    with citus.installed():
+        assert "Distribute new tables" in client.get(SETTINGS).content.decode()
+        assert client.post(SETTINGS, chosen).status_code == 302
+    account.refresh_from_db()
+    assert account.distributes
 
 
 def test_adaptive_indexes_are_a_setting(visit, account):

@@ -1,0 +1,56 @@
+"""Distribute a table over the nodes of a cluster, bring it back, and watch that."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from console.site.access import actor_of, table_required
+from console.site.notices import notify_error, notify_success
+from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
+from storage.models import Table
+from storage.operations import distribution_requests, table_relations
+from storage.operations.distribution import DistributionError
+
+
+def describe(table: Table) -> dict[str, Any]:
+    """Return what the card of a table's settings shows of its distribution."""
+    return {
+        "is_cluster": table_relations.can_distribute() or table.distributed,
+        "moving": distribution_requests.find(table),
+    }
+
+
+@table_required(Capability.READ)
+@require_GET
+def show(request: HttpRequest, table: Table) -> HttpResponse:
+    """Answer the card alone, while the rows move."""
+    context = {"account": table.account, "table": table, **describe(table)}
+    return render(request, "console/tables/_distribution.html", context)
+
+
+@table_required(Capability.OWN)
+@require_POST
+def start(request: HttpRequest, table: Table) -> HttpResponse:
+    is_back = request.POST.get("back") == "1"
+    try:
+        distribution_requests.ask(table, distributed=not is_back, by=actor_of(request))
+    except DistributionError as error:
+        notify_error(request, str(error))
+    except StorageError as error:
+        notify_error(request, error.text)
+    else:
+        text = _("Bringing %(table)s back.") if is_back else _("Distributing %(table)s.")
+        notify_success(request, text % {"table": table.name})
+    return redirect("tables:settings", table.account.name, table.name)
+
+
+@table_required(Capability.OWN)
+@require_POST
+def dismiss(request: HttpRequest, table: Table) -> HttpResponse:
+    """Forget what has failed."""
+    distribution_requests.dismiss(table)
+    return redirect("tables:settings", table.account.name, table.name)

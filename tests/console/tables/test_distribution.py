@@ -1,0 +1,98 @@
+"""A table is distributed over the nodes of a cluster, and brought back, on its settings page."""
+
+import pytest
+
+from storage.domain.service.activity import Verb
+from storage.models import Activity, DistributionRequest, Table
+from storage.operations import accounts, distribution_requests
+from storage.sql.django import execute
+from tests.console.markup import text
+from tests.sql import citus
+
+# a job moves the rows, with a session of its own
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SETTINGS = "/ui/a/acme/t/people/settings/"
+PART = SETTINGS + "distribution/"
+START = PART + "start/"
+
+
+@pytest.fixture
+def cluster():
+    with citus.installed():
+        yield
+
+
+def card(client):
+    return text(client.get(PART))
+
+
+def test_without_a_cluster_nothing_is_offered(visit, people):
+    alice = visit("alice")
+    assert "Distribut" not in alice.get(SETTINGS).content.decode().partition("<main")[2]
+    assert "is not the coordinator of a Citus cluster" in text(alice.post(START, follow=True))
+    assert not DistributionRequest.objects.exists()
+
+
+def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
+    people("se", "1", Score=5)
+    alice = visit("alice")
+    page = text(alice.get(SETTINGS))
+    assert "are on the coordinator" in page
+    assert "What it costs, and what does not work" in page
+
+    assert "Distributing people." in text(alice.post(START, follow=True))
+    assert "hx-get" in card(alice)
+    assert "distributing" in card(alice)
+    assert "are being moved" in text(alice.post(START, follow=True))
+    distribution_requests.run_pending()
+    assert Table.objects.get().distributed
+    assert "hx-get" not in card(alice)
+    assert "are on the nodes of the cluster" in card(alice)
+    done = Activity.objects.get(verb=Verb.TABLE_DISTRIBUTE)
+    assert (done.actor, done.address) == ("alice", "127.0.0.1")
+
+    assert "Bringing people back." in text(alice.post(START, {"back": "1"}, follow=True))
+    distribution_requests.run_pending()
+    assert not Table.objects.get().distributed
+    assert "are on the coordinator" in card(alice)
+    assert "is not distributed" in text(alice.post(START, {"back": "1"}, follow=True))
+
+
+def test_a_failure_is_shown_tried_again_and_dismissed(cluster, visit, people):
+    alice = visit("alice")
+    execute("ALTER FUNCTION create_distributed_function RENAME TO gone")
+    for _attempt in range(2):
+        alice.post(START)
+        distribution_requests.run_pending()
+        assert "could not be moved: function create_distributed_function(unknown) does not exist" in card(
+            alice
+        )
+    assert "The last attempt to move this table failed." in card(visit("victor"))
+    execute("ALTER FUNCTION gone RENAME TO create_distributed_function")
+    distribution_requests.run_pending()
+    assert not Table.objects.get().distributed
+
+    alice.post(PART + "dismiss/")
+    assert "could not be moved" not in card(alice)
+    alice.post(START)
+    distribution_requests.run_pending()
+    assert Table.objects.get().distributed
+
+
+def test_what_a_process_that_died_had_done_is_not_done_again(cluster, visit, people):
+    visit("alice").post(START)
+    left = DistributionRequest.objects.get()
+    distribution_requests.run_pending()
+    left.save(force_insert=True)
+    distribution_requests.run_pending()
+    assert not DistributionRequest.objects.exists()
+
+
+def test_only_owners_are_offered_it_and_not_while_read_only(cluster, visit, account, people):
+    assert START in card(visit("alice"))
+    assert START not in card(visit("max"))
+    accounts.change(account, read_only=True)
+    assert START not in card(visit("alice"))
+    visit("alice").post(START)
+    assert not DistributionRequest.objects.exists()
