@@ -77,10 +77,11 @@ def restore(table: Table, kind: AccountKind) -> None:
 
 def drop(table: Table) -> None:
     """Remove a hidden relation."""
-    if table.distributed:
-        run_all(distributed_relations.drop(table.pk))
-    else:
+    if not table.distributed:
         sql.execute(relations.drop(table.pk))
+        return
+    with _all_nodes():
+        run_all(distributed_relations.drop(table.pk))
 
 
 @contextmanager

@@ -167,7 +167,7 @@ def gather(table_id: int) -> list[str]:
         _IN_ORDER,
         # on all nodes: the function of the relation writes where the rows are, past the coordinator
         *_lock_writers(relation, history),
-        f"DROP FUNCTION {relation}_change_set",
+        f"DROP FUNCTION IF EXISTS {relation}_change_set",
         f"SELECT undistribute_table('{history}')",
         f"SELECT undistribute_table('{relation}')",
     ]
@@ -192,7 +192,7 @@ def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded
 def soft_delete(table_id: int, *, is_spread: bool) -> list[str]:
     """Return commands that hide a relation from all statements by renaming it."""
     relation = relation_name(table_id, is_distributed=True)
-    drop = f"DROP FUNCTION {relation}_change_set"
+    drop = f"DROP FUNCTION IF EXISTS {relation}_change_set"
     rename = f"ALTER TABLE {relation} RENAME TO {deleted_name(relation)}"
     stop = CANCEL_INDEXING.format(table_id=table_id)
     return [stop, _IN_ORDER, drop, rename] if is_spread else [stop, locally(drop), rename]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from storage.sql.statement import Result, text_at
@@ -21,11 +22,11 @@ class Explained(NamedTuple):
 def read(result: Result) -> Explained:
     root: dict[str, Any] = json.loads(text_at(result, 0, 0))[0]["Plan"]
     for node in nodes(root):
-        # https://docs.citusdata.com: the plan of one task is shown
+        # the plan of one task is shown; a node that failed has none
         job = node.get("Distributed Query", {}).get("Job")
-        if job is not None and job.get("Tasks"):
-            remote = job["Tasks"][0]["Remote Plan"][0][0]["Plan"]
-            return Explained(remote, int(job.get("Task Count", 1)))
+        if job is not None:
+            with suppress(LookupError, TypeError):
+                return Explained(job["Tasks"][0]["Remote Plan"][0][0]["Plan"], int(job["Task Count"]))
     return Explained(root)
 
 

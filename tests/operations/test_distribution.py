@@ -18,6 +18,7 @@ from storage.domain.errors import (
     NotImplemented,
     OutOfRangeInput,
     ResourceNotFound,
+    ServerBusy,
     UpdateConditionNotSatisfied,
 )
 from storage.domain.filters.query import EntityQuery
@@ -409,3 +410,18 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
         (b'\n,"A":2', b'\n,"A":3'),
         (b'\n,"A":3', None),
     ]
+
+
+def test_a_node_that_is_down_is_no_error_of_the_server(table):
+    """It answers 503 then; a job goes on with other tables."""
+    distribution.distribute(table)
+    tables.delete(table.account_id, "people", keep=timedelta(days=1))
+    execute(
+        "CREATE OR REPLACE FUNCTION create_distributed_function(f regprocedure, argument text DEFAULT NULL,"
+        " colocate_with text DEFAULT 'default', force_delegation boolean DEFAULT NULL) RETURNS void"
+        " LANGUAGE plpgsql AS $$ BEGIN"
+        " RAISE EXCEPTION 'connection to the remote node failed' USING ERRCODE = '08006'; END $$"
+    )
+    with pytest.raises(ServerBusy), transaction.atomic():
+        tables.restore(table.pk)
+    assert [it.name for it in tables.deleted(table.account)] == ["people"]
