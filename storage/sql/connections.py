@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from django.conf import settings
 from django.db import connection, connections
 
 from storage.sql.django import SESSION, fetch
@@ -27,10 +28,12 @@ def counts() -> ConnectionCounts:
 
 def most_per_process() -> int:
     """Return the connections to PostgreSQL that a process may open; those to a pooler are not counted."""
+    # one that listens, and beside replicas one that looks at the primary
+    own = sum(COUNTS.values()) + (2 if settings.REPLICAS else 1)
     if SESSION in connections:
-        return sum(COUNTS.values()) + 1
+        return own
     pool = connection.settings_dict["OPTIONS"].get("pool") or {}
-    return sum(COUNTS.values()) + 1 + int(pool.get("max_size", 1))
+    return own + int(pool.get("max_size", 1))
 
 
 _COUNTS: Final = """
