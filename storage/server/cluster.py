@@ -153,7 +153,7 @@ def _settings(folder: DataFolder, workers: int) -> dict[str, str]:
         "cluster_name": NAME,
         # each worker: 12 lanes, a listener, a pool; and room for commands and people
         "max_connections": str(40 + 32 * workers),
-        "shared_buffers": f"{min(max(memory // 8, 128 if memory < 1024 else 256), 1024)}MB",
+        "shared_buffers": f"{min(max(memory // 8, 128 if memory < 1024 else 256), 4096)}MB",
         "effective_cache_size": f"{max(memory // 2, 256)}MB",
         "work_mem": "16MB",
         "maintenance_work_mem": "128MB",

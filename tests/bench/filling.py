@@ -47,6 +47,15 @@ class Entities:
     def owner(self, number: int) -> str:
         return f"owner-{number % self.owners:07}"
 
+    def body(self, number: int) -> str:
+        """An entity that is there, as a client would have sent it."""
+        partition_key, row_key = self.key(number)
+        return (
+            f'{{"PartitionKey":"{partition_key}","RowKey":"{row_key}","Owner":"{self.owner(number)}",'
+            f'"Level":{number % 10},"Score":{number * 7919 % self.size}.25,'
+            f'"Active":{"true" if number % 2 else "false"}}}'
+        )
+
     def new(self, number: int, partition_key: str, row_key: str) -> str:
         """One more entity as a client sends it, which no query finds."""
         return (

@@ -23,7 +23,8 @@ from urllib.parse import quote
 
 import requests
 
-from tests.bench import console, processes, report, rounds, servers
+from storage.server.data_folder import DataFolder
+from tests.bench import console, processes, raw, report, rounds, servers
 from tests.bench.__main__ import scratch_folder
 from tests.bench.filling import ACCOUNT, PER_OWNER, PER_PARTITION, TABLE, Entities
 from tests.bench.load import Expected, Run
@@ -59,6 +60,8 @@ class Side:
     folder: Path
     server: Server
     session: requests.Session
+    started: float
+    """Seconds until the server was ready."""
 
     @property
     def entities(self) -> Entities:
@@ -206,6 +209,9 @@ def main(arguments: list[str] | None = None) -> int:
         for scale in (small, large):
             fill(folder / scale.name, scale)
         sides = [enter(folder / scale.name, scale, stack) for scale in (small, large)]
+        check_filling(sides[0])
+        for side in sides:
+            warm_up(side)
         heading = ["", small.title, large.title, "ratio", "CPU"]
         lines = report.table(heading, list(rows(sides, options)))
     sys.stdout.write("\n".join(lines) + "\n")
@@ -243,11 +249,51 @@ def fill(folder: Path, scale: Scale) -> None:
 
 
 def enter(folder: Path, scale: Scale, stack: ExitStack) -> Side:
+    began = perf_counter()
     server = stack.enter_context(servers.tablero(folder))
-    return Side(scale, folder, server, console.sign_in(server, folder, f"bench{next(fresh)}"))
+    started = perf_counter() - began
+    return Side(scale, folder, server, console.sign_in(server, folder, f"bench{next(fresh)}"), started)
+
+
+def check_filling(side: Side) -> None:
+    """Send an entity as it is: what the service stores must be what the filling has stored."""
+    entities, number = side.entities, side.scale.entities // 2
+    key = entities.key(number)
+    client = side.server.client()
+    head = client.head("PUT", entity_path(TABLE, *key), content=JSON, extra="If-Match: *\r\n")
+    with raw.connect(DataFolder(side.folder / "tablero")) as database:
+        text = (
+            f"SELECT props::text, anns, vals FROM {raw.largest_relation(database)} WHERE pk = %s AND rk = %s"
+        )
+        before = database.execute(text, key).fetchone()  # type: ignore[arg-type]
+        rounds.send(side.server, [with_body(head, entities.body(number))], NO_CONTENT)
+        after = database.execute(text, key).fetchone()  # type: ignore[arg-type]
+    if before is None or before != after:
+        raise rounds.WrongAnswerError(f"filled with {before} instead of {after}")
+
+
+FILES = """
+SELECT pg_relation_filepath(oid) || CASE WHEN number > 0 THEN '.' || number ELSE '' END
+FROM pg_class, generate_series(0, (pg_relation_size(oid) - 1) / (1 << 30)) AS number
+WHERE oid = %(name)s::regclass OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = %(name)s::regclass)
+"""
+PIECE = 1 << 27
+
+
+def warm_up(side: Side) -> None:
+    """Have the files of the large table in the memory of the machine, as those of a table in use are."""
+    with raw.connect(DataFolder(side.folder / "tablero")) as database:
+        for (path,) in database.execute(FILES, {"name": raw.largest_relation(database)}).fetchall():
+            for start in range(0, 1 << 30, PIECE):
+                database.execute(
+                    "SELECT octet_length(pg_read_binary_file(%s, %s, %s, true))", (path, start, PIECE)
+                )
 
 
 def rows(sides: Sequence[Side], options: argparse.Namespace) -> Iterator[list[str]]:
+    if options.only in "start":
+        times = [side.started for side in sides]
+        yield ["start", *(f"{seconds:.1f} s" for seconds in times), f"{times[1] / times[0]:.2f}", ""]
     for work in WORK:
         if options.only in work.title:
             yield row(work.title, several(sides, options.pairs, partial(run, work=work, options=options)))

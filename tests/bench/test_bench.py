@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import console, indexes, processes, raw, rounds, stages
+from tests.bench import size as size_bench
 from tests.bench.__main__ import main
 from tests.bench.entities import PER_OWNER, Dataset, Layout
 from tests.bench.load import Expected, Measurement, Run, occurrences
@@ -111,6 +112,16 @@ def test_measures_indexes(capsys):
     report = capsys.readouterr().out
     assert [it.title for it in indexes.FILTERS if f"| {it.title} |" not in report] == []
     assert "µs more for each index" in report
+
+
+def test_measures_what_size_costs(capsys):
+    scale = ["--entities=2000", "--tables=12", "--accounts=5", "--idle=0.1"]
+    assert size_bench.main([*scale, "--pairs=1", "--seconds=0.02", "--only=table"]) == 0
+
+    report = capsys.readouterr().out
+    for title in ("create a table", "find a table by a range of names", "tables by entities"):
+        assert f"| {title} |" in report
+    assert "2,000 entities, 12 tables, 5 accounts" in report
 
 
 @pytest.mark.parametrize("layout", Layout)

@@ -281,4 +281,4 @@ def test_memory_sets_the_size_of_shared_buffers(monkeypatch, tmp_path):
     for gigabytes in (0.5, 1, 4, 64):
         monkeypatch.setattr(cluster, "_memory", lambda size=gigabytes: int(size * (1 << 30)))
         sizes.append(cluster._settings(folder, 1)["shared_buffers"])
-    assert sizes == ["128MB", "256MB", "512MB", "1024MB"]
+    assert sizes == ["128MB", "256MB", "512MB", "4096MB"]
