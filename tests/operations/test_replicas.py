@@ -104,6 +104,14 @@ async def test_a_replica_behind_by_more_than_the_limit_is_left_out(world):
     assert await world.chosen(EVENTUAL) == "near"
 
 
+def test_another_timeline_is_that_of_another_primary():
+    log = _Log()
+    assert [
+        log.note(NOW, on_primary(position, timeline))
+        for position, timeline in ((100, 1), (200, 1), (150, 2), (150, 2))
+    ] == [False, False, True, False]
+
+
 async def test_while_the_primary_is_lost_replicas_do_not_grow_old(world):
     world.primary_is_at(100)
     world.replica_is_at(world.near, 100)

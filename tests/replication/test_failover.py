@@ -136,8 +136,8 @@ def test_nothing_acknowledged_is_lost_in_a_fail_over_and_back(pair: Pair) -> Non
         ):
             lose(lost)
             standby.promote()
+            lost.kill()  # whoever promotes another makes sure that this one is gone
             load.wait_for_answers(ENOUGH)
-            lost.kill()
             pair.join(lost, primary=standby)
             load.wait_for_reads(lost)
 

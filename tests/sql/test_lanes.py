@@ -1,6 +1,7 @@
 """The lanes: statements on the event loop, whatever happens to connections and to those who wait."""
 
 import asyncio
+from time import monotonic
 
 import psycopg
 import pytest
@@ -179,6 +180,18 @@ async def test_a_filter_has_only_so_much_time(lanes):
         await lanes.run(statement("SELECT pg_sleep(10)", lane=Lane.FILTER))
 
     assert await lanes.run(statement(ECHO, "next", lane=Lane.FILTER)) == "next"
+
+
+async def test_connections_to_a_server_that_hangs_are_given_up(single):
+    """The one that is busy too; what comes next has a new one."""
+    waiting = asyncio.ensure_future(single.run(statement("SELECT pg_sleep(4)")))
+    await asyncio.sleep(0)
+
+    single.give_up_older(monotonic())
+
+    with pytest.raises(ServerBusy):
+        await waiting
+    assert await single.run(statement(ECHO, "next")) == "next"
 
 
 # prepared statements
