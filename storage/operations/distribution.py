@@ -120,7 +120,9 @@ def _lock(table: Table) -> None:
 def _no_new_index(table: Table) -> Iterator[None]:
     with background.try_lock(INDEXING, table.pk) as is_alone:
         if not is_alone:
-            raise DistributionError(f"An index of {table.name} is being made. Try again when it is ready.")
+            raise DistributionError(
+                f"An index of {table.name} is being made, or its rows are being moved. Try again when that is done."
+            )
         yield
 
 

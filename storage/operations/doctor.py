@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from django.db import DatabaseError, transaction
 
-from storage.models import Account, Table
+from storage.models import Account, DistributionRequest, Table
 from storage.operations import connections, jobs, replicas
 from storage.operations.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
@@ -105,6 +105,8 @@ def _cluster() -> Iterator[Finding]:
         )
     for table in distributed:
         yield from _table(table)
+    for request in DistributionRequest.objects.exclude(error="").select_related("table__account"):
+        yield Finding(Severity.WARNING, f"Moving {_name(request.table)} has failed: {request.error}")
 
 
 def _table(table: Table) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ import pytest
 
 from storage.domain.service.activity import Verb
 from storage.models import Activity, DistributionRequest, Table
-from storage.operations import accounts, distribution_requests
+from storage.operations import accounts, distribution_requests, doctor
 from storage.sql.django import execute
 from tests.console.markup import text
 from tests.sql import citus
@@ -25,6 +25,10 @@ def cluster():
 
 def card(client):
     return text(client.get(PART))
+
+
+def found_by_doctor():
+    return " ".join(finding.text for finding in doctor.PARTS["cluster"]())
 
 
 def test_without_a_cluster_nothing_is_offered(visit, people):
@@ -69,6 +73,7 @@ def test_a_failure_is_shown_tried_again_and_dismissed(cluster, visit, people):
             alice
         )
     assert "The last attempt to move this table failed." in card(visit("victor"))
+    assert "Moving acme/people has failed: The rows of people could not be moved" in found_by_doctor()
     execute("ALTER FUNCTION gone RENAME TO create_distributed_function")
     distribution_requests.run_pending()
     assert not Table.objects.get().distributed
