@@ -207,7 +207,7 @@ _IN_CATALOGS: Final = frozenset(
 )
 HISTORY_DAYS_LIMIT: Final = 366
 LEAST_HISTORY: Final = 16 << 20  # bytes
-_DROPPED_TOGETHER: Final = 500  # tables
+_DROPPED_TOGETHER: Final = 100  # tables; looking at locks takes longer the more a transaction has
 
 
 def change(account: Account, *, by: Actor = SERVER, **fields: Unpack[Settings]) -> Activity | None:
