@@ -143,6 +143,7 @@ def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any
     return {
         "table": overview,
         "state": state,
+        "has_past": not table.distributed,  # nodes have none in common
         "error": error,
         "live_token": "" if error else token,
         "milliseconds": max(1, round(milliseconds)),

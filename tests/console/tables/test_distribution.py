@@ -41,6 +41,7 @@ def test_without_a_cluster_nothing_is_offered(visit, people):
 def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
     people("se", "1", Score=5)
     alice = visit("alice")
+    assert "past-button" in alice.get("/ui/a/acme/t/people/").content.decode()
     page = text(alice.get(SETTINGS))
     assert "are on the coordinator" in page
     assert "What it costs, and what does not work" in page
@@ -53,6 +54,10 @@ def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
     assert Table.objects.get().distributed
     assert "hx-get" not in card(alice)
     assert "are on the nodes of the cluster" in card(alice)
+    assert "past-button" not in alice.get("/ui/a/acme/t/people/").content.decode()
+    past = alice.get("/ui/a/acme/t/people/", {"asof": "2026-01-01T00:00:00Z"})
+    assert past.status_code == 422, past.status_code
+    assert "This time cannot be shown" in text(past)
     done = Activity.objects.get(verb=Verb.TABLE_DISTRIBUTE)
     assert (done.actor, done.address) == ("alice", "127.0.0.1")
 
