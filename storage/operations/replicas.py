@@ -24,6 +24,7 @@ from storage.sql.positions import Sample
 
 INTERVAL: Final = 0.25  # seconds between two looks at a server
 _SESSION_WAIT: Final = 0.1  # seconds for a replica to get to the position of a token
+_LOST_WAIT: Final = 1.0  # seconds for a replica that can be used while the primary does not answer
 _PENALTY: Final = 1.0  # seconds during which nobody waits for a replica that did not get there in time
 _SAMPLES_LIMIT: Final = 1024
 _MEASURE_LIMIT: Final = 4.0  # seconds
@@ -224,8 +225,9 @@ class Replicas:
 
     async def choose(self, terms: ReadTerms) -> Replica | None:
         """Return a replica that may answer a read now, one of the nearest; None: the primary is to answer."""
-        now = self._clock()
-        usable = [replica for replica in self._replicas if self._may_answer(replica, terms, now)]
+        usable = self._usable(terms)
+        if not usable and not self.primary_answers:
+            usable = await self._wait_for_usable(terms)
         if not usable:
             return None
         if terms.session is None or not terms.session.token:
@@ -258,6 +260,21 @@ class Replicas:
     async def _next_look(self) -> None:
         self._looked.clear()
         await self._looked.wait()
+
+    def _usable(self, terms: ReadTerms) -> list[Replica]:
+        now = self._clock()
+        return [replica for replica in self._replicas if self._may_answer(replica, terms, now)]
+
+    async def _wait_for_usable(self, terms: ReadTerms) -> list[Replica]:
+        """Wait for a moment until a replica can be used, as one that was slow once: nobody else could answer."""
+        deadline = self._clock() + _LOST_WAIT
+        usable: list[Replica] = []
+        while not usable and (left := deadline - self._clock()) > 0:
+            looking = asyncio.create_task(self._next_look())
+            await asyncio.wait([looking], timeout=left)
+            looking.cancel()
+            usable = self._usable(terms)
+        return usable
 
     def states(self) -> list[ReplicaStatus]:
         now = self._clock()

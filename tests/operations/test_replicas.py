@@ -119,7 +119,22 @@ async def test_while_the_primary_is_lost_replicas_do_not_grow_old(world):
     world.clock.now += 10 * LIMIT
 
     assert await world.chosen(EVENTUAL) == "near"
-    assert await world.chosen(BOUNDED) is None
+
+
+async def test_while_the_primary_is_lost_a_replica_that_was_slow_once_is_waited_for(world):
+    world.primary_is_at(100)
+    world.replica_is_at(world.near, 100)
+    world.near.leave_out(ReplicaProblem.NO_ANSWER)
+    assert await world.chosen(EVENTUAL) is None
+
+    world.replicas.primary_answers = False
+    choosing = asyncio.create_task(world.chosen(EVENTUAL))
+    await asyncio.sleep(0)
+    world.replica_is_at(world.near, 100)
+    while not choosing.done():
+        world.replicas._looked.set()
+        await asyncio.sleep(0)
+    assert await choosing == "near"
 
 
 async def test_a_session_is_answered_by_a_replica_that_has_got_as_far(world):
