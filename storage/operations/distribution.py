@@ -56,19 +56,20 @@ def _distribute(table: Table, by: Actor) -> Activity:
     relation = relation_name(table.pk, is_distributed=True)
     if table.distributed and distributed_relations.is_spread(relation):
         raise DistributionError(f"The table {table.name} is distributed already.")
-    table_relations.spread_helpers()
-    if not table.distributed:
-        _copy_snapshots(table)
-        _take_form(table)
-    try:
-        with transaction.atomic():
-            _lock(table)
-            run_all(distributed_relations.spread(table.pk))
-            done = activity.record(Verb.TABLE_DISTRIBUTE, by, account=account, table=table)
-            notify_table(table.account_id, table.folded_name)
-    except (DatabaseError, errors.StorageError) as error:
-        _leave_form(table)
-        raise DistributionError(f"The table {table.name} could not be distributed: {_text(error)}") from error
+    with _explaining(f"The table {table.name} could not be distributed"):
+        table_relations.spread_helpers()
+        if not table.distributed:
+            _copy_snapshots(table)
+            _take_form(table)
+        try:
+            with transaction.atomic():
+                _lock(table)
+                run_all(distributed_relations.spread(table.pk))
+                done = activity.record(Verb.TABLE_DISTRIBUTE, by, account=account, table=table)
+                notify_table(table.account_id, table.folded_name)
+        except Exception:
+            _leave_form(table)
+            raise
     try:
         free_local_rows(table)
         measure(table)
@@ -85,15 +86,16 @@ def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
     account = _account(table)
     if not table.distributed:
         raise DistributionError(f"The table {table.name} is not distributed.")
-    try:
-        with _no_new_index(table), transaction.atomic():
-            _lock(table)
-            if table_relations.is_spread(table):
-                run_all(distributed_relations.gather(table.pk))
-            _give_local_form(table)
-            return activity.record(Verb.TABLE_UNDISTRIBUTE, by, account=account, table=table)
-    except DatabaseError as error:
-        raise DistributionError(f"The table {table.name} could not be gathered: {_text(error)}") from error
+    with (
+        _explaining(f"The table {table.name} could not be brought back"),
+        _no_new_index(table),
+        transaction.atomic(),
+    ):
+        _lock(table)
+        if table_relations.is_spread(table):
+            run_all(distributed_relations.gather(table.pk))
+        _give_local_form(table)
+        return activity.record(Verb.TABLE_UNDISTRIBUTE, by, account=account, table=table)
 
 
 def _check_coordinator() -> None:
@@ -107,8 +109,13 @@ def _account(table: Table) -> Account:
     return Account(pk=table.account_id, name=accounts.check_writable(table.account_id))
 
 
-def _text(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]
+@contextmanager
+def _explaining(what: str) -> Iterator[None]:
+    """Raise DistributionError with the first line of what PostgreSQL says, for an error of a node for example."""
+    try:
+        yield
+    except DatabaseError as error:
+        raise DistributionError(f"{what}: {str(error).strip().splitlines()[0]}") from error
 
 
 def _lock(table: Table) -> None:
@@ -134,27 +141,24 @@ def _copy_snapshots(table: Table) -> None:
 
 
 def _take_form(table: Table) -> None:
-    try:
-        with transaction.atomic():
-            sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
-            # against snapshots that are being taken
-            sql.execute("LOCK TABLE storage_snapshottable IN SHARE MODE")
-            _lock(table)
-            if SnapshotTable.objects.filter(table=table, is_copied=False).exists():
-                raise DistributionError(f"A snapshot of {table.name} was just taken. Try again.")
-            commands = distributed_relations.take_form(table.pk, AccountKind(table.account.kind))
-            rename, *others = commands
-            sql.execute(rename)
-            if not distributed_relations.keys_are_short([table.pk]):
-                raise DistributionError(
-                    f"The table {table.name} has entities whose keys take more than 2,600 bytes, which can be on"
-                    " one node only."
-                )
-            run_all(others)
-            Table.objects.filter(pk=table.pk).update(distributed=True)
-            notify_table(table.account_id, table.folded_name)
-    except DatabaseError as error:
-        raise DistributionError(f"The table {table.name} could not be locked: {_text(error)}") from error
+    with _explaining(f"The table {table.name} could not be locked"), transaction.atomic():
+        sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
+        # against snapshots that are being taken
+        sql.execute("LOCK TABLE storage_snapshottable IN SHARE MODE")
+        _lock(table)
+        if SnapshotTable.objects.filter(table=table, is_copied=False).exists():
+            raise DistributionError(f"A snapshot of {table.name} was just taken. Try again.")
+        commands = distributed_relations.take_form(table.pk, AccountKind(table.account.kind))
+        rename, *others = commands
+        sql.execute(rename)
+        if not distributed_relations.keys_are_short([table.pk]):
+            raise DistributionError(
+                f"The table {table.name} has entities whose keys take more than 2,600 bytes, which can be on"
+                " one node only."
+            )
+        run_all(others)
+        Table.objects.filter(pk=table.pk).update(distributed=True)
+        notify_table(table.account_id, table.folded_name)
     table.distributed = True
 
 

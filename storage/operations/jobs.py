@@ -70,7 +70,9 @@ async def run() -> None:
         _Job(lambda: tables.drop_expired_tables(), _INTERVAL, "Deleted tables could not be dropped"),
         _Job(lambda: indexes.run_pending(), _SOON, "Indexes could not be made or dropped"),
         _Job(
-            lambda: distribution_requests.run_pending(), _SOON, "Tables could not be distributed or gathered"
+            lambda: distribution_requests.run_pending(),
+            _SOON,
+            "Tables could not be distributed or brought back",
         ),
         _Job(
             lambda: run_exclusively("metrics", _INTERVAL, writer.write),
