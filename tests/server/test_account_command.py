@@ -120,10 +120,10 @@ def test_refuses_another_state(run):
         run("shared-key", "ada", "maybe")
 
 
-def test_changes_nothing_while_a_server_hangs(run, monkeypatch):
+def test_changes_nothing_while_another_change_hangs(run, monkeypatch):
     monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "200ms")
     with psycopg.connect(settings.LANES_CONNINFO) as hanging:
-        hanging.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
+        hanging.execute("SELECT pg_advisory_lock(%s)", [notify._TURN])
         with pytest.raises(CommandError, match="Nothing was changed"):
             run("rotate", "ada", "1")
 
