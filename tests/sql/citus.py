@@ -79,8 +79,8 @@ END $$;
 """
 
 REMOVE = """
-DROP TABLE citus_call, pg_dist_partition, pg_dist_object, pg_dist_node CASCADE;
-DROP FUNCTION citus_check_cluster_node_health, create_distributed_table, undistribute_table,
+DROP TABLE IF EXISTS citus_call, pg_dist_partition, pg_dist_object, pg_dist_node CASCADE;
+DROP FUNCTION IF EXISTS citus_check_cluster_node_health, create_distributed_table, undistribute_table,
     create_distributed_function, truncate_local_data_after_distributing_table, citus_total_relation_size,
     run_command_on_shards;
 """

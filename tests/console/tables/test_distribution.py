@@ -74,17 +74,16 @@ def test_a_failure_is_shown_tried_again_and_dismissed(cluster, visit, people):
     for _attempt in range(2):
         alice.post(START)
         distribution_requests.run_pending()
-        assert "could not be moved: function create_distributed_function(unknown) does not exist" in card(
-            alice
-        )
+        reason = "could not be distributed: function create_distributed_function(unknown) does not exist"
+        assert reason in card(alice)
     assert "The last attempt to move this table failed." in card(visit("victor"))
-    assert "Moving acme/people has failed: The rows of people could not be moved" in found_by_doctor()
+    assert "Moving acme/people has failed: The table people could not be distributed" in found_by_doctor()
     execute("ALTER FUNCTION gone RENAME TO create_distributed_function")
     distribution_requests.run_pending()
     assert not Table.objects.get().distributed
 
     alice.post(PART + "dismiss/")
-    assert "could not be moved" not in card(alice)
+    assert "could not be distributed" not in card(alice)
     alice.post(START)
     distribution_requests.run_pending()
     assert Table.objects.get().distributed
