@@ -114,7 +114,7 @@ def test_h1_the_palette_finds_everything_by_keys_alone(shop, open_signed_in):
     page.locator("#palette-hits", has_text="shop").wait_for()
     before = field.get_attribute("aria-activedescendant")
     page.keyboard.press("ArrowDown")
-    assert field.get_attribute("aria-activedescendant") != before
+    expect(field).not_to_have_attribute("aria-activedescendant", before)
     page.keyboard.press("Escape")
     assert field.count() == 0
     page.locator(".search-field input[type=search]").click()
