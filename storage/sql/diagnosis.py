@@ -40,23 +40,21 @@ def citus_version() -> str:
 
 def nodes() -> list[str]:
     """Return the addresses of the nodes that can have rows."""
-    return [
-        f"{name}:{port}"
-        for name, port in fetch(
-            "SELECT nodename, nodeport FROM pg_dist_node"
-            " WHERE noderole = 'primary' AND isactive AND shouldhaveshards ORDER BY nodename, nodeport"
-        )
-    ]
+    return _addresses(
+        "SELECT nodename, nodeport FROM pg_dist_node"
+        " WHERE noderole = 'primary' AND isactive AND shouldhaveshards ORDER BY nodename, nodeport"
+    )
 
 
 def unreachable_nodes() -> list[str]:
-    return [
-        f"{name}:{port}"
-        for name, port in fetch(
-            "SELECT DISTINCT to_nodename, to_nodeport FROM citus_check_cluster_node_health()"
-            " WHERE result IS NOT TRUE ORDER BY 1, 2"
-        )
-    ]
+    return _addresses(
+        "SELECT DISTINCT to_nodename, to_nodeport FROM citus_check_cluster_node_health()"
+        " WHERE result IS NOT TRUE ORDER BY 1, 2"
+    )
+
+
+def _addresses(text: str) -> list[str]:
+    return [f"{name}:{port}" for name, port in fetch(text)]
 
 
 def distributed_by_hand() -> list[str]:

@@ -1,0 +1,43 @@
+"""What the commands that move the rows of a table have in common."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from storage.domain.access.actor import Actor
+from storage.domain.errors import StorageError
+from storage.models import Account, Table
+from storage.operations import tables
+from storage.operations.accounts import AccountError
+from storage.operations.activity import command_actor
+from storage.server import migration
+
+
+class MovingCommand(BaseCommand):
+    """``done`` follows the name of the table when ``move`` has returned."""
+
+    requires_system_checks: list[str] = []
+    done: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
+        )
+        parser.add_argument("table", metavar="ACCOUNT/TABLE")
+
+    def handle(self, *args: Any, table: str, **options: Any) -> None:
+        migration.migrate(self.stderr.write)
+        account, _, name = table.partition("/")
+        try:
+            self.move(tables.get(Account.objects.get(name=account).pk, name), command_actor())
+        except Account.DoesNotExist:
+            raise CommandError(f"The account {account} does not exist.") from None
+        except AccountError as error:
+            raise CommandError(str(error)) from None
+        except StorageError as error:
+            raise CommandError(error.text) from None
+        self.stdout.write(f"{table} {self.done}.")
+
+    def move(self, table: Table, by: Actor) -> None:
+        raise NotImplementedError
