@@ -27,7 +27,16 @@ RUN = (
     "drf_spectacular",
     "markdown_it",
 )
-TEST = ("pytest", "pytest_django", "xdist", "hypothesis", "playwright", "schemathesis", "djlint")
+TEST = (
+    "pytest",
+    "pytest_django",
+    "pytest_timeout",
+    "xdist",
+    "hypothesis",
+    "playwright",
+    "schemathesis",
+    "djlint",
+)
 NETWORK = (
     "connection",
     "resolution",

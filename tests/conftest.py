@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import signal
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis
@@ -34,6 +36,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: not in the fast tier")
     hypothesis.settings.load_profile("fast" if config.getoption("fast") else "suite")
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # a shell that starts the tests in the background ignores it, and the servers of the tests would inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -63,6 +68,12 @@ def scratch():
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def data_folder(scratch):
+    """Keep the tests out of the user's data folder; like that of a new machine, theirs does not exist yet."""
+    settings.OPTIONS = replace(settings.OPTIONS, data=scratch / "data")
 
 
 @pytest.fixture(scope="session")

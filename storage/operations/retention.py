@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from django.conf import settings
@@ -61,7 +62,13 @@ def share_of_disk() -> int:
     """Return the bytes that all histories may take together."""
     if settings.OPTIONS.database_url:
         return _REMOTE
-    return int(shutil.disk_usage(settings.OPTIONS.data).total * _SHARE)
+    return int(_disk_size(settings.OPTIONS.data) * _SHARE)
+
+
+def _disk_size(folder: Path) -> int:
+    """Return the bytes of the disk that has a folder, or will have it once it is created."""
+    existing = next(it for it in (folder, *folder.parents) if it.exists())
+    return shutil.disk_usage(existing).total
 
 
 def tidy(now: datetime) -> None:

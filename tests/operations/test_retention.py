@@ -1,5 +1,6 @@
 """How long changes are kept: segments that end and go, and an account that records nothing."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -94,6 +95,13 @@ def test_a_segment_ends_after_an_eighth_of_the_time_and_goes_after_all_of_it(acc
     assert 0 < dropped.last_xid < xid
     write(people, 3)
     assert recorded(account, 3) == [("u", '\n,"A":2')]
+
+
+def test_share_of_the_disk_before_the_data_folder_exists(settings, tmp_path):
+    settings.OPTIONS = replace(settings.OPTIONS, data=tmp_path)
+    share = retention.share_of_disk()
+    settings.OPTIONS = replace(settings.OPTIONS, data=tmp_path / "not" / "yet")
+    assert retention.share_of_disk() == share > 0
 
 
 def test_too_much_goes_before_its_time(account, people, monkeypatch):
