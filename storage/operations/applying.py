@@ -50,7 +50,7 @@ class Selection:
     """What of a comparison is applied.
 
     ``tables``: their names; None: all but those that only the target has, which are deleted only if they are named.
-    ``keys``: of the tables that it names, these entities and nothing else. ``kinds``: of entities; without any, only
+    ``keys``: of the tables in it, these entities only; such a table is never deleted. ``kinds``: of entities; without any, only
     settings are applied.
     """
 
@@ -62,6 +62,13 @@ class Selection:
 
     def has(self, table: ComparedTable) -> bool:
         return self.tables is None or table.name in self.tables
+
+    def deletes(self, table: ComparedTable, target: Target) -> bool:
+        """Return whether a table that only the target has is deleted, rather than some of its entities."""
+        is_only = DifferenceKind.ONLY_LEFT if target is Target.LEFT else DifferenceKind.ONLY_RIGHT
+        has_source = _both(table, target)[1] is not None
+        is_named = self.tables is not None and table.name in self.tables
+        return is_named and not has_source and table.name not in self.keys and is_only in self.kinds
 
 
 class SkipReason(StrEnum):
@@ -83,7 +90,10 @@ class Skipped:
 
 @dataclass(slots=True)
 class AppliedTable:
-    """What became, or would become, of a table: numbers of entities, and what was left alone with examples."""
+    """What became, or would become, of a table: numbers of entities, and what was left alone with examples.
+
+    ``deletion``: that of the whole table once it is done.
+    """
 
     name: str
     inserted: int = 0
@@ -93,6 +103,7 @@ class AppliedTable:
     examples: list[Skipped] = field(default_factory=list)
     is_created: bool = False
     is_deleted: bool = False
+    deletion: Activity | None = None
     policies: bool = False
 
     @property
@@ -130,8 +141,8 @@ def capabilities(comparison: Comparison, target: Target, selection: Selection) -
     """Return what somebody needs in the account of the target."""
     needed = {Capability.WRITE}
     for table in filter(selection.has, comparison.tables):
-        side, source = _both(table, target)
-        if selection.kinds and (side is None or (source is None and selection.tables is not None)):
+        side, _ = _both(table, target)
+        if (selection.kinds and side is None) or selection.deletes(table, target):
             needed.add(Capability.MANAGE_TABLES)
     if selection.policies or selection.service_properties:
         needed.add(Capability.MANAGE_ACCESS)
@@ -215,11 +226,14 @@ class _Application:
         side, source = _both(table, self.target)
         if not self.selection.kinds and (side is None or source is None):
             return
-        if source is None:
+        if source is None and self.selection.tables is None:
+            applied.skip(None, SkipReason.ONLY_TARGET)
+            return
+        if self.selection.deletes(table, self.target):
             self._delete(table, applied)
             return
         changed = None if side is None else Table.objects.get(pk=side.table_id)
-        if changed is None:
+        if changed is None and source is not None:
             changed = self._create(source, applied)
             if not applied.is_created:
                 return
@@ -227,20 +241,17 @@ class _Application:
             keys = self.selection.keys.get(table.name)
             for page in comparing.pages(table, self.selection.kinds, keys=keys):
                 self._apply_page(table, page, changed, applied)
-        if self.selection.policies and table.policies is not None:
+        if self.selection.policies and source is not None and table.policies is not None:
             applied.policies = True
             if changed is not None and not self.dry_run:
                 identifiers = policies.read(source.policies)
                 policies.replace(changed.account_id, changed.folded_name, identifiers, by=self.by)
 
     def _delete(self, table: ComparedTable, applied: AppliedTable) -> None:
-        if self.selection.tables is None:
-            applied.skip(None, SkipReason.ONLY_TARGET)
-            return
         applied.is_deleted = True
         if not self.dry_run:
             keep = tables.DELETED_TABLE_RETENTION
-            tables.delete(self.side.account.pk, table.name, by=self.by, keep=keep)
+            applied.deletion = tables.delete(self.side.account.pk, table.name, by=self.by, keep=keep)
 
     def _create(self, source: SideTable, applied: AppliedTable) -> Table | None:
         account = self.side.account

@@ -1,19 +1,20 @@
 """Compare two accounts or tables, each as it is or as it was: their entities, policies, descriptions and properties."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.service.sides import SideName
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue, write_datetime
 from storage.domain.values.kinds import AccountKind
 from storage.editing.comparison import DifferenceKind, PropertyDifference
 from storage.editing.comparison import compare as compare_properties
 from storage.editing.merge import Properties
-from storage.operations.sides import Side, SideTable
+from storage.operations.sides import Side, SideNotFound, SideTable
 from storage.sql import comparing as statements
 from storage.sql import django as sql
 from storage.sql.comparing import Changed, Image, Pair
@@ -57,12 +58,17 @@ class ComparedTable:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``tables`` are in the order of their names. ``read_at``: ticks; what both sides had then is compared."""
+    """``tables`` are in the order of their names. ``read_at``: ticks; what both sides had then is compared.
+
+    ``not_compared``: the names of tables that only one side has while the other, the value, is a snapshot of some
+    tables. Such a snapshot does not say whether they existed, so they count neither as missing nor as new.
+    """
 
     left: Side
     right: Side
     tables: Sequence[ComparedTable]
     read_at: int
+    not_compared: Mapping[str, SideName] = field(default_factory=dict)
 
     @property
     def service_properties(self) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
@@ -75,6 +81,15 @@ class Comparison:
     def table(self, name: str) -> ComparedTable | None:
         return next((table for table in self.tables if table.name == name), None)
 
+    def check_tables(self, names: Iterable[str]) -> None:
+        """Raise SideNotFound for a table that is not compared."""
+        for name in sorted(set(names) - {table.name for table in self.tables}):
+            if name in self.not_compared:
+                raise SideNotFound(
+                    f"The snapshot {self.not_compared[name]} does not include the table {name}."
+                )
+            raise SideNotFound(f"Neither side has a table {name}.")
+
 
 def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Comparison:
     """Compare two sides; two tables are compared whatever their names are. Reads no entities yet."""
@@ -84,8 +99,17 @@ def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Compar
     else:
         lefts, rights = _by_name(left, right), _by_name(right, left)
         pairs = [(lefts.get(name), rights.get(name)) for name in sorted({*lefts, *rights})]
-    tables = [_compared(left, right, one, other, with_timestamps=with_timestamps) for one, other in pairs]
-    return Comparison(left, right, sorted(tables, key=lambda it: it.name), sql.run(statements.now()))
+    found = [_compared(left, right, *pair, with_timestamps=with_timestamps) for pair in pairs]
+    found.sort(key=lambda it: it.name)
+    outside = {it.name: side.name for it in found if (side := _unaware(left, right, it)) is not None}
+    tables = [it for it in found if it.name not in outside]
+    return Comparison(left, right, tables, sql.run(statements.now()), outside)
+
+
+def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:
+    """Return the side that lacks a table without saying that it did not exist."""
+    lacking = left if table.left is None else right if table.right is None else None
+    return None if lacking is None or lacking.is_whole else lacking
 
 
 def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:

@@ -42,13 +42,18 @@ class SideTable:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """``tables`` by what identifies them in the account; ``service_properties`` as they are stored, None in Cosmos."""
+    """What is compared with another side.
+
+    ``tables`` by what identifies them in the account; ``service_properties`` as they are stored, None in Cosmos.
+    ``is_whole``: False for a snapshot of some tables, which says nothing about the others.
+    """
 
     name: SideName
     account: Account
     moment: Moment | None
     tables: Mapping[str, SideTable]
     service_properties: Mapping[str, Any] | None
+    is_whole: bool = True
 
     @property
     def is_live(self) -> bool:
@@ -114,7 +119,8 @@ def _of_snapshot(name: SideName, account: Account, snapshot: Snapshot) -> Side:
     if account.kind != AccountKind.COSMOS:
         stored = snapshot.service_properties
         properties = service_properties.write(DEFAULT_PROPERTIES) if stored is None else stored
-    return Side(name, account, snapshot_copies.moment_of(snapshot), found, properties)
+    moment = snapshot_copies.moment_of(snapshot)
+    return Side(name, account, moment, found, properties, is_whole=snapshot.is_whole)
 
 
 class _Settings:

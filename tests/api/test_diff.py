@@ -85,6 +85,18 @@ def test_compares_and_lists_page_by_page(call, branch):
     assert [it["kind"] for it in kinds] == ["left", "type"]
 
 
+def test_tables_outside_a_snapshot_of_some_are_left_alone(call, branch):
+    tables.create(branch.pk, "carts")
+    snapshots.take(branch, "baseline", tables=["people"])
+    alice = call("alice")
+    found = alice("GET", "accounts/branch/diff?left=branch@baseline").json()
+    assert [it["name"] for it in found["tables"]] == ["people"] and found["not_compared"] == ["carts"]
+    body = {"left": "branch@baseline", "right": "branch", "tables": ["carts"]}
+    refused = alice("POST", "accounts/branch/diff/apply", body)
+    assert refused.status_code == 400 and "does not include the table carts" in refused.json()["detail"]
+    assert tables.find(branch.pk, "carts") is not None
+
+
 def test_a_string_that_utf_8_cannot_hold(call, branch, people):
     put(people, odd=ODD)
     items = call("alice")("GET", "accounts/branch/diff/entities?left=acme&kind=left").json()["items"]

@@ -234,6 +234,33 @@ def test_a_snapshot_before_and_after_it_was_copied(left):
     assert content(left, "people") == {"a": number(1), "b": number(2)} and "a" in content(left, "old")
 
 
+def test_tables_outside_a_snapshot_of_some_are_not_compared(left):
+    for name in ("people", "carts", "orders"):
+        put(left, name, a=number(1))
+    snapshots.take(left, "baseline", tables=["people"])
+    snapshots.take(left, "shop", tables=["carts"])
+    put(left, "people", a=number(2), b=number(1))
+
+    for one, other in (("acme@baseline", "acme"), ("acme", "acme@baseline")):
+        found = compare(one, other)
+        assert [it.name for it in found.tables] == ["people"]
+        assert sorted(found.not_compared) == ["carts", "orders"]
+        assert [(table.name, entity.key.row_key) for table, entity in comparing.walk(found)] == [
+            ("people", "a"),
+            ("people", "b"),
+        ]
+    with pytest.raises(SideNotFound, match="The snapshot acme@baseline does not include the table carts"):
+        found.check_tables(["people", "carts"])
+    both = compare("acme@baseline", "acme@shop")
+    assert both.tables == [] and sorted(both.not_compared) == ["carts", "people"]
+    assert not compare("acme/people@baseline", "acme/people").not_compared
+
+    selection = Selection(tables=["people", "carts"])
+    done = applying.apply(compare("acme@baseline", "acme"), Target.RIGHT, selection, by=ADA)
+    assert [it.name for it in done.tables] == ["people"]
+    assert content(left, "carts") == {"a": number(1)}
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -324,6 +351,20 @@ def test_what_is_selected_alone(left, right):
     assert done.tables[0].is_deleted and done.activity is None
     assert tables.find(right.pk, "old") is None
     assert [table.name for table in tables.deleted(right.pk)] == ["old"]
+
+
+def test_entities_of_a_table_that_only_the_target_has_are_deleted_without_it(left, right):
+    put(right, "old", a={}, b={}, c={})
+    comparison = compare("acme", "branch")
+
+    some = Selection(tables=["old"], keys={"old": [EntityKey("p", "a")]}, policies=True)
+    assert Capability.MANAGE_TABLES not in applying.capabilities(comparison, Target.RIGHT, some)
+    done = applying.apply(comparison, Target.RIGHT, some, by=ADA)
+    assert (done.tables[0].is_deleted, done.tables[0].deleted) == (False, 1)
+    assert sorted(content(right, "old")) == ["b", "c"]
+
+    applying.apply(comparison, Target.RIGHT, Selection(["old"], kinds=[DifferenceKind.CHANGED]), by=ADA)
+    assert sorted(content(right, "old")) == ["b", "c"]
 
 
 def test_newer_work_on_either_side_is_left_alone(left, right):

@@ -47,6 +47,15 @@ def test_compares_applies_and_compares_with_a_snapshot(run):
     assert run("ada/people@before", "ada/people") == "People  1 only left, 1 only right, 1 changed\n"
 
 
+def test_tables_outside_a_snapshot_of_some_are_left_alone(run):
+    branch = accounts.find("branch")
+    snapshots.take(branch, "baseline", tables=["people"])
+    assert run("branch@baseline", "branch") == "People  identical\nnew  not in branch@baseline\n"
+    with pytest.raises(CommandError, match="The snapshot branch@baseline does not include the table new"):
+        run("branch@baseline", "branch", "--apply", "right", "--table", "new")
+    assert tables.find(branch.pk, "new") is not None
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -135,6 +135,11 @@ class DiffSerializer(serializers.Serializer[Any]):
     right = serializers.CharField()
     read_at = serializers.CharField(help_text="Send it when you apply the comparison, to protect newer work.")
     tables = ComparedTableSerializer(many=True)
+    not_compared = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Tables outside a snapshot of some tables: whether they existed then is unknown, so they are left"
+        " alone.",
+    )
     service_properties = SettingsSerializer(allow_null=True, help_text="Of two accounts, if they differ.")
 
 

@@ -62,6 +62,7 @@ class DiffViewSet(AccountScopedViewSet):
                 "right": str(comparison.right.name),
                 "read_at": write_datetime(comparison.read_at),
                 "tables": [_describe(table) for table in comparison.tables],
+                "not_compared": list(comparison.not_compared),
                 "service_properties": _sides(properties),
             }
         )
@@ -118,9 +119,10 @@ class DiffViewSet(AccountScopedViewSet):
         for it in data["entities"]:
             chosen.setdefault(it["table"], []).append(EntityKey(it["partition_key"], it["row_key"]))
         tables = data["tables"] if data["tables"] is not None or not chosen else list(chosen)
-        unknown = sorted({*(tables or ()), *chosen} - {table.name for table in comparison.tables})
-        if unknown:
-            raise problems.invalid(f"Neither side has a table {unknown[0]}.", "/tables")
+        try:
+            comparison.check_tables([*(tables or ()), *chosen])
+        except SideNotFound as error:
+            raise problems.invalid(str(error), "/tables") from None
         selection = Selection(
             tables,
             chosen,

@@ -56,8 +56,7 @@ class Command(BaseCommand):
         migration.migrate(self.stderr.write)
         try:
             comparison = comparing.compare(_find(left), _find(right))
-            if options["tables"]:
-                _check_tables(comparison, options["tables"])
+            comparison.check_tables(options["tables"] or ())
             if options["apply"]:
                 self._apply(comparison, options)
             elif options["json"]:
@@ -74,6 +73,9 @@ class Command(BaseCommand):
         for table in comparison.tables:
             if tables is None or table.name in tables:
                 self.stdout.write(f"{table.name}  {_describe(table)}")
+        for name, snapshot in comparison.not_compared.items():
+            if tables is None:
+                self.stdout.write(f"{name}  not in {snapshot}")
         if comparison.service_properties is not None:
             self.stdout.write("service properties differ")
 
@@ -104,12 +106,6 @@ def _find(written: str) -> Side:
     if name is None or account is None:
         raise SideNotFound(f"The account {written if name is None else name.account} does not exist.")
     return sides.find(name, account)
-
-
-def _check_tables(comparison: Comparison, tables: list[str]) -> None:
-    for name in tables:
-        if comparison.table(name) is None:
-            raise SideNotFound(f"Neither side has a table {name}.")
 
 
 def _describe(table: ComparedTable) -> str:
