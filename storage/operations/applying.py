@@ -50,8 +50,8 @@ class Selection:
     """What of a comparison is applied.
 
     ``tables``: their names; None: all but those that only the target has, which are deleted only if they are named.
-    ``keys``: of the tables in it, these entities only; such a table is never deleted. ``kinds``: of entities; without any, only
-    settings are applied.
+    ``keys``: of the tables in it, these entities only; such a table is never deleted. ``kinds``: of entities; without
+    any, only settings are applied.
     """
 
     tables: Collection[str] | None = None
