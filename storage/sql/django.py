@@ -15,7 +15,7 @@ from psycopg.pq import Format
 from storage.domain.errors import OperationTimedOut
 from storage.sql.failures import Canceled, failure
 from storage.sql.lanes import ON_COORDINATOR, SETTINGS
-from storage.sql.statement import Statement
+from storage.sql.statement import ChangedMeanwhile, Statement
 
 T = TypeVar("T")
 
@@ -48,8 +48,17 @@ def run(statement: Statement[T]) -> T:
         assert cursor.pgresult is not None
         result = cursor.pgresult
     if statement.reason is not None and result.ntuples == 0:
-        return run(statement.reason)
+        return _run_reason(statement, statement.reason)
     return statement.read(result)
+
+
+def _run_reason(statement: Statement[T], reason: Statement[T]) -> T:
+    try:
+        return run(reason)
+    except ChangedMeanwhile:
+        if statement.locking is None:
+            raise
+        return run(statement.locking())
 
 
 def run_in_lane(statement: Statement[T], *, settings: str = "", limit: timedelta | None = None) -> T:

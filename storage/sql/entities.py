@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NoReturn, assert_never
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
@@ -13,14 +13,23 @@ from storage.domain.entities.entity import (
     check_size,
     quote_name,
 )
-from storage.domain.errors import EntityAlreadyExists, ResourceNotFound, ServerBusy
+from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, change_function, long_keys
 from storage.sql.distribution import is_distributed
 from storage.sql.failures import named
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.long_keys import is_long
-from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
+from storage.sql.statement import (
+    ChangedMeanwhile,
+    Combination,
+    Lane,
+    Parameters,
+    Result,
+    Statement,
+    integer_at,
+    text_at,
+)
 
 # statement_timestamp, not clock_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
 NOW: Final = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
@@ -92,12 +101,9 @@ SET ts = greatest({now}, e.ts + 1), props = e.props || $3::jsonb, anns = {merged
 {{from_was}}
 WHERE e.pk = $1 AND e.rk = $2 AND ($6::bigint IS NULL OR e.ts = $6::bigint) AND {fits}
 """.format(now=NOW, **_MERGE_PARTS)
-# the client must try again if the merge would be possible now
+# null if the merge would be possible now
 _MERGE_FAILED: Final = """
-CASE
-    WHEN e.ts <> $5::bigint THEN 'UpdateConditionNotSatisfied'
-    ELSE coalesce({excess}, CASE WHEN $5::bigint IS NULL THEN 'ServerBusy' ELSE 'UpdateConditionNotSatisfied' END)
-END
+CASE WHEN e.ts <> $5::bigint THEN 'UpdateConditionNotSatisfied' ELSE {excess} END
 """.format(**merge_parts("$3::text", "$4::text", "$6::text[]"))
 _UPSERT_MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$6::text[]")
 _UPSERT_MERGE: Final = """
@@ -108,9 +114,7 @@ SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
     anns = {merged_anns}, vals = {merged_vals}
 WHERE {fits}
 """.format(now=NOW, columns=_COLUMNS, **_UPSERT_MERGE_PARTS)
-_UPSERT_MERGE_FAILED: Final = "coalesce({excess}, 'ServerBusy')".format(
-    **merge_parts("$3::text", "$4::text", "$5::text[]")
-)
+_UPSERT_MERGE_FAILED: Final = "{excess}".format(**merge_parts("$3::text", "$4::text", "$5::text[]"))
 _DELETE: Final = "DELETE FROM {relation} AS e WHERE e.pk = $1 AND e.rk = $2"
 _OTHER_VERSION: Final = "'UpdateConditionNotSatisfied'"
 
@@ -334,15 +338,19 @@ def change(relation: str, change: Change, recorder: Recorder | None = None) -> S
                 return change_function.apply_one(relation, operation, entity.key, texts, recorder, gone=gone)
             if merge:
                 row = (*_row(entity), gone)
-                return _statement(
+                statement = _statement(
                     relation, _UPSERT_MERGING, row, recorder, _timestamp, _UPSERT_MERGINGS, entity.kind
                 )
+                statement.locking = partial(_delegated, relation, change, recorder)
+                return statement
             return _statement(relation, _UPSERTION, _row(entity), recorder, _timestamp, _UPSERTIONS)
         case Update(entity, condition, merge):
             expected = None if condition.expected is None else str(condition.expected)
             if merge:
                 row = (*_row(entity), expected, text_array(entity.properties))
-                return _statement(relation, _MERGING, row, recorder, _timestamp, _MERGINGS, entity.kind)
+                statement = _statement(relation, _MERGING, row, recorder, _timestamp, _MERGINGS, entity.kind)
+                statement.locking = partial(_delegated, relation, change, recorder)
+                return statement
             if expected is None:
                 return _statement(relation, _REPLACEMENT, _row(entity), recorder, _timestamp, _REPLACEMENTS)
             row = (*_row(entity), expected)
@@ -356,8 +364,8 @@ def change(relation: str, change: Change, recorder: Recorder | None = None) -> S
             assert_never(change)
 
 
-def _delegated(relation: str, change: Change, recorder: Recorder) -> Statement[int]:
-    """Return the call of the function that also writes the history, beside the entity."""
+def _delegated(relation: str, change: Change, recorder: Recorder | None) -> Statement[int]:
+    """Return the call of the function that locks the entity, changes it and writes its history."""
     match change:
         case Insert(entity):
             operation, row, expected, merges = "insert", written(entity), None, False
@@ -463,9 +471,14 @@ def _timestamp(result: Result) -> int:
 
 
 def _explain(result: Result) -> NoReturn:
-    raise named(text_at(result, 0, 0)) if result.ntuples else ResourceNotFound
+    if result.ntuples == 0:
+        raise ResourceNotFound
+    if result.get_value(0, 0) is None:
+        raise ChangedMeanwhile
+    raise named(text_at(result, 0, 0))
 
 
 def _explain_upsert(result: Result) -> NoReturn:
-    # an entity that is gone now could be inserted
-    raise named(text_at(result, 0, 0)) if result.ntuples else ServerBusy
+    if result.ntuples == 0:
+        raise ChangedMeanwhile
+    _explain(result)

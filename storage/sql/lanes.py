@@ -26,7 +26,7 @@ from storage.domain.service.consistency import Session
 from storage.sql.combining import Combiner
 from storage.sql.failures import READ_ONLY, TRANSIENT, failure
 from storage.sql.positions import POSITION, read_position
-from storage.sql.statement import Lane, Statement
+from storage.sql.statement import ChangedMeanwhile, Lane, Statement
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -520,9 +520,17 @@ class Lanes:
                     self._renew()
                 raise failure(error.sqlstate, error.message) from None
             if statement.reason is not None and result.ntuples == 0:
-                return await self._run(statement.reason)
+                return await self._run_reason(statement, statement.reason, session)
             return statement.read(result)
         raise ServerBusy
+
+    async def _run_reason(self, statement: Statement[T], reason: Statement[T], session: Session | None) -> T:
+        try:
+            return await self._run(reason)
+        except ChangedMeanwhile:
+            if statement.locking is None:
+                raise
+            return await self._run(statement.locking(), session)
 
     def _renew(self) -> None:
         """Connect anew, because the server has become a standby: perhaps another one is the primary now."""

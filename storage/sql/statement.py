@@ -53,12 +53,17 @@ class Combination(Generic[T_co]):
     is_write: bool = True
 
 
+class ChangedMeanwhile(Exception):
+    """Another change came between a statement and its reason, which would not apply any more."""
+
+
 @dataclass(slots=True)
 class Statement(Generic[T_co]):
     """One statement with ``$1`` placeholders.
 
     Texts among the ``parameters`` are in PostgreSQL's text format, bytes in its binary one. ``reason`` runs instead of
-    ``read`` if there is no row: it raises why.
+    ``read`` if there is no row: it raises why. If it raises ChangedMeanwhile, the statement that ``locking`` returns
+    runs instead: it locks the entity first, so that nothing comes between.
     """
 
     text: str
@@ -67,3 +72,4 @@ class Statement(Generic[T_co]):
     read: Callable[[Result], T_co]
     combination: Combination[T_co] | None = None
     reason: "Statement[T_co] | None" = None
+    locking: "Callable[[], Statement[T_co]] | None" = None

@@ -5,6 +5,7 @@ import json
 import math
 import random
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -35,9 +36,10 @@ from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.etag import ANY, NEVER, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.operations.entities import query as query_entities
-from storage.sql import batch, entities, pages
-from storage.sql.django import run, walk
+from storage.sql import batch, entities, pages, relations
+from storage.sql.django import execute, run, walk
 from storage.sql.statement import Lane, Statement
+from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 from tests.strategies import keys, names, properties, values
 
 SIZE_LIMIT = AccountKind.STORAGE.entity_size_limit
@@ -184,6 +186,40 @@ def test_an_update_that_does_not_match(insert, apply, get, merge):
 
     assert get() == before
     assert apply(Update(update, Precondition(first), merge)) > first
+
+
+@pytest.fixture
+def empty_relation(relation):
+    execute(relations.create(TABLE_ID + 1, ACCOUNT_ID))
+    return relations.relation_name(TABLE_ID + 1)
+
+
+@pytest.mark.parametrize("upsert", [False, True])
+def test_a_merge_that_finds_nothing_before_another_client_inserts(
+    upsert, insert, stored, relation, empty_relation
+):
+    """Read nothing, as before the insertion, and look for the reason after it."""
+    insert(A=EdmValue(Edm.INT32, 1))
+    entity = Entity(KEY, {"B": EdmValue(Edm.INT32, 2)})
+    change = Upsert(entity, merge=True) if upsert else Update(entity, ANY, merge=True)
+    statement = entities.change(relation, change)
+    update = Update(entity, ANY, merge=True)
+    earlier = entities.change(empty_relation, update)
+
+    run(replace(statement, text=earlier.text, parameters=earlier.parameters))
+
+    assert set(stored()) == {"A", "B"}
+
+
+def test_an_upsert_that_another_client_makes_possible(stored, relation, empty_relation):
+    """Change nothing, as if the merged entity were too large, and find it deleted afterwards."""
+    entity = Entity(KEY, {"B": EdmValue(Edm.INT32, 2)})
+    statement = entities.change(relation, Upsert(entity, merge=True))
+    refused = entities.change(empty_relation, Update(entity, ANY, merge=True))
+
+    run(replace(statement, text=refused.text, parameters=refused.parameters))
+
+    assert set(stored()) == {"B"}
 
 
 # merge

@@ -12,7 +12,7 @@ from storage.domain.service.consistency import Session
 from storage.sql import lanes as module
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.lanes import COUNTS, Lanes
-from storage.sql.statement import Lane, Statement
+from storage.sql.statement import ChangedMeanwhile, Lane, Statement
 
 NAME = "lanes under test"
 
@@ -65,6 +65,17 @@ def statement(text, *parameters, lane=Lane.KEY):
 
 ECHO = "SELECT $1::text"
 SLOW_ECHO = "SELECT $1::text FROM pg_sleep(0.2)"
+
+
+async def test_runs_the_locking_statement_if_the_reason_does_not_apply_any_more(lanes):
+    def is_outdated(result):
+        raise ChangedMeanwhile
+
+    found = statement("SELECT $1::text WHERE false", "first")
+    found.reason = Statement("SELECT 1", (), Lane.KEY, is_outdated)
+    found.locking = lambda: statement(ECHO, "second")
+
+    assert await lanes.run(found) == "second"
 
 
 async def terminate(admin, condition="true"):
