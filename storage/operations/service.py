@@ -367,6 +367,24 @@ class Service:
             if terms is None or self._replicas is None or self._standby is None or account.standby
             else self._table_for_terms(account, table, self._replicas, self._standby)
         )
+        try:
+            return await self._run_on(account, known, run, cost)
+        except TableNotFound:
+            # the relation was dropped and nothing was done: try once with a new table of the same name
+            catalog.forget_table(account, table)
+            new = await catalog.table(account, table)
+            if new == known:
+                raise
+            return await self._run_on(account, new, run, cost)
+
+    async def _run_on(
+        self,
+        account: KnownAccount,
+        known: KnownTable,
+        run: Callable[[KnownTable], Awaitable[T]],
+        cost: Callable[[T], float],
+    ) -> T:
+        """Run a statement within the throughput of a table; raises OperationTimedOut."""
         self.observer.record_table(known.id)
         # the units are in the primary: while that is lost, a secondary answers as many reads as it can
         is_limited = known.throughput > 0 and not account.standby
@@ -374,18 +392,11 @@ class Service:
             await self._throughput.admit(known.id, known.throughput)
         try:
             result = await run(known)
-            if is_limited:
-                self._throughput.charge(known.id, known.throughput, cost(result))
-            return result
-        except TableNotFound:
-            # the relation was dropped and nothing was done: try once with a new table of the same name
-            catalog.forget_table(account, table)
-            anew = await catalog.table(account, table)
-            if anew == known:
-                raise
-            return await run(anew)
         except Canceled:
             raise OperationTimedOut from None
+        if is_limited:
+            self._throughput.charge(known.id, known.throughput, cost(result))
+        return result
 
 
 async def _from_primary(replicas: Replicas, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:

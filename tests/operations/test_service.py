@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import SignedIdentifier
@@ -22,10 +23,12 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.models import Table
 from storage.operations import accounts, analytics, table_use, tables
 from storage.operations.service import Service
 from storage.operations.threads import in_thread
-from storage.sql import lanes, notify
+from storage.sql import lanes, notify, relations
+from storage.sql.django import execute, fetch
 from storage.sql.statement import Lane
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -128,6 +131,45 @@ async def test_writing_while_the_table_comes_and_goes_gives_only_documented_erro
 
     assert "TableNotFound" in errors
     assert errors <= {"TableNotFound", "ResourceNotFound"}
+
+
+def replace_unnoticed(account, name):
+    """Replace a table by an empty one without telling the processes."""
+    old = tables.get(account.id, name)
+    Table.objects.filter(pk=old.pk).update(deleted_at=timezone.now())
+    execute(relations.soft_delete(old.pk))
+    new = Table.objects.create(
+        account_id=account.id, name=old.name, folded_name=old.folded_name, throughput=old.throughput
+    )
+    execute(relations.create(new.pk, account.id, account.kind))
+    return new
+
+
+async def test_a_write_that_is_repeated_on_a_new_table_can_time_out(service, account, people):
+    await service.change(account, people, Insert(entity()))
+    new = await in_thread(replace_unnoticed, account, people)
+    with psycopg.connect(settings.LANES_CONNINFO) as connection:
+        connection.execute(f"LOCK TABLE {relations.relation_of(new)}")
+        write = asyncio.create_task(service.change(account, people, Insert(entity())))
+        while not await in_thread(fetch, CANCEL_WAITING, relations.relation_of(new)):
+            await asyncio.sleep(0.01)
+        with pytest.raises(OperationTimedOut):
+            await write
+
+
+CANCEL_WAITING = "SELECT pg_cancel_backend(pid) FROM pg_locks WHERE relation = %s::regclass AND NOT granted"
+
+
+async def test_a_write_that_is_repeated_on_a_new_table_is_charged_there(service):
+    await in_thread(lambda: accounts.add("planets", kind=AccountKind.COSMOS))
+    account = await service.account("planets")
+    table = await in_thread(tables.create, account.id, "people")
+    await service.change(account, "people", Insert(entity()))
+    await in_thread(lambda: Table.objects.filter(pk=table.pk).update(throughput=1))
+    await in_thread(replace_unnoticed, account, "people")
+    await service.change(account, "people", Insert(entity()))  # takes five units, and there was one
+    with pytest.raises(TooManyRequests):
+        await service.get(account, "people", KEY, ALL)
 
 
 @pytest.mark.slow
