@@ -151,13 +151,16 @@ async def test_a_write_that_is_repeated_on_a_new_table_can_time_out(service, acc
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         connection.execute(f"LOCK TABLE {relations.relation_of(new)}")
         write = asyncio.create_task(service.change(account, people, Insert(entity())))
-        while not await in_thread(fetch, CANCEL_WAITING, relations.relation_of(new)):
-            await asyncio.sleep(0.01)
+        await in_thread(cancel_waiting, relations.relation_of(new))
         with pytest.raises(OperationTimedOut):
             await write
 
 
-CANCEL_WAITING = "SELECT pg_cancel_backend(pid) FROM pg_locks WHERE relation = %s::regclass AND NOT granted"
+def cancel_waiting(relation):
+    """Cancel the first statement that waits for a relation."""
+    waiting = "SELECT pg_cancel_backend(pid) FROM pg_locks WHERE relation = %s::regclass AND NOT granted"
+    while not fetch(waiting, relation):
+        execute("SELECT pg_sleep(0.01)")
 
 
 async def test_a_write_that_is_repeated_on_a_new_table_is_charged_there(service):
