@@ -7,6 +7,7 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.compare.effects import EFFECTS, Effect
 from console.grid import tokens
 from console.grid.differences import Difference, compare_property
 from storage.domain.entities.entity import EntityKey
@@ -29,6 +30,7 @@ class ShownEntity:
 
     key: EntityKey
     token: str
+    effect: Effect
     sign: str
     style: str
     name: str | Promise
@@ -49,6 +51,7 @@ def show(entity: DifferingEntity) -> ShownEntity:
     return ShownEntity(
         entity.key,
         tokens.encode_key(entity.key),
+        EFFECTS[entity.kind],
         sign,
         style,
         name,

@@ -34,8 +34,12 @@ class Choices:
             tables=names if self.left_out else None,
             with_policies=self.with_settings,
             with_settings=self.with_settings,
-            deletes_new=self.deletes_new and not self.left_out,
+            deletes_new=self.deletes_newer(snapshot),
         )
+
+    def deletes_newer(self, snapshot: Snapshot) -> bool:
+        """Return whether newer tables are deleted: only a restore of a whole account knows which they are."""
+        return self.deletes_new and snapshot.is_whole and not self.left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,10 @@ class Preview:
     @property
     def tables(self) -> Sequence[SnapshotTable]:
         return list(self.snapshot.tables.order_by("folded_name"))
+
+    @property
+    def deletes_newer(self) -> bool:
+        return self.choices.deletes_newer(self.snapshot)
 
     @property
     def as_of(self) -> str:
@@ -91,7 +99,7 @@ def preview(snapshot: Snapshot, choices: Choices) -> Preview:
     wanted = RestoreRequest(
         with_policies=choices.with_settings,
         with_settings=choices.with_settings,
-        deletes_new=choices.deletes_new and not choices.left_out,
+        deletes_new=choices.deletes_newer(snapshot),
     )
     try:
         plan = snapshot_restores.preview(snapshot, wanted, limit=LIMIT)

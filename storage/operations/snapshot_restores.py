@@ -57,7 +57,8 @@ class TableAction(StrEnum):
 class RestoreRequest:
     """What to restore. ``tables``: by name, None: all. ``keys``: of entities of the only table, None: all.
 
-    ``deletes_new``: tables that are newer than the snapshot are deleted; else only those that ``deletes`` names.
+    ``deletes_new``: tables that are newer than a snapshot of all tables are deleted when all are restored; else only
+    those that ``deletes`` names.
     """
 
     tables: Sequence[str] | None = None
@@ -68,7 +69,8 @@ class RestoreRequest:
     deletes: Sequence[str] = ()
 
 
-_EVERYTHING: Final = RestoreRequest(with_policies=True, with_settings=True, deletes_new=True)
+def _everything(snapshot: Snapshot) -> RestoreRequest:
+    return RestoreRequest(with_policies=True, with_settings=True, deletes_new=snapshot.is_whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +179,13 @@ def restore(
     account = snapshot.account
     accounts.check_writable(account.pk)
     pairs = _pairs(snapshot, wanted)
+    newer = _tables_to_delete(snapshot, wanted)
     by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
     restored = Restored()
     if takes_snapshot:
         restored.before = snapshots.take_automatic(
             account, f"before-restore-{snapshot.name}", SnapshotReason.RESTORE, by=by
         )
-    newer = _tables_to_delete(snapshot, wanted)
     for pair in pairs:
         _restore_table(pair, wanted, restored, by)
     for table in newer:
@@ -209,7 +211,7 @@ def reset(branch: Branch, *, by: Actor = SERVER) -> Restored:
     """Make a branch what it was when it was made: tables, policies and service properties."""
     if branch.origin is None:
         raise SnapshotError(f"The account {branch.account.name} no longer has the snapshot it began with.")
-    restored = restore(branch.origin, _EVERYTHING, by=by, takes_snapshot=False)
+    restored = restore(branch.origin, _everything(branch.origin), by=by, takes_snapshot=False)
     branch.reset_at, branch.reset_entities = timezone.now(), restored.entities
     branch.reset_seconds = restored.seconds
     branch.save(update_fields=("reset_at", "reset_entities", "reset_seconds"))
@@ -218,7 +220,7 @@ def reset(branch: Branch, *, by: Actor = SERVER) -> Restored:
 
 def reset_to(snapshot: Snapshot, *, by: Actor = SERVER) -> Restored:
     """Make an account what it was when a snapshot was taken, after a snapshot of the present."""
-    return restore(snapshot, _EVERYTHING, by=by)
+    return restore(snapshot, _everything(snapshot), by=by)
 
 
 def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
@@ -235,9 +237,18 @@ def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
 
 
 def _tables_to_delete(snapshot: Snapshot, wanted: RestoreRequest) -> list[Table]:
-    """Return the tables that a snapshot of all tables does not have, or those that are named."""
+    """Return the tables that a snapshot of all tables does not have, or those that are named.
+
+    Raises SnapshotError if it is not known which are newer, or if only some tables are restored.
+    """
+    if wanted.deletes_new and not snapshot.is_whole:
+        raise SnapshotError(
+            f"The snapshot {snapshot.name} includes only some tables, so it does not say which tables are newer."
+        )
+    if wanted.deletes_new and wanted.tables is not None:
+        raise SnapshotError("Restore all tables to delete those that are newer than the snapshot.")
     found = Table.objects.own().filter(account=snapshot.account).order_by("folded_name")
-    if wanted.deletes_new and snapshot.is_whole and wanted.tables is None:
+    if wanted.deletes_new:
         return list(found.exclude(folded_name__in=snapshot.tables.values("folded_name")))
     kind = accounts.kind_of(snapshot.account_id)
     return list(found.filter(folded_name__in=[fold_table_name(name, kind) for name in wanted.deletes]))

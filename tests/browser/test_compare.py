@@ -41,7 +41,7 @@ def test_entities_of_a_branch_are_promoted_and_taken_back(open_page, admin, serv
         boxes.nth(number).focus()
         page.keyboard.press("Space")
     expect(page.locator("[data-selected-count]")).to_have_text("2 entities selected")
-    page.get_by_role("button", name=f"Apply to {ORIGIN}").press("Enter")
+    page.get_by_role("button", name=f"Change 2 in {ORIGIN}").press("Enter")
     expect(page.locator("#toasts")).to_contain_text("Applied 2 entities")
     expect(page.get_by_role("link", name="All 1")).to_be_visible()
     assert stock(table) == {**changed, "1": 1, "2": 2}

@@ -52,6 +52,21 @@ def test_take_preview_restore_and_undo(visit, account, customers):
     assert "Nothing differs" in client.get(f"{PAGE}?snapshot=ci-baseline").content.decode()
 
 
+def test_a_partial_snapshot_leaves_other_tables_alone(visit, account, customers):
+    tables.create(account.pk, "orders")
+    snapshots.take(account, "some", tables=["customers"])
+    write(customers, Delete(EntityKey("se", "ada"), ANY))
+    client = visit("max")
+    page = " ".join(client.get(f"{PAGE}?snapshot=some&new=on").content.decode().split())
+    assert 'name="new"' not in page and "includes only some tables" in page and "Restore 1 entity" in page
+    client.post(f"{PAGE}named/some/restore/", {"new": "on"})
+    assert tables.find(account.pk, "orders") is not None
+    whole = client.get(f"{PAGE}?snapshot=before-restore-some").content.decode()
+    assert 'name="new"' in whole
+    left_out = client.get(f"{PAGE}?snapshot=before-restore-some&new=on&without=customers").content.decode()
+    assert 'type="checkbox" name="new"' not in left_out and "because a table is left out" in left_out
+
+
 def test_change_and_delete(visit, account, customers):
     client = visit("max")
     snapshots.take(account, "one")

@@ -76,6 +76,22 @@ def test_the_entities_of_a_few_tables_are_counted(shop, monkeypatch):
     }
 
 
+def test_only_a_restore_of_a_whole_account_deletes_newer_tables(shop):
+    fill(shop, "customers", ROWS)
+    some, whole = snapshots.take(shop, "some", tables=["customers"]), snapshots.take(shop, "whole")
+    tables.create(shop.pk, "later")
+    for snapshot, names in ((some, None), (whole, ["customers"])):
+        wanted = RestoreRequest(tables=names, deletes_new=True)
+        for run in (snapshot_restores.preview, snapshot_restores.restore):
+            with pytest.raises(SnapshotError, match="newer"):
+                run(snapshot, wanted)
+    assert [it.name for it in snapshots.listed(shop)] == ["whole", "some"]
+    snapshot_restores.reset_to(some)
+    assert tables.find(shop.pk, "later") is not None
+    snapshot_restores.reset_to(whole)
+    assert tables.find(shop.pk, "later") is None
+
+
 @pytest.mark.parametrize("copied", [False, True], ids=["in the history", "copied"])
 def test_restores_what_has_changed(shop, copied):
     table = fill(shop, "Customers", ROWS)

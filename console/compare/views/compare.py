@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from console.compare import rows
+from console.compare.effects import ApplyButton
 from console.compare.request import (
     LEFT,
     RIGHT,
@@ -218,7 +219,10 @@ def _entities(request: HttpRequest, wanted: CompareRequest, current: ShownTable)
     more = len(page) > _PAGE
     following = replace(here, after=page[_PAGE - 1].key, is_all=wanted.is_all) if more else None
     counts = current.counts
+    everything = Selection([table.name], kinds=wanted.kinds)
+    deleted = table.name if everything.deletes(table, Target.RIGHT) else ""
     return {
+        "button": ApplyButton(wanted.right.account, wanted.kind, counts, deleted),
         "rows": [rows.show(entity) for entity in page[:_PAGE]],
         "kinds": [
             (
@@ -347,6 +351,8 @@ def _report(request: HttpRequest, done: Applied, target: SideName) -> None:
     if settings:
         notify_success(request, _("Applied the settings to %(name)s.") % {"name": target.account})
     for table in done.tables:
+        if table.is_deleted:
+            notify_success(request, _("Deleted %(name)s.") % {"name": table.name}, undo=table.deletion)
         if table.is_created and not table.written:
             notify_success(request, _("Created %(table)s.") % {"table": table.name})
     if done.written:

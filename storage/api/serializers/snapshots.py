@@ -117,7 +117,9 @@ class RestoreSerializer(StrictSerializer):
     policies = StrictBooleanField(default=False, help_text="Restore the stored access policies, too.")
     service_properties = StrictBooleanField(default=False, help_text="Restore the service properties, too.")
     delete_new_tables = StrictBooleanField(
-        default=False, help_text="Delete tables that were created after the snapshot; they can be restored."
+        default=False,
+        help_text="Delete tables that were created after the snapshot; they can be restored. Not with `tables`, nor for"
+        " a snapshot of some tables.",
     )
     dry_run = StrictBooleanField(default=False, help_text="Only return what would change.")
 

@@ -150,6 +150,42 @@ def test_applies_all_of_a_kind_but_not_over_newer_work(visit, branch):
     assert "Select the entities to apply." in nothing.content.decode()
 
 
+def test_the_button_says_what_it_does_with_numbers(visit, branch):
+    alice = visit("alice")
+    every = alice.get(address(all=1)).content.decode()
+    assert button("Insert 1, change 2, delete 1 in branch", "primary danger") in " ".join(every.split())
+    changed = alice.get(address(kind="changed", all=1)).content.decode()
+    assert button("Change 1 in branch", "primary") in " ".join(changed.split())
+
+
+def button(label, style):
+    return f'<button class="button {style}" name="all" value="1" >{label}</button>'
+
+
+def test_a_table_that_only_the_right_side_has_is_deleted_as_one(visit, branch):
+    put(tables.create(branch.pk, "carts"), a=1, b=2)
+    page = visit("alice").get(address(table="carts", all=1))
+    assert "Delete the table carts in branch" in text(page)
+    assert "Only a maintainer can delete the table." in text(visit("eve").get(address(table="carts", all=1)))
+    answer = visit("alice").post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
+    assert "Deleted carts." in answer.content.decode() and "Undo" in answer.content.decode()
+    assert tables.find(branch.pk, "carts") is None
+
+
+def test_tables_outside_a_partial_snapshot_are_only_named(visit, account, branch):
+    put(tables.create(account.pk, "carts"), a=1, b=2)
+    snapshots.take(account, "baseline", tables=["people"])
+    snapshots.take(account, "carts-only", tables=["carts"])
+    alice = visit("alice")
+    page = alice.get(address("acme@baseline", "acme", table="carts"))
+    assert "1 of 1 differ people" in text(page) and "carts not in baseline" in text(page)
+    assert hidden(page)["table"] == "people"
+    assert "No table to compare" in text(alice.get(address("acme@carts-only", "acme@baseline")))
+    form = {"left": "acme@baseline", "right": "acme", "table": "carts", "all": "1"}
+    alice.post(f"{PAGE}apply/", form)
+    assert tables.find(account.pk, "carts") is not None
+
+
 def test_applies_policies_and_creates_an_empty_table(visit, account, branch):
     alice = visit("alice")
     policies.replace(account.pk, "people", [SignedIdentifier("partners", None)])

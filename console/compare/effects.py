@@ -1,0 +1,98 @@
+"""What applying a comparison does to the right side, for its button and beside each entity."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from storage.editing.comparison import DifferenceKind
+from storage.operations.comparing import Counts
+
+
+class Effect(StrEnum):
+    """What becomes of an entity on the right side."""
+
+    INSERT = "insert"
+    CHANGE = "change"
+    DELETE = "delete"
+
+
+EFFECTS: Final = {
+    DifferenceKind.ONLY_LEFT: Effect.INSERT,
+    DifferenceKind.CHANGED: Effect.CHANGE,
+    DifferenceKind.TYPE_ONLY: Effect.CHANGE,
+    DifferenceKind.ONLY_RIGHT: Effect.DELETE,
+}
+# within a sentence, separated by commas; a script fills in numbers too
+TEXTS: Final[Mapping[Effect, str | Promise]] = {
+    Effect.INSERT: gettext_lazy("insert {}"),
+    Effect.CHANGE: gettext_lazy("change {}"),
+    Effect.DELETE: gettext_lazy("delete {}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyButton:
+    """The button that applies all entities of a kind, or of every kind; ``counts`` is None if they are unknown.
+
+    ``deleted_table``: the table that is deleted as a whole, if any.
+    """
+
+    account: str
+    kind: DifferenceKind | None
+    counts: Counts | None
+    deleted_table: str = ""
+
+    @property
+    def texts(self) -> Mapping[Effect, str | Promise]:
+        return TEXTS
+
+    @property
+    def frame(self) -> str:
+        """The text with a place for what is done."""
+        return _("{} in %(account)s") % {"account": self.account}
+
+    @property
+    def generic_text(self) -> str:
+        return _("Apply to %(name)s") % {"name": self.account}
+
+    @property
+    def text(self) -> str:
+        if self.deleted_table:
+            values = {"table": self.deleted_table, "account": self.account}
+            return _("Delete the table %(table)s in %(account)s") % values
+        if self.counts is None:
+            return self.generic_text
+        numbers = self._numbers(self.counts)
+        done = [
+            str(text).format(number_format(numbers[effect], force_grouping=True))
+            for effect, text in TEXTS.items()
+            if numbers[effect]
+        ]
+        return capfirst(self.frame.format(", ".join(done)))
+
+    @property
+    def deletes(self) -> bool:
+        if self.kind not in (None, DifferenceKind.ONLY_RIGHT):
+            return False
+        return bool(self.deleted_table) or self.counts is None or self.counts.only_right > 0
+
+    def _numbers(self, counts: Counts) -> Counter[Effect]:
+        numbers = {
+            DifferenceKind.ONLY_LEFT: counts.only_left,
+            DifferenceKind.CHANGED: counts.changed,
+            DifferenceKind.TYPE_ONLY: counts.type_only,
+            DifferenceKind.ONLY_RIGHT: counts.only_right,
+        }
+        found: Counter[Effect] = Counter()
+        for kind, number in numbers.items():
+            if self.kind in (None, kind):
+                found[EFFECTS[kind]] += number
+        return found
