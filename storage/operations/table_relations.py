@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Final
 
-from django.db import OperationalError
+from django.db import InternalError, OperationalError
 
 from storage.domain.errors import NotImplemented, ServerBusy
 from storage.domain.values.kinds import AccountKind
@@ -88,7 +88,9 @@ def drop(table: Table) -> None:
 def _all_nodes() -> Iterator[None]:
     try:
         yield
-    except OperationalError as error:
+    except (OperationalError, InternalError) as error:
+        if isinstance(error, InternalError) and not sql.is_unavailable(error):
+            raise
         logger.warning("A node of the cluster does not answer: %s", error)
         raise ServerBusy from None
 

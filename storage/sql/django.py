@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar, cast
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection, connections, transaction
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from storage.domain.errors import OperationTimedOut
+from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.sql.failures import Canceled, failure
 from storage.sql.lanes import ON_COORDINATOR, SETTINGS
 from storage.sql.statement import ChangedMeanwhile, Statement
@@ -124,6 +124,14 @@ def losing_locks() -> Iterator[None]:
     finally:
         if connection.is_usable() and not connection.needs_rollback:
             fetch(_KEEP_LOCKS)
+
+
+def is_unavailable(error: DatabaseError) -> bool:
+    """Return whether the database or a node of it did not answer, so that the same request may succeed later."""
+    cause = error.__cause__
+    if not isinstance(cause, psycopg.Error):
+        return False
+    return isinstance(failure(cause.sqlstate, cause.diag.message_primary or ""), ServerBusy)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ TRANSIENT = frozenset({"40P01", "40001"})
 # the server is a standby, to which nothing can be written
 READ_ONLY = "25006"
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
+_NODE_LOST = ("failure on connection", "postmaster was shut down")
 
 
 class Canceled(Exception):
@@ -26,6 +27,12 @@ def failure(sqlstate: str | None, message: str) -> Exception:
         case "TB001":  # raised by the function that applies changes
             index, code = message.split()
             return named(code) if int(index) == ALONE else ChangeSetError(int(index), named(code))
+        # Citus has no codes for these: the table moved while the call waited to be planned, and a node that ended or
+        # was started again
+        case "XX000" if message.startswith("cache lookup failed for function"):
+            return TableNotFound()
+        case "XX000" if message.startswith(_NODE_LOST):
+            return ServerBusy()
     if sqlstate is None or sqlstate in TRANSIENT or sqlstate.startswith(_UNAVAILABLE):
         return ServerBusy()
     return UnexpectedFailure(f"{sqlstate}: {message}")

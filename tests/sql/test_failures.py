@@ -1,0 +1,25 @@
+"""What clients are answered when a statement fails."""
+
+import pytest
+
+from storage.domain.errors import ServerBusy, TableNotFound
+from storage.sql.failures import Canceled, UnexpectedFailure, failure
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "message", "expected"),
+    [
+        ("42P01", 'relation "entity_1" does not exist', TableNotFound),
+        ("42883", "function entity_1_change_set(...) does not exist", TableNotFound),
+        ("57014", "canceling statement due to statement timeout", Canceled),
+        ("40P01", "deadlock detected", ServerBusy),
+        (None, "server closed the connection unexpectedly", ServerBusy),
+        # without codes of their own in Citus
+        ("XX000", "cache lookup failed for function 16623", TableNotFound),
+        ("XX000", "failure on connection marked as essential: worker-1:5432", ServerBusy),
+        ("XX000", "postmaster was shut down, exiting", ServerBusy),
+        ("XX000", "cache lookup failed for relation 16623", UnexpectedFailure),
+    ],
+)
+def test_errors_of_the_database(sqlstate, message, expected):
+    assert type(failure(sqlstate, message)) is expected
