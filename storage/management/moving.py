@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError
 
 from storage.domain.access.actor import Actor
 from storage.domain.errors import StorageError
@@ -37,6 +38,12 @@ class MovingCommand(BaseCommand):
             raise CommandError(str(error)) from None
         except StorageError as error:
             raise CommandError(error.text) from None
+        except (OperationalError, InterfaceError) as error:
+            problem = str(error).strip().splitlines()[0]
+            raise CommandError(
+                f"The connection to the database was lost: {problem}. Look with doctor where the rows are; then run"
+                " the same command again."
+            ) from None
         self.stdout.write(f"{table} {self.done}.")
 
     def move(self, table: Table, by: Actor) -> None:

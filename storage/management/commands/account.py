@@ -212,6 +212,7 @@ class Command(BaseCommand):
             "" if account.shared_key_access else "  no keys"
         )
         state += ("  read-only" if account.read_only else "") + ("  protected" if account.protected else "")
+        state += "  distributes" if account.distributes else ""
         state += f"  {account.consistency}" if account.consistency != Consistency.STRONG else ""
         state += f"  from {', '.join(account.networks)} only" if account.networks else ""
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
