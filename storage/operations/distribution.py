@@ -6,12 +6,12 @@ is refused: table_relations.refuse_distributed.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, InterfaceError, transaction
 
 from storage.domain import errors
 from storage.domain.access.actor import SERVER, Actor
@@ -26,12 +26,14 @@ from storage.operations.retention import SEGMENTS
 from storage.operations.table_relations import run_all
 from storage.sql import background, distributed_relations
 from storage.sql import django as sql
+from storage.sql.background import Size
 from storage.sql.distribution import history_of
 from storage.sql.notify import notify_table
 from storage.sql.relations import INDEXING, relation_name, relation_of
 
 logger = logging.getLogger(__name__)
 
+_EMPTY: Final = Size(0, 0, is_distributed=True)
 _PATIENCE: Final = "2s"  # for statements that are running; others wait behind
 
 
@@ -72,7 +74,7 @@ def _distribute(table: Table, by: Actor) -> Activity:
             raise
     try:
         free_local_rows(table)
-        measure(table)
+        measure(table, background.distributed_sizes())
     except DatabaseError:
         logger.warning("The space of %s on the coordinator is not free yet", table.name, exc_info=True)
     return done
@@ -114,7 +116,7 @@ def _explaining(what: str) -> Iterator[None]:
     """Raise DistributionError with the first line of what PostgreSQL says, for an error of a node for example."""
     try:
         yield
-    except DatabaseError as error:
+    except (DatabaseError, InterfaceError) as error:
         raise DistributionError(f"{what}: {str(error).strip().splitlines()[0]}") from error
 
 
@@ -189,29 +191,44 @@ def free_local_rows(table: Table) -> None:
             sql.execute(command)
 
 
-def measure(table: Table) -> None:
-    """Ask the nodes for the size of a table, which lists show."""
+def measure(table: Table, sizes: Mapping[str, Size]) -> None:
+    """Keep the size of a table for lists, from the sizes of all relations that the nodes gave."""
     relation = relation_of(table)
-    size = background.distributed_size(relation)
-    changes = background.distributed_size(history_of(relation))
+    size, changes = (sizes.get(name, _EMPTY) for name in (relation, history_of(relation)))
     table.distributed_rows, table.distributed_bytes = size.rows, size.capacity + changes.capacity
     table.save(update_fields=("distributed_rows", "distributed_bytes"))
 
 
 def tidy(now: datetime) -> None:
-    """Measure distributed tables, and forget the changes that their accounts keep no longer."""
+    """Measure distributed tables, renew old functions, and forget changes that accounts no longer keep."""
+    distributed = Table.objects.filter(distributed=True, deleted_at=None).select_related("account")
+    if not distributed:
+        return
+    sizes = background.distributed_sizes() if distributed_relations.is_coordinator() else {}
     failed: list[Exception] = []
-    for table in Table.objects.filter(distributed=True, deleted_at=None).select_related("account"):
+    for table in distributed:
         try:
             _forget_changes(table, now)
+            _renew_function(table)
             if table_relations.is_spread(table):
                 if distributed_relations.local_bytes(relation_of(table)):
                     free_local_rows(table)
-                measure(table)
+                measure(table, sizes)
         except Exception as error:  # of one table, whose node may be down; the others go on
             failed.append(error)
     if failed:
         raise ExceptionGroup("Not every distributed table could be measured", failed)
+
+
+def _renew_function(table: Table) -> None:
+    """Replace a function that an older server made: it raises its refusals, which costs the node a connection."""
+    relation = relation_of(table)
+    if distributed_relations.raises_refusals(relation):
+        is_spread = table_relations.is_spread(table)
+        with transaction.atomic():
+            _lock(table)
+            kind = AccountKind(table.account.kind)
+            run_all(distributed_relations.renew_function(table.pk, kind, is_spread=is_spread))
 
 
 def _forget_changes(table: Table, now: datetime) -> None:

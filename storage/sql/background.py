@@ -1,5 +1,6 @@
 """Locks, deletion and statistics for background jobs and size estimates."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -75,6 +76,9 @@ def delete_before(table_id: int, partition_key: str) -> None:
 
 
 def has_rows(table: HasRelation) -> bool:
+    if table.distributed and connection.in_atomic_block:
+        # a read of all shards at once would keep the transaction from changing the relation and its function
+        execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     return bool(fetch(f"SELECT 1 FROM {relation_of(table)} LIMIT 1"))
 
 
@@ -130,10 +134,19 @@ def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
     return {account_id: Contents(*numbers) for account_id, *numbers in found}
 
 
-def distributed_size(relation: str) -> Size:
-    """Ask the nodes for the size of a distributed relation and an estimate of its rows, as of their last ANALYZE."""
-    [(capacity, rows)] = fetch(_DISTRIBUTED_SIZE, relation, relation)
-    return Size(capacity, rows, is_distributed=True)
+def distributed_sizes() -> Mapping[str, Size]:
+    """Return the sizes of all distributed relations by name, with estimates of rows as of the last ANALYZE.
+
+    One query on each node answers for all relations: a query for each would open a connection for each shard. Nodes
+    that are down are left out.
+    """
+    found: dict[str, Size] = {}
+    for (shards,) in fetch(_SHARD_SIZES):
+        for shard, (capacity, rows) in json.loads(shards).items():
+            relation = shard.rpartition("_")[0]
+            known = found.get(relation, Size(0, 0))
+            found[relation] = Size(known.capacity + capacity, known.rows + round(rows), is_distributed=True)
+    return found
 
 
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
@@ -185,10 +198,13 @@ def disk_usage(table_id: int) -> DiskUsage:
     return DiskUsage(*rows[0]) if rows else DiskUsage()
 
 
-_DISTRIBUTED_SIZE: Final = """
-SELECT coalesce(citus_total_relation_size(%s, fail_on_error := false), 0),
-    (SELECT coalesce(sum(CASE WHEN success THEN greatest(result::float8, 0) END), 0)::bigint FROM run_command_on_shards(
-        %s, $$SELECT greatest(reltuples, pg_stat_get_live_tuples(oid)) FROM pg_class WHERE oid = '%%s'::regclass$$))
+# the shards of a relation have its name and a number
+_SHARD_SIZES: Final = """
+SELECT result FROM run_command_on_all_nodes($$
+    SELECT coalesce(json_object_agg(relname, json_build_array(
+        pg_total_relation_size(oid), greatest(reltuples, pg_stat_get_live_tuples(oid), 0))), '{}')
+    FROM pg_class WHERE relkind = 'r' AND relname ~ '^(deleted_)?distributed_[0-9]+(_history)?_[0-9]+$'
+$$) WHERE success
 """
 
 _LOCK_HOLDER: Final = """

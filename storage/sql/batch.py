@@ -186,7 +186,7 @@ _DELEGATED: Final = f"""
 CREATE OR REPLACE FUNCTION {{relation}}_change_set(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],
     propss jsonb[], annss text[], valss text[], gones text[], by_actor integer, in_request uuid
-) RETURNS bigint[]
+) RETURNS text[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -224,7 +224,7 @@ BEGIN
                     INSERT INTO {{history}} (pk, rk, ts, op, actor, request)
                     SELECT p, rk, moment, '{Op.INSERT}'::"char", by_actor, in_request FROM unnest(rks) AS rk;
                 END IF;
-                RETURN array_fill(moment, ARRAY[inserted]);
+                RETURN array_fill(moment::text, ARRAY[inserted]);
             END IF;
             RAISE EXCEPTION USING ERRCODE = 'TB002';
         EXCEPTION WHEN SQLSTATE 'TB002' OR feature_not_supported OR internal_error THEN
@@ -232,6 +232,8 @@ BEGIN
             NULL;
         END;
     END IF;
+    -- a refusal is returned, not raised: Citus closes its connection to a node where a statement has failed
+    BEGIN
     FOR c IN
         SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, anns, vals, gone::text[] AS gone
         FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
@@ -303,9 +305,12 @@ BEGIN
         applied := applied || done;
     END LOOP;
     IF failed IS NOT NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = failed || ' ' || failure;
+        RAISE EXCEPTION USING ERRCODE = 'TB001';
     END IF;
-    RETURN applied;
+    EXCEPTION WHEN SQLSTATE 'TB001' THEN
+        RETURN ARRAY['TB001', failed || ' ' || failure];
+    END;
+    RETURN applied::text[];
 END
 $$
 """
@@ -361,8 +366,7 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
     )
 
     def read(result: Result) -> list[int]:
-        applied = result.get_value(0, 0)
-        assert applied is not None
+        applied = change_function.applied(result)
         timestamps = [0] * len(order)
         for index, ticks in zip(order, applied[1:-1].split(b","), strict=True):
             timestamps[index] = int(ticks)

@@ -4,9 +4,9 @@ from functools import lru_cache
 
 from storage.domain.entities.entity import EntityKey, Fragments
 from storage.sql import arrays
-from storage.sql.failures import ALONE
+from storage.sql.failures import ALONE, failure
 from storage.sql.history import Recorder
-from storage.sql.statement import Lane, Statement, text_at
+from storage.sql.statement import Lane, Result, Statement
 
 
 @lru_cache(maxsize=1024)
@@ -48,4 +48,13 @@ def apply_one(
         *recording(recorder),
     )
     # an array of one number
-    return Statement(call(relation), parameters, Lane.KEY, lambda result: int(text_at(result, 0, 0)[1:-1]))
+    return Statement(call(relation), parameters, Lane.KEY, lambda result: int(applied(result)[1:-1]))
+
+
+def applied(result: Result) -> bytes:
+    """Return the array of Timestamps; raises the refusal that the function of a distributed relation returns."""
+    value = result.get_value(0, 0)
+    assert value is not None
+    if value.startswith(b"{TB001,"):
+        raise failure("TB001", value[8:-2].decode())
+    return value

@@ -24,6 +24,13 @@ from storage.sql.relations import (
 _PATIENCE: Final = "3s"
 # otherwise functions and relations could not be changed in one transaction
 _IN_ORDER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+_SPREADING: Final = 0x7461626F  # class of advisory locks, an arbitrary number
+# two transactions that distribute relations and then functions would deadlock on pg_dist_colocation
+_ALONE: Final = (
+    f"SET LOCAL lock_timeout = '{_PATIENCE}'",
+    f"SELECT pg_advisory_xact_lock({_SPREADING}, 0)",
+    "SET LOCAL lock_timeout TO DEFAULT",
+)
 # the columns of a segment of history, but for the numbers that each node would give on its own: see undistribute
 _HISTORY: Final = """
 CREATE TABLE {history} (
@@ -61,6 +68,10 @@ JOIN pg_dist_object AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
 JOIN pg_dist_partition AS r ON r.colocationid = d.colocationid
 WHERE p.proname = %s AND p.pronamespace = current_schema()::regnamespace
     AND r.logicalrelid = to_regclass(%s) AND d.distribution_argument_index = 0 AND d.force_delegation
+"""
+_RAISES: Final = """
+SELECT 1 FROM pg_proc
+WHERE proname = %s AND pronamespace = current_schema()::regnamespace AND prorettype = 'bigint[]'::regtype
 """
 _HELPERS: Final = """
 SELECT p.oid::regprocedure::text FROM pg_proc AS p
@@ -135,6 +146,7 @@ def spread(table_id: int) -> list[str]:
     history = history_of(relation)
     return [
         _IN_ORDER,
+        *_ALONE,
         *_lock_writers(relation, history),
         _SPREAD.format(relation=relation, beside="none"),
         _SPREAD.format(relation=history, beside=relation),
@@ -142,11 +154,11 @@ def spread(table_id: int) -> list[str]:
     ]
 
 
-def _lock_writers(*relations: str) -> list[str]:
+def _lock_writers(*relations: str, mode: str = "EXCLUSIVE") -> list[str]:
     """Return commands that let no writer begin, and wait for the present ones, but not long: others wait behind."""
     return [
         f"SET LOCAL lock_timeout = '{_PATIENCE}'",
-        *(f"LOCK TABLE {relation} IN EXCLUSIVE MODE" for relation in relations),
+        *(f"LOCK TABLE {relation} IN {mode} MODE" for relation in relations),
         "SET LOCAL lock_timeout TO DEFAULT",
     ]
 
@@ -165,8 +177,10 @@ def gather(table_id: int) -> list[str]:
     history = history_of(relation)
     return [
         _IN_ORDER,
-        # on all nodes: the function of the relation writes where the rows are, past the coordinator
-        *_lock_writers(relation, history),
+        # On all nodes, because the function of the relation writes where the rows are. Readers wait too: a delegated
+        # call that waits on a node holds a lock on the coordinator that undistribute_table needs at its end, and Citus
+        # does not see that deadlock.
+        *_lock_writers(relation, history, mode="ACCESS EXCLUSIVE"),
         f"DROP FUNCTION IF EXISTS {relation}_change_set",
         f"SELECT undistribute_table('{history}')",
         f"SELECT undistribute_table('{relation}')",
@@ -207,6 +221,21 @@ def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
     if not is_spread:
         return [function, rename]
     return [_IN_ORDER, function, _DELEGATE.format(relation=relation, beside=deleted), rename]
+
+
+def raises_refusals(relation: str) -> bool:
+    """Return whether the function of a relation raises what it refuses, as those of older servers do."""
+    return bool(fetch(_RAISES, f"{relation}_change_set"))
+
+
+def renew_function(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
+    """Return commands that replace the function of a relation by that of this version."""
+    relation = relation_name(table_id, is_distributed=True)
+    drop = f"DROP FUNCTION IF EXISTS {relation}_change_set"
+    create = locally(batch.create_delegated_function(relation, kind))
+    if not is_spread:
+        return [locally(drop), create]
+    return [_IN_ORDER, drop, create, _DELEGATE.format(relation=relation, beside=relation)]
 
 
 def drop(table_id: int) -> list[str]:

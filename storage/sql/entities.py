@@ -321,7 +321,9 @@ def text_array(names: Iterable[str]) -> str:
 
 def change(relation: str, change: Change, recorder: Recorder | None = None) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
-    if recorder is not None and is_distributed(relation):
+    # Citus refuses the subqueries of a merge in an INSERT
+    merges_or_inserts = isinstance(change, Upsert) and change.merge
+    if is_distributed(relation) and (recorder is not None or merges_or_inserts):
         return _delegated(relation, change, recorder)
     match change:
         case Insert(entity):

@@ -1,10 +1,11 @@
 """Tables over several nodes, with stand-ins for what Citus does: the form of a distributed relation is real."""
 
+import re
 from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor, ActorKind
@@ -26,6 +27,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.models import Activity, Table
 from storage.operations import (
@@ -51,6 +53,7 @@ from storage.operations.accounts import AccountError
 from storage.operations.distribution import DistributionError
 from storage.operations.feed import Feed
 from storage.operations.snapshots import SnapshotError
+from storage.sql import batch
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
@@ -357,6 +360,59 @@ def test_a_job_measures_and_forgets(table, write, account):
         past.find(table, Moment(to_ticks(timezone.now())))
 
 
+def test_the_nodes_are_asked_once_for_all_tables(table, account, write):
+    for name in ("others", "more"):
+        distribution.distribute(tables.create(account.pk, name))
+    distribution.distribute(table)
+    write(Insert(entity(A=1)))
+    execute(f"ANALYZE {relation_of(table)}")
+    asked = []
+
+    def catch(run, query, *arguments):
+        asked.append(query)
+        return run(query, *arguments)
+
+    with connection.execute_wrapper(catch):
+        distribution.tidy(timezone.now())
+    on_nodes = [text for text in asked if re.search(r"run_command_on|citus_total|citus_table", text)]
+    assert len(on_nodes) == 1
+    table.refresh_from_db()
+    assert (table.distributed_rows, table.distributed_bytes > 0) == (1, True)
+
+
+def test_functions_of_older_servers_are_renewed(table, write):
+    """Theirs raised what it refused, which costs a node its connection."""
+    distribution.distribute(table)
+    relation = relation_of(table)
+    text = batch.create_delegated_function(relation, AccountKind.STORAGE)
+    execute(f"DROP FUNCTION {relation}_change_set")
+    execute(text.replace("RETURNS text[]", "RETURNS bigint[]"))
+    citus.calls()
+    distribution.tidy(timezone.now())
+    assert f"function {relation}_change_set by p beside {relation}" in citus.calls()
+    write(Insert(entity(A=1)))
+    with pytest.raises(EntityAlreadyExists):
+        write(Insert(entity(A=1)))
+    distribution.tidy(timezone.now())
+    assert not [call for call in citus.calls() if call.startswith("function")]
+
+
+def test_a_table_is_deleted_in_sequential_mode(table, write):
+    """A read of all shards before would keep the transaction from changing the function."""
+    distribution.distribute(table)
+    write(Insert(entity(A=1)))
+    order = []
+
+    def catch(run, query, *arguments):
+        order.extend(re.findall(r"sequential|SELECT 1 FROM distributed_|DROP FUNCTION|RENAME", query))
+        return run(query, *arguments)
+
+    with connection.execute_wrapper(catch):
+        tables.delete(table.account_id, "people")
+    assert order[:2] == ["sequential", "SELECT 1 FROM distributed_"]
+    assert order.index("DROP FUNCTION") < order.index("RENAME")
+
+
 def test_a_doctor_tells_what_is_wrong(table, write):
     execute("INSERT INTO pg_dist_node VALUES ('a', 5432, 'primary', true, true, true)")
     assert severities() == ["ok", "ok", "warning"]  # the other nodes lack functions
@@ -368,6 +424,8 @@ def test_a_doctor_tells_what_is_wrong(table, write):
     other = tables.create(table.account_id, "others")
     execute(f"SELECT create_distributed_table('{relation_of(other)}', 'pk', colocate_with := 'none')")
     assert severities() == ["ok", "ok", "error", "error", "error"]
+    unreachable = [it.text for _, it in doctor.examine() if "cannot be reached" in it.text]
+    assert [text.split()[0] for text in unreachable] == ["b:5432"]  # a, which does not reach b, is up
     with pytest.raises(SystemExit):
         call_command("doctor", json=True)
 
@@ -382,6 +440,9 @@ def test_commands(table, capsys):
     assert table_relations.is_spread(tables.get(table.account_id, "people"))
     call_command("undistribute", "acme/people")
     assert capsys.readouterr().out == "acme/people is distributed.\nacme/people is on the coordinator.\n"
+    accounts.change(table.account, distributes=True)
+    call_command("account", "list")
+    assert capsys.readouterr().out.rstrip().endswith("  distributes")
     for wrong in ("acme/nothing", "nobody/people", "acme/people"):
         with pytest.raises(CommandError):
             call_command("undistribute", wrong)
@@ -425,3 +486,24 @@ def test_a_node_that_is_down_is_no_error_of_the_server(table):
     with pytest.raises(ServerBusy), transaction.atomic():
         tables.restore(table.pk)
     assert [it.name for it in tables.deleted(table.account)] == ["people"]
+
+
+@pytest.mark.parametrize("point", ["to_regproc", "create_distributed_table('distributed"])
+def test_a_command_whose_coordinator_dies_says_so(table, point):
+    """First the query fails, then all that follow, those of the repair among them."""
+    failed = []
+
+    def end(run, query, *arguments):
+        if failed:
+            raise InterfaceError("the connection is closed")
+        if point in query:
+            failed.append(query)
+            raise OperationalError("server closed the connection unexpectedly\n\tThis probably means")
+        return run(query, *arguments)
+
+    with (
+        connection.execute_wrapper(end),
+        pytest.raises(CommandError, match=r"server closed|connection is closed"),
+    ):
+        call_command("distribute", "acme/people")
+    connection.set_rollback(False)

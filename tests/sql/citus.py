@@ -18,8 +18,13 @@ CREATE TABLE pg_dist_object (
 CREATE TABLE pg_dist_node (
     nodename text, nodeport integer, noderole text, isactive boolean, shouldhaveshards boolean, is_up boolean
 );
-CREATE FUNCTION citus_check_cluster_node_health() RETURNS TABLE (to_nodename text, to_nodeport integer, result boolean)
-LANGUAGE sql AS $$ SELECT nodename, nodeport, is_up FROM pg_dist_node $$;
+CREATE FUNCTION citus_check_cluster_node_health() RETURNS TABLE (
+    from_nodename text, from_nodeport integer, to_nodename text, to_nodeport integer, result boolean
+)
+LANGUAGE sql AS $$
+    SELECT a.nodename, a.nodeport, b.nodename, b.nodeport, CASE WHEN a.is_up THEN b.is_up END
+    FROM pg_dist_node AS a, pg_dist_node AS b
+$$;
 CREATE FUNCTION create_distributed_table(relation regclass, column_name text, colocate_with text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -65,15 +70,13 @@ LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO citus_call (call) VALUES (format('free %s', relation));
 END $$;
-CREATE FUNCTION citus_total_relation_size(relation regclass, fail_on_error boolean) RETURNS bigint
-LANGUAGE sql AS $$ SELECT pg_total_relation_size(relation) $$;
-CREATE FUNCTION run_command_on_shards(relation regclass, command text)
-RETURNS TABLE (shardid bigint, success boolean, result text)
+CREATE FUNCTION run_command_on_all_nodes(command text) RETURNS TABLE (nodeid integer, success boolean, result text)
 LANGUAGE plpgsql AS $$
 BEGIN
-    shardid := 102008;
+    nodeid := 1;
     success := true;
-    EXECUTE format(command, relation) INTO result;
+    -- the relation itself is its only shard
+    EXECUTE replace(replace(command, '_[0-9]+$', '$'), '(relname,', '(relname || ''_102008'',') INTO result;
     RETURN NEXT;
 END $$;
 """
@@ -81,8 +84,8 @@ END $$;
 REMOVE = """
 DROP TABLE IF EXISTS citus_call, pg_dist_partition, pg_dist_object, pg_dist_node CASCADE;
 DROP FUNCTION IF EXISTS citus_check_cluster_node_health, create_distributed_table, undistribute_table,
-    create_distributed_function, truncate_local_data_after_distributing_table, citus_total_relation_size,
-    run_command_on_shards;
+    create_distributed_function, truncate_local_data_after_distributing_table,
+    run_command_on_all_nodes;
 """
 
 

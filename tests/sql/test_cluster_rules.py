@@ -183,6 +183,14 @@ def test_what_writes_or_locks_is_about_one_partition(texts):
         assert "WITH" not in text.split(), text
 
 
+def test_upserts_have_no_subquery(texts):
+    """Citus refuses one in an INSERT, also in its ON CONFLICT."""
+    upserts = [text for text in texts if "ON CONFLICT (pk, rk) DO UPDATE" in text and "CREATE" not in text]
+    assert upserts
+    for text in upserts:
+        assert not re.search(r"\bSELECT\b", without_literals(text)), text
+
+
 def volatile_functions():
     return {
         name
@@ -199,6 +207,10 @@ def test_the_function_keeps_the_rules_where_it_runs():
     assert "ROW_COUNT" not in re.sub(r"--.*", "", text)
     assert not re.search(r"\b(clock_timestamp|nextval|pg_current_xact_id|storage_|history_\d)", text)
     body = re.sub(r"\s+", " ", re.sub(r"--.*", "", text))
+    # no exception leaves it
+    assert set(re.findall(r"RAISE EXCEPTION USING ERRCODE = '(\w+)'", body)) <= set(
+        re.findall(r"EXCEPTION WHEN SQLSTATE '(\w+)'", body)
+    )
     about = [part for part in re.split(r";", body) if "distributed_7" in part and "CREATE" not in part]
     assert len(about) == 8
     for part in about:
@@ -215,6 +227,7 @@ def test_ddl_is_sent_in_single_commands():
         distributed_relations.leave_form(7, 1, kind, is_recorded=True),
         distributed_relations.soft_delete(7, is_spread=True),
         distributed_relations.restore(7, kind, is_spread=True),
+        distributed_relations.renew_function(7, kind, is_spread=True),
         distributed_relations.drop(7),
     ):
         for command in commands:
@@ -233,6 +246,16 @@ def test_ddl_is_sent_in_single_commands():
         ]
         assert order.index("sequential") == 0
         assert order.index("FUNCTION") < max(map(order.index, {"RENAME", "undistribute_table"} & set(order)))
+
+
+def test_one_table_at_a_time_is_spread():
+    """Two that spread relations and then functions at once deadlock on pg_dist_colocation."""
+    commands = distributed_relations.spread(7)
+    lock, first = (
+        next(place for place, text in enumerate(commands) if word in text)
+        for word in ("pg_advisory_xact_lock", "create_distributed_table")
+    )
+    assert lock < first
 
 
 def test_local_functions_and_views_stay_on_the_coordinator():

@@ -1,6 +1,7 @@
 """The function of a distributed relation does what the statements of a local one do, and records the same."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from django.db import connection, transaction
@@ -101,6 +102,25 @@ def test_both_forms_agree(both, seed):
     local, distributed = recorded()
     assert local == distributed
     assert 5 < failed < 55
+
+
+def test_refusals_are_returned_where_the_function_runs(both):
+    """Citus closes its connection to a node where a statement has failed: 21 to 49 ms for each refusal."""
+    relation, recorder = both[1]
+    known = Insert(Entity(KEYS[0], {}))
+    run(entities.change(relation, known, recorder))
+    for statement, refusal in (
+        (entities.change(relation, known, recorder), b'{TB001,"-1 EntityAlreadyExists"}'),
+        (entities.change(relation, Delete(KEYS[1], ANY), recorder), b'{TB001,"-1 ResourceNotFound"}'),
+        (
+            entities.change(relation, Delete(KEYS[0], Precondition(1)), recorder),
+            b'{TB001,"-1 UpdateConditionNotSatisfied"}',
+        ),
+        (batch.apply(relation, [Insert(Entity(KEYS[1], {})), known]), b'{TB001,"1 EntityAlreadyExists"}'),
+    ):
+        returned = replace(statement, read=lambda result: result.get_value(0, 0))
+        assert run(returned) == refusal
+    assert rows(relation) == [("p", "a", "{}", "", "")]  # what a refused change set had inserted is gone
 
 
 def test_timestamps_grow(both):
