@@ -83,7 +83,7 @@ def postgres(scratch):
     TEST_POSTGRESQL names the folder with the programs of another version: see tests/sql/test_older_postgresql.py.
     """
     if programs := os.environ.get("TEST_POSTGRESQL"):
-        installation._packaged_programs = lambda: Path(programs)
+        installation.packaged_programs = lambda: Path(programs)
     found = options.read({"TABLERO_DATA": str(scratch / "unit")})
     with embedded.running(found, purpose="test", say=lambda line: None, settings=FAST):
         socket_folder = DataFolder(found.data).socket_folder

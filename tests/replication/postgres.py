@@ -205,7 +205,7 @@ class Group:
         """Make of a node, which does not run, a replica that can be started."""
         shutil.rmtree(node.data, ignore_errors=True)
         conninfo = source.url(through) + f"?application_name={node.name}"
-        program = installation._packaged_programs() / "pg_basebackup"
+        program = installation.packaged_programs() / "pg_basebackup"
         # as ourselves: another user may not enter the folder of the package
         _run(program, "-d", conninfo, "-D", node.data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
         for path in (node.data, *node.data.rglob("*")):

@@ -1,0 +1,66 @@
+"""The command `pg`: run one of PostgreSQL's own programs on the embedded database."""
+
+import argparse
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from storage.server import database, embedded, installation, secret
+from storage.server.data_folder import DataFolder
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+
+class Command(BaseCommand):
+    help = (
+        "Run a program of PostgreSQL, such as pg_dump, pg_restore or psql, on the embedded database, which is started"
+        " for it if no server runs. In an empty data folder with a secret, the database is created."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
+        )
+        parser.add_argument("program", help="the name of the program")
+        parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+
+    def handle(self, *args: Any, program: str, arguments: list[str], **options: Any) -> None:
+        found: Options = settings.OPTIONS
+        _check(found)
+        with embedded.attached(found, purpose="pg", say=self.stderr.write):
+            try:
+                done = subprocess.run([program, *arguments], env=_environment(found), check=False)
+            except OSError as error:
+                raise Refusal(f"{program} cannot be run: {error.strerror}.") from None
+        if done.returncode:
+            raise SystemExit(1)
+
+
+def _check(options: Options) -> None:
+    if options.database_url:
+        raise Refusal(
+            "The database is the one in DATABASE_URL; use the programs of that PostgreSQL, for example:"
+            ' pg_dump "$DATABASE_URL".'
+        )
+    if not DataFolder(options.data).database.exists() and not secret.path_of(options).exists():
+        raise Refusal(f"There is no database in {options.data}; name another folder with --data DIR.")
+
+
+def _environment(options: Options) -> Mapping[str, str]:
+    """Return the variables by which the programs find each other, the database and the data folder."""
+    found = database.parameters(options)
+    path = os.environ.get("PATH", os.defpath)
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PG")},
+        "PGHOST": found["host"],
+        "PGPORT": found["port"],
+        "PGUSER": found["user"],
+        "PGDATABASE": found["dbname"],
+        "TABLERO_DATA": str(options.data),
+        "PATH": f"{installation.packaged_programs()}{os.pathsep}{path}",
+    }
