@@ -202,7 +202,7 @@ def apply_action(root: GroupDraft, action: str) -> str:
             condition.texts.append("")
             return f"{place}:value:{len(condition.texts) - 1}"
         case "drop", ConditionDraft() as condition if (
-            index.isdecimal() and int(index) < len(condition.texts) > 1
+            index.isdecimal() and len(index) < 5 and int(index) < len(condition.texts) > 1
         ):
             del condition.texts[int(index)]
             return f"{place}:value:{max(0, int(index) - 1)}"

@@ -82,6 +82,8 @@ LITERALS = [
     ("4294967295", Edm.INT32, 2**32 - 1),
     ("-9223372036854775808", Edm.INT32, -(2**63)),
     ("-5l", Edm.INT64, -5),
+    pytest.param("0" * 5000, Edm.INT32, 0, id="thousands of zeros"),
+    pytest.param(f"-{'0' * 5000}7L", Edm.INT64, -7, id="thousands of zeros before a digit"),
     ("-1.5d", Edm.DOUBLE, -1.5),
     ("5D", Edm.DOUBLE, 5.0),
     ("1.", Edm.DOUBLE, 1.0),

@@ -231,6 +231,7 @@ def test_doubts(text, at, reason, repaired):
         "", "Age eq 5 and Visits eq 5 and Visits eq 5L and Balance eq 5 and Age eq 5.0",
         "Score eq 'x' or Score eq 5", "Since ge datetime'{{now-1h}}' and Active and isset(Id)",
         "PartitionKey eq 'p' and RowKey ge 'r'", "Name eq '5454161346626'",
+        pytest.param(f"Visits eq {'0' * 5000}5", id="thousands of zeros"),
     ],
 )  # fmt: skip
 def test_has_no_doubts_of_what_fits(text):

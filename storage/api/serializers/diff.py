@@ -62,7 +62,7 @@ class AfterField(serializers.CharField):
         text = super().to_internal_value(data)
         try:
             table, partition_key, row_key = json.loads(base64.b64decode(text, altchars=b"-_", validate=True))
-        except (binascii.Error, ValueError, TypeError):
+        except (binascii.Error, ValueError, TypeError, RecursionError):
             raise serializers.ValidationError("The cursor is not valid.") from None
         if not all(isinstance(it, str) and "\0" not in it for it in (table, partition_key, row_key)):
             raise serializers.ValidationError("The cursor is not valid.")

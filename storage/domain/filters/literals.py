@@ -129,14 +129,23 @@ def _read_number(token: Token, text: str) -> EdmValue:
         return EdmValue(Edm.DOUBLE, double)
     # Azure refuses plain digits beyond Int32; accepting 64 bits breaks no client and makes the L optional
     type_ = Edm.INT64 if suffix else Edm.INT32
-    # counted first: Python refuses to convert thousands of digits
-    if _is_integer(digits) and len(digits.lstrip("-0")) <= _INT64_DIGITS and (value := int(digits)) in INT64:
-        return EdmValue(type_, value)
-    raise _unrecognized(type_, token, text)
+    value = read_int64(digits)
+    if value is None:
+        raise _unrecognized(type_, token, text)
+    return EdmValue(type_, value)
+
+
+def read_int64(digits: str) -> int | None:
+    """Read a whole number, also with thousands of zeros, which ``int`` refuses; None if 64 bits do not hold it."""
+    significant = digits.removeprefix("-").lstrip("0") or "0"
+    if not _is_integer(digits) or len(significant) > _INT64_DIGITS:
+        return None
+    value = int(f"-{significant}" if digits.startswith("-") else significant)
+    return value if value in INT64 else None
 
 
 def _is_integer(digits: str) -> bool:
-    return digits.removeprefix("-").isdigit()
+    return digits.removeprefix("-").isdecimal()
 
 
 def _unrecognized(type_: Edm, token: Token, text: str) -> InvalidInput:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from storage.domain.filters.lexer import Token, tokenize_leniently
-from storage.domain.filters.literals import is_literal, read_literal, write_literal
+from storage.domain.filters.literals import is_literal, read_int64, read_literal, write_literal
 from storage.domain.values.edm import INT32, Edm, EdmValue
 from storage.editing.conversions import Loss, convert
 from storage.editing.filters.highlight import HighlightClass, classify_tokens
@@ -94,7 +94,8 @@ def _mentions(found: Sequence[tuple[Token, HighlightClass]]) -> Iterator[_Mentio
 
 def _check_suffix(mention: _Mention) -> LintFinding | None:
     token = mention.literal
-    if token is None or not token.text.lstrip("-").isdecimal() or int(token.text) in INT32:
+    number = None if token is None else read_int64(token.text)
+    if token is None or number is None or number in INT32:
         return None
     fix = QuickFix(token.end, token.end, "L", FixReason.INT64_SUFFIX)
     name = mention.property.text

@@ -173,6 +173,7 @@ def condition(name, operator="eq", type_="Edm.String", *values, place="r-0", **m
         # what no form of ours sends
         ({"row": ["r-9-9", "x", ""], "do": "remove:r"}, ""),
         ({"row": ["r-0"], "do": "drop:r-0:99"}, ""),
+        pytest.param({"row": ["r-0"], "do": f"drop:r-0:{'0' * 5000}"}, "", id="thousands of zeros"),
     ],
 )
 def test_conditions_become_a_filter(ask, folk, fields, text):
