@@ -60,13 +60,14 @@ async def query(call: Call) -> Answer:
     wanted = read_entity_query(call.request.options, annotations=form.annotations, kind=call.account.kind)
     moment = as_of.read(call.request)
     page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted), moment, call.terms)
+    body, following = formats.write_page(call.context(form, table), page)
     headers = [call.content_type(form), *as_of.write(moment, call.account.kind)]
-    if page.next is not None:
+    if following is not None:
         # both, also for an empty RowKey: some clients send back an empty parameter for a missing header
-        partition, row = write_position(page.next, call.account.kind)
+        partition, row = write_position(following, call.account.kind)
         headers.append((b"x-ms-continuation-NextPartitionKey", partition.encode()))
         headers.append((b"x-ms-continuation-NextRowKey", row.encode()))
-    return Answer(200, headers, formats.write_page(call.context(form, table), page.entities))
+    return Answer(200, headers, body)
 
 
 async def _change(call: Call) -> Answer:

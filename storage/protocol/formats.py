@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from storage.domain.entities.entity import StoredEntity
+from storage.domain.filters.query import PAGE_BYTES, Page, Position
 from storage.domain.values.kinds import AccountKind
 from storage.protocol import atom, cosmos_json, json_format
 from storage.protocol.accept import Format
@@ -46,8 +47,29 @@ def write_table(context: Context, name: str) -> bytes:
     return _writer(context).write_table(context, name)
 
 
-def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
-    return _writer(context).write_page(context, entities)
+def write_page(context: Context, page: Page[StoredEntity]) -> tuple[bytes, Position | None]:
+    """Return the body of a page and where the next one begins; the entity that exceeds PAGE_BYTES is the last.
+
+    The page itself is limited by what is stored; links, names and escapes can make it many times longer.
+    """
+    body = _writer(context).write_page(context, page.entities)
+    if len(body) <= PAGE_BYTES:
+        return body, page.next
+    count = _count_fitting(context, page.entities)
+    if count == len(page.entities):
+        return body, page.next
+    following = page.entities[count].key
+    return _writer(context).write_page(context, page.entities[:count]), Position(*following)
+
+
+def _count_fitting(context: Context, entities: Sequence[StoredEntity]) -> int:
+    write = _writer(context).write_page
+    frame = size = len(write(context, []))
+    for count, entity in enumerate(entities):
+        if size > PAGE_BYTES:
+            return count
+        size += len(write(context, [entity])) - frame
+    return len(entities)
 
 
 def write_entity(context: Context, entity: StoredEntity) -> bytes:

@@ -15,14 +15,18 @@ from storage.domain.errors import (
     InvalidQueryParameterValue,
     NotImplemented,
     OutOfRangeQueryParameterValue,
+    PropertyNameTooLong,
 )
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, Position, TableQuery
+from storage.domain.values.edm import utf16_length
 from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import PROPERTY_NAME_LIMIT
 
 _SUPPORTED: Final = frozenset({"$filter", "$top", "$select", "$format"})
 _SELECT_LIMIT: Final = 255
+_SELECT_TEXT_LIMIT: Final = 65536  # characters, as of a whole request line; a part of a batch could have more
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -70,11 +74,15 @@ def _filter(options: Mapping[str, str], kind: AccountKind) -> Filter | None:
 def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
     """The selected names without repetitions; None for all."""
     text = options.get("$select", "")
+    if len(text) > _SELECT_TEXT_LIMIT:
+        raise InvalidInput
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if names == ("",) or "*" in names:
         return None
     if len(names) > _SELECT_LIMIT or "" in names:
         raise InvalidInput
+    if any(utf16_length(name) > PROPERTY_NAME_LIMIT for name in names):
+        raise PropertyNameTooLong
     return names
 
 

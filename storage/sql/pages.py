@@ -161,7 +161,12 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(query, binder)
-    small = f"{content.bound} <= {_SMALL}"
+    bound = (
+        f"{content.bound} + {binder.bind(str(content.overhead))}::bigint"
+        if content.overhead
+        else content.bound
+    )
+    small = f"{bound} <= {_SMALL}"
     text = _PAGE.format(
         small=small,
         content=", ".join(f"CASE WHEN {small} THEN {fetched} END" for fetched in content.fetched),
@@ -178,10 +183,15 @@ def measured_page(relation: str, query: EntityQuery, size: int) -> Statement[Pag
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(query, binder)
+    weight = (
+        f"{content.weight} + {binder.bind(str(content.overhead))}::bigint"
+        if content.overhead
+        else content.weight
+    )
     text = _MEASURED_PAGE.format(
         bytes=size,
         content=", ".join(f"CASE WHEN before < {size} THEN {name} END" for name in content.names),
-        weight=content.weight,
+        weight=weight,
         columns=content.columns,
         relation=relation,
         condition=walk.condition,
@@ -230,8 +240,9 @@ _Read = Callable[[Result, list[bytes | None]], list[StoredEntity]]
 class _Content:
     """How to select properties: the inner query returns ``columns``, the outer one expressions ``names`` over them.
 
-    ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes, and ``bound`` an
-    upper bound of it over the relation.
+    ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes when written, and
+    ``bound`` an upper bound of it over the relation, both without ``overhead``: the bytes of each entity that do not
+    depend on it, names of properties that it may lack.
     """
 
     columns: str
@@ -240,6 +251,7 @@ class _Content:
     names: tuple[str, ...]
     fetched: tuple[str, ...]
     read: _Read
+    overhead: int = 0
 
 
 def _content(query: EntityQuery, binder: Binder) -> _Content:
@@ -255,13 +267,17 @@ def _content(query: EntityQuery, binder: Binder) -> _Content:
     # escaped, because PostgreSQL text cannot hold every name
     fetched = tuple(f"props->>{binder.bind(escape(name))}" for name in names)
     columns = tuple(f"c{number}" for number in range(len(names)))
+    members = [quote_name(name).encode() for name in names]
     return _Content(
         columns=", ".join(f"{text} AS {name}" for text, name in zip(fetched, columns, strict=True)),
-        weight=" + ".join(f"coalesce(octet_length({name}), 0)" for name in columns),
+        # as JSON, in which some characters take six bytes
+        weight=" + ".join(f"coalesce(octet_length(to_json({name})::text), 0)" for name in columns),
         bound="octet_length(vals) * 3 / 2",  # a binary value is projected in hexadecimal
         names=columns,
         fetched=fetched,
-        read=_read_selected([quote_name(name).encode() for name in names], query),
+        read=_read_selected(members, query),
+        # Cosmos leaves out what an entity lacks
+        overhead=sum(len(b",%b:null" % it) for it in members) if query.kind is AccountKind.STORAGE else 0,
     )
 
 

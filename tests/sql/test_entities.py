@@ -575,6 +575,19 @@ def test_a_page_ends_when_it_weighs_enough(insert, page):
     assert page(top=2).next == ("p", "02")
 
 
+@pytest.mark.parametrize("control", ["", "\x01" * 30_000], ids=["absent properties", "escapes"])
+def test_selected_properties_weigh_what_is_written_of_them(insert, page, control):
+    names = ["A", *(f"{'x' * 225}{number:03}" for number in range(254))]
+    for number in range(100):
+        insert(EntityKey("p", f"{number:03}"), A=text(control))
+
+    part = page(select=tuple(names))
+
+    last = len(part.entities[-1].content)
+    assert sum(len(entity.content) for entity in part.entities) <= PAGE_BYTES + last
+    assert part.next == ("p", f"{len(part.entities):03}")
+
+
 def test_a_page_has_at_least_one_entity_however_heavy(insert, page):
     controls = {f"S{number:02}": text("\x00" * 32_000) for number in range(15)}
     assert len(write_fragments(controls).values) < PAGE_BYTES

@@ -20,6 +20,7 @@ from storage.domain.values.edm import utf16_length
 from storage.domain.values.kinds import AccountKind
 
 KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, older ones said 512 [doc]
+PROPERTY_NAME_LIMIT: Final = 255  # UTF-16 code units
 COSMOS_KEY_LIMITS: Final = {"PartitionKey": 2048, "RowKey": 255}  # bytes
 LONGEST_KEY: Final = 2048  # UTF-16 code units of a key of either kind
 RESERVED_TABLE_NAME: Final = "tables"
@@ -84,7 +85,7 @@ _LENGTH: Final = "The specified resource name length is not within the permissib
 @lru_cache(maxsize=8192)
 def check_property_name(name: str) -> None:
     """Require a letter or underscore, then letters, digits, connectors or combining characters, as in C#."""
-    if utf16_length(name) > 255:
+    if utf16_length(name) > PROPERTY_NAME_LIMIT:
         raise PropertyNameTooLong
     if not name.isidentifier():
         raise PropertyNameInvalid

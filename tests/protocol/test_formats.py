@@ -1,0 +1,52 @@
+"""Pages of entities as they are written."""
+
+import pytest
+
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.filters.query import PAGE_BYTES, Page, Position
+from storage.domain.values.kinds import AccountKind
+from storage.protocol.accept import Format
+from storage.protocol.formats import write_page
+from storage.protocol.json_format import Context
+
+BASE = "http://127.0.0.1:10002/account1"
+END = Position("p", "the end")
+
+
+def key(number):
+    """A key of the greatest length, every character of which takes nine in a link."""
+    return EntityKey("寿" * 1024, f"{number:03}" + "寿" * 1021)
+
+
+def context(form, kind=AccountKind.STORAGE):
+    return Context(form, BASE, "account1", "t", None, None, kind)
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        (Format.ATOM, AccountKind.STORAGE),
+        (Format.JSON_FULL, AccountKind.STORAGE),
+        (Format.JSON_FULL, AccountKind.COSMOS),
+    ],
+)
+def test_a_page_ends_after_the_entity_that_exceeds_its_size_with_links(form, kind):
+    entities = [StoredEntity(encode_entity_key(key(n)), b"638000000000000000", b"") for n in range(300)]
+    one, _ = write_page(context(form, kind), Page(entities[:1], None))
+
+    body, following = write_page(context(form, kind), Page(entities, END))
+
+    assert PAGE_BYTES < len(body) <= PAGE_BYTES + 2 * len(one)
+    assert following is not None and following != END
+    written = int(following.row_key[:3])
+    assert following == key(written)
+    assert write_page(context(form, kind), Page(entities[:written], END)) == (body, END)
+
+
+def test_a_page_with_one_entity_is_written_whole():
+    entity = StoredEntity(
+        encode_entity_key(key(0)), b"638000000000000000", b',"A":"%b"' % (b"x" * PAGE_BYTES)
+    )
+    body, following = write_page(context(Format.JSON_NONE), Page([entity], END))
+    assert len(body) > PAGE_BYTES
+    assert following == END
