@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
+from storage.domain.errors import BadRequest, TableNotFound
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.routes import Address, Target
 from storage.domain.service.consistency import ReadTerms
@@ -95,8 +96,14 @@ class Call(NamedTuple):
         )
 
     def fold(self, table: str) -> str:
-        """What identifies a table, given its name as sent; raises the errors of an invalid name."""
-        return fold_table_name(table, self.account.kind)
+        """Return what identifies the table of an entity, given its name as sent; raises the errors of an invalid name.
+
+        Cosmos knows no table of a name that is too long, where Azure Table storage calls the name invalid.
+        """
+        try:
+            return fold_table_name(table, self.account.kind)
+        except BadRequest:
+            raise TableNotFound from None
 
     @property
     def rules(self) -> Rules:

@@ -139,8 +139,16 @@ _KEYS: Final = frozenset({"PartitionKey", "RowKey"})
 
 
 def _read_properties(members: Mapping[str, Any], kind: AccountKind) -> Mapping[str, EdmValue]:
+    if kind is AccountKind.COSMOS:
+        members = _with_first_etag(members)
     encoded = plans.encode(members, kind)
     return encoded if encoded is not None else read_values(members, kind)
+
+
+def _with_first_etag(members: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out properties called ``etag`` in any letter case but the first: Cosmos keeps only that one [wire]."""
+    repeated = [name for name in members if name.lower() == "etag"][1:]
+    return {name: value for name, value in members.items() if name not in repeated} if repeated else members
 
 
 def read_values(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> dict[str, EdmValue]:
