@@ -129,7 +129,8 @@ LOGGING = {
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {"django": {"level": "ERROR"}},
+    # what Django refuses for its form is the client's mistake: each would write a traceback
+    "loggers": {"django": {"level": "ERROR"}, "django.security": {"level": "CRITICAL"}},
 }
 
 LANES_CONNINFO = database.conninfo(OPTIONS)

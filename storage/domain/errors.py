@@ -152,6 +152,11 @@ class NotImplemented(StorageError):
     status = 501
 
 
+class HttpVersionNotSupported(StorageError):
+    message = "The HTTP version of the request is not supported."
+    status = 505
+
+
 # methods
 
 

@@ -24,12 +24,15 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 from uvicorn.server import ServerState
 
 from storage.domain.errors import (
+    HostInformationNotPresent,
+    HttpVersionNotSupported,
     InvalidHeaderValue,
     InvalidHttpVerb,
     InvalidInput,
     RequestUrlFailedToParse,
     StorageError,
 )
+from storage.domain.requests.routes import is_host
 from storage.protocol.errors import ErrorOrigin, write_error
 from storage.protocol.http_exchange import (
     AsgiApplication,
@@ -52,6 +55,7 @@ MAX_STALL: Final = (
 LINGER: Final = 2.0  # seconds a refused client has to read the answer
 FAREWELL: Final = 1.0  # seconds an idle TLS client has to close its side
 
+_VERSIONS: Final = ("1.1", "1.0")
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
 
 
@@ -204,7 +208,13 @@ class HttpConnection(asyncio.Protocol):
         if parser.should_upgrade():
             return  # _feed begins again
         version = parser.get_http_version()
+        if version not in _VERSIONS:
+            raise HttpVersionNotSupported
         head = self._read_head(parser.get_method().decode("ascii"))
+        host = head.headers.get(b"host")
+        # the header is optional in HTTP/1.0 only, which some load balancers use to check the health of a server
+        if not is_host(host) if host is not None else version == "1.1":
+            raise HostInformationNotPresent
         # trailers are allowed to be dropped; collected, they would have no limit
         self._fields = _NOWHERE
         self._stage = _BODY
@@ -368,7 +378,7 @@ class HttpConnection(asyncio.Protocol):
             return InvalidInput()
         # a callback fails only on the URL, and the version is known once the request line is read
         version = self._parser.get_http_version()
-        if isinstance(error, httptools.HttpParserCallbackError) or version not in ("1.0", "1.1"):
+        if isinstance(error, httptools.HttpParserCallbackError) or version not in _VERSIONS:
             return RequestUrlFailedToParse()
         return InvalidHeaderValue()
 

@@ -182,11 +182,34 @@ async def test_drops_a_client_that_ended_its_side_too_early(talk):
         ),
         (b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcZZ", "InvalidInput"),
         (b"GET / HTTP/1.1\r\nHost: h\r\nno header\r\n\r\n", "InvalidHeaderValue"),
+        (b"GET / HTTP/1.1\r\n\r\n", "HostInformationNotPresent"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", "HostInformationNotPresent"),
+        (b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", "HostInformationNotPresent"),
+        (b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "HostInformationNotPresent"),
+        (b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % (b"a" * 262), "HostInformationNotPresent"),
     ],
 )
 async def test_refuses_what_it_cannot_parse(talk, sent, code):
     received = await talk(sent)
     assert refusal(received) == (400, code)
+
+
+@pytest.mark.parametrize("version", [b"2.0", b"0.9"])
+async def test_refuses_other_versions_of_http(talk, version):
+    received = await talk(b"GET / HTTP/%b\r\nHost: h\r\n\r\n" % version)
+    assert refusal(received) == (505, "HttpVersionNotSupported")
+
+
+@pytest.mark.parametrize("host", [b"", b"Host: h\r\n"])
+async def test_answers_an_old_client_with_or_without_a_host(talk, host):
+    received = await talk(b"GET /old HTTP/1.0\r\n%b\r\n" % host)
+    assert seen(received) == ["GET /old  0"]
+
+
+@pytest.mark.parametrize("host", [b"h:10002", b"my_host.local", b"[::1]:80", b"a" * 255 + b":65535"])
+async def test_accepts_a_host_and_a_port(talk, host):
+    received = await talk(b"GET /h HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % host)
+    assert seen(received) == ["GET /h  0"]
 
 
 async def test_refuses_what_follows_a_request_after_its_answer(talk):
@@ -202,7 +225,12 @@ TOO_LONG = {
     "two headers": [b"GET / HTTP/1.1\r\nA: " + LONG + b"\r\nB: " + LONG + b"\r\n\r\n"],
     "endless header": [b"GET / HTTP/1.1\r\nA: ", LONG, LONG, LONG],
     "endless headers": [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n" * 4000] * 4],
-    "endless trailer": [b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ", LONG, LONG, LONG],
+    "endless trailer": [
+        b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ",
+        LONG,
+        LONG,
+        LONG,
+    ],
 }
 
 

@@ -56,6 +56,15 @@ class Address(NamedTuple):
 _HOST = re.compile(rb"[A-Za-z0-9._\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 
 
+_HOST_LIMIT: Final = 255 + len(":65535")  # characters; every link of an answer repeats the host
+
+
+@lru_cache(maxsize=256)
+def is_host(host: bytes) -> bool:
+    """Return whether a Host header has one name or address, with or without a port."""
+    return len(host) <= _HOST_LIMIT and _HOST.fullmatch(host) is not None
+
+
 def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str]) -> Address:
     """Resolve account and service URI: host style if the host ends in one of the suffixes, else path style."""
     if not host:
@@ -79,7 +88,7 @@ def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequ
 @lru_cache(maxsize=256)
 def _origin(host: bytes, scheme: str, suffixes: tuple[str, ...]) -> tuple[str, str | None]:
     """Return scheme and authority, and the account if the host names it."""
-    if not _HOST.fullmatch(host):
+    if not is_host(host):
         raise HostInformationNotPresent
     text = host.decode("ascii")
     name = text.rsplit(":", 1)[0].lower() if not text.startswith("[") else text

@@ -97,3 +97,11 @@ def test_a_script_is_told_of_a_token_that_is_too_old(cast):
     client.force_login(cast["alice"])
     answer = client.post("/ui/me/", {"theme": "dark"}, headers=SCRIPT)
     assert (answer.status_code, "X-Tablero-Token" in answer) == (403, True)
+
+
+@pytest.mark.parametrize("host", ["a b", "under_score", ""])
+def test_a_host_that_is_none_writes_no_log(client, db, caplog, host):
+    answer = client.get("/ui/login/", headers={"host": host})
+
+    assert answer.status_code == 400
+    assert not caplog.records
