@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from storage.models import Activity, EntityChange
+from storage.operations.actors import actor_of
 
 FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
     "id": attrgetter("pk"),
@@ -15,6 +16,7 @@ FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
     "table": attrgetter("table_name"),
     "actor_kind": attrgetter("actor_kind"),
     "actor": attrgetter("actor"),
+    "actor_label": lambda done: actor_of(done).label,
     "address": attrgetter("address"),
     "agent": attrgetter("agent"),
     "request_id": attrgetter("request_id"),

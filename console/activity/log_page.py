@@ -143,8 +143,9 @@ def as_activity(entry: ChangeEntry, account: Account) -> Activity:
         address=entry.actor.address,
         agent=entry.actor.agent,
         request_id=entry.request,
-        detail={"by_token": entry.actor.token, "by_label": entry.label},
+        detail={"by_token": entry.actor.token},
     )
+    done.sas_label = entry.actor.label  # type: ignore[attr-defined]
     done.changed = entry.number  # type: ignore[attr-defined]
     done.first_key = _first_key(entry.key)  # type: ignore[attr-defined]
     done.has_table = table is not None and table.deleted_at is None  # type: ignore[attr-defined]

@@ -21,7 +21,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from storage.domain.access.actor import ActorKind
 from storage.domain.service.activity import Verb
 
 Plural = Callable[[int], str]
@@ -54,16 +53,6 @@ OP_LABELS: Final[Mapping[str, Promise]] = {
     "inserts": _("Entities: added"),
     "updates": _("Entities: changed"),
     "deletes": _("Entities: deleted"),
-}
-# how somebody came in; the values appear in URLs
-DOOR_LABELS: Final[Mapping[str, Promise]] = {
-    ActorKind.USER: _("Console"),
-    ActorKind.KEY: _("Account key"),
-    ActorKind.SAS: _("SAS token"),
-    ActorKind.BEARER: _("Bearer token"),
-    ActorKind.TOKEN: _("API token"),
-    ActorKind.COMMAND: _("Command line"),
-    ActorKind.SERVER: _("Server"),
 }
 
 

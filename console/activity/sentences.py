@@ -14,18 +14,23 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from console.activity.presentation import PRESENTATIONS, Group
 from console.site import roles
+from console.site.actors import draw_actor
 from storage.domain.access.actor import ActorKind
 from storage.domain.service.activity import Verb
 from storage.models import Activity
+from storage.operations.actors import actor_of
 from storage.operations.undo import CannotUndo, Reason, effect
 
 _LONGEST_KEY: Final = 60  # characters
 _NO_KEY: Final = {"partition_key": "", "row_key": ""}
 
 
-def sentence(done: Activity) -> SafeString:
-    """Say who did what to what, with links to the table and the entity if they still exist."""
-    return _fill(_choose_text(done), _Words(done))
+def sentence(done: Activity, *, links_tokens: bool = False) -> SafeString:
+    """Say who did what to what, with links to the table and the entity if they still exist.
+
+    ``links_tokens``: the reader may see the SAS token that was used.
+    """
+    return _fill(_choose_text(done), _Words(done, links_tokens=links_tokens))
 
 
 def plain_sentence(done: Activity) -> str:
@@ -99,28 +104,30 @@ def _fill(text: str | Promise, words: Mapping[str, str]) -> SafeString:
 class _Words(dict[str, SafeString]):
     """The words that a sentence about one activity can contain, each made when it is needed."""
 
-    def __init__(self, done: Activity) -> None:
+    def __init__(self, done: Activity, *, links_tokens: bool) -> None:
         self.done = done
+        self.account = done.account_name if links_tokens else ""
 
     def __missing__(self, name: str) -> SafeString:
-        return _WORDS[name](self.done)
+        return _describe_actor(self.done, self.account) if name == "who" else _WORDS[name](self.done)
 
 
-def _describe_actor(done: Activity) -> SafeString:
+def _describe_actor(done: Activity, account: str) -> SafeString:
+    """Name who did it; the label of a SAS token leads to its page if the account is given."""
+    actor = actor_of(done)
     name = _strong(done.actor)
-    match ActorKind(done.actor_kind):
+    match actor.kind:
         case ActorKind.USER:
             return name
         case ActorKind.KEY:
             return _fill(_("A client using %(name)s"), {"name": name})
         case ActorKind.SAS:
-            label = done.detail.get("by_label")
-            token = _strong_bdi(label) if label else _fingerprint(done.actor)
-            return _fill(_("A client using the SAS token %(name)s"), {"name": token})
+            name = _strong(draw_actor(actor, account))
+            return _fill(_("A client using the SAS token %(name)s"), {"name": name})
         case ActorKind.BEARER:
             return _fill(_("A client using a bearer token of %(name)s"), {"name": name})
         case ActorKind.TOKEN:
-            token = _mono(done.detail.get("by_token", ""))
+            token = _mono(actor.token)
             return _fill(_("%(name)s, using the API token %(token)s,"), {"name": name, "token": token})
         case ActorKind.COMMAND:
             return _fill(_("%(name)s, on the server's command line,"), {"name": name})
@@ -201,7 +208,6 @@ def _label_role(done: Activity) -> str:
 
 
 _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
-    "who": _describe_actor,
     "account": lambda done: _strong(done.account_name),
     "table": _link_table,
     "entity": _link_entity,

@@ -1,6 +1,8 @@
 """Template tags that draw an activity."""
 
 from django import template
+from django.template import Context
+from django.utils.safestring import SafeString
 
 from console.activity import sentences
 from console.activity.presentation import PRESENTATIONS
@@ -9,7 +11,13 @@ from storage.models import Activity
 from storage.operations.undo import effect
 
 register = template.Library()
-register.simple_tag(sentences.sentence, name="activity_sentence")
+
+
+@register.simple_tag(takes_context=True)
+def activity_sentence(context: Context, done: Activity) -> SafeString:
+    allowed, user = context.get("may"), context.get("user")
+    links_tokens = allowed["manage_access"] if allowed else bool(getattr(user, "is_admin", False))
+    return sentences.sentence(done, links_tokens=links_tokens)
 
 
 @register.simple_tag

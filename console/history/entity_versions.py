@@ -6,13 +6,10 @@ from datetime import date, datetime
 from itertools import groupby
 from typing import Final
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
-
 from console.grid import cells
 from console.grid.differences import Difference, ShownValue, compare_property
+from console.site.actors import DOOR_LABELS, name_actor
 from console.site.times import to_local
-from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.service.versions import Version, VersionKind
 from storage.domain.values.edm import Edm, EdmValue
@@ -22,15 +19,6 @@ from storage.editing import merge
 Properties = Mapping[str, EdmValue]
 
 NAMED: Final = 2  # changed properties that a line of the list names
-_DOORS: Final[Mapping[ActorKind, str | Promise]] = {
-    ActorKind.USER: _("Console"),
-    ActorKind.KEY: "REST",
-    ActorKind.SAS: _("SAS token"),
-    ActorKind.BEARER: _("Bearer token"),
-    ActorKind.TOKEN: _("API token"),
-    ActorKind.COMMAND: _("Command line"),
-    ActorKind.SERVER: _("Server"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +41,12 @@ class VersionLine:
         return max(0, len(self.names) - NAMED)
 
     @property
-    def who(self) -> str | Promise:
-        return who(self.version.actor)
+    def who(self) -> str:
+        return name_actor(self.version.actor)
 
     @property
-    def door(self) -> str | Promise:
-        return _DOORS[self.version.actor.kind]
+    def door(self) -> str:
+        return str(DOOR_LABELS[self.version.actor.kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +86,6 @@ def properties_of(stored: StoredEntity | None) -> Properties:
 
 def changed_names(version: Version) -> list[str]:
     return merge.changed_names(properties_of(version.before), properties_of(version.after))
-
-
-def who(actor: Actor) -> str | Promise:
-    return actor.name or _DOORS[actor.kind]
 
 
 def days(versions: Sequence[Version], only: str = "") -> Iterator[DayOfVersions]:

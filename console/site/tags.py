@@ -13,14 +13,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.site import glyphs, notices, roles, times
+from console.site import actors, glyphs, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
+from storage.domain.access.actor import Actor
 from storage.models import Account
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)
 register.filter("role_label", roles.label)
 register.filter("distance", times.show_distance)
+register.filter("actor_name", actors.name_actor)
 SPRITE = "vendor/lucide/1.62.0/sprite.svg"
 
 
@@ -34,6 +36,14 @@ def icon(name: str, size: int = 16) -> SafeString:
         static(SPRITE),
         name,
     )
+
+
+@register.simple_tag(takes_context=True)
+def actor(context: template.Context, who: Actor) -> SafeString:
+    """Name who made a change; a SAS token leads to its page for those who may see it."""
+    allowed = context.get("may")
+    account = context["account"].name if allowed and allowed["manage_access"] else ""
+    return actors.draw_actor(who, account)
 
 
 @register.filter

@@ -19,6 +19,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, EntityChange, Table
+from storage.operations.actors import SAS_LABEL
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited, storable_text
 
@@ -252,7 +253,7 @@ def _page(wanted: ActivityFilter, before: int | None, after: int | None, top: in
 
 def export(wanted: ActivityFilter) -> Iterator[Activity]:
     """Yield all matching activities, newest first, reading them in batches."""
-    found = find(wanted).annotate(changed=_CHANGED).order_by("-pk")
+    found = find(wanted).annotate(changed=_CHANGED, sas_label=SAS_LABEL).order_by("-pk")
     last: int | None = None
     while rows := list((found if last is None else found.filter(pk__lt=last))[:_BATCH]):
         yield from rows
@@ -285,9 +286,9 @@ def find(wanted: ActivityFilter) -> QuerySet[Activity]:
 
 
 def _shown(activities: QuerySet[Activity]) -> QuerySet[Activity]:
-    return activities.annotate(changed=_CHANGED, first_key=_FIRST_KEY, has_table=_HAS_TABLE).prefetch_related(
-        "undone_by"
-    )
+    return activities.annotate(
+        changed=_CHANGED, first_key=_FIRST_KEY, has_table=_HAS_TABLE, sas_label=SAS_LABEL
+    ).prefetch_related("undone_by")
 
 
 # subqueries, so that they run for the rows of a page only

@@ -1,7 +1,7 @@
 """What was changed in the entities of an account, by whom and when: lists, and counts by time."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -12,6 +12,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
+from storage.operations.actors import label_actors, read_actor
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql import versions
@@ -67,7 +68,6 @@ class ChangeEntry:
     table_id: int
     table: Table | None
     actor: Actor
-    label: str  # of a SAS token
     latest: datetime
     earliest: datetime
     inserted: int
@@ -107,9 +107,7 @@ class Bucket:
 class Caller:
     """Who made a number of changes."""
 
-    kind: ActorKind
-    name: str
-    label: str  # of a SAS token
+    actor: Actor
     number: int
 
 
@@ -196,14 +194,12 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
     """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
     counted = _count(account, wanted, statements.by_actor)
     actors = HistoryActor.objects.in_bulk(counted)
-    labels = sas_labels(account, actors.values())
     totals: Counter[tuple[str, str]] = Counter()
     for pk, actor in actors.items():
         totals[actor.kind, actor.name] += counted[pk]
-    return [
-        Caller(ActorKind(kind), name, labels.get(name, "") if kind == ActorKind.SAS else "", number)
-        for (kind, name), number in totals.most_common()
-    ]
+    most = totals.most_common()
+    named = label_actors(account.pk, (Actor(ActorKind(kind), name) for (kind, name), _ in most))
+    return [Caller(actor, number) for actor, (_, number) in zip(named, most, strict=True)]
 
 
 def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
@@ -292,17 +288,17 @@ def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | No
 def _entries(account: Account, groups: Sequence[ChangeGroup]) -> list[ChangeEntry]:
     tables = Table.objects.in_bulk({group.table_id for group in groups})
     actors = HistoryActor.objects.in_bulk({group.actor for group in groups})
-    labels = sas_labels(account, actors.values())
+    named = label_actors(
+        account.pk, (read_actor(actors.get(group.actor, _NOBODY), group.request) for group in groups)
+    )
     entries = []
-    for group in groups:
-        actor = actors.get(group.actor, _NOBODY)
+    for group, actor in zip(groups, named, strict=True):
         entries.append(
             ChangeEntry(
                 group.request,
                 group.table_id,
                 tables.get(group.table_id),
-                to_actor(actor, group.request),
-                labels.get(actor.name, "") if actor.kind == ActorKind.SAS else "",
+                actor,
                 to_datetime(group.latest),
                 to_datetime(group.earliest),
                 group.inserted,
@@ -313,19 +309,6 @@ def _entries(account: Account, groups: Sequence[ChangeGroup]) -> list[ChangeEntr
             )
         )
     return entries
-
-
-def sas_labels(account: Account, actors: Iterable[HistoryActor]) -> dict[str, str]:
-    """Return the labels of the SAS tokens among the actors, by their fingerprints."""
-    fingerprints: Collection[str] = {it.name for it in actors if it.kind == ActorKind.SAS}
-    if not fingerprints:
-        return {}
-    registered = RegisteredSas.objects.filter(account=account, fingerprint__in=fingerprints)
-    return dict(registered.values_list("fingerprint", "label"))
-
-
-def to_actor(stored: HistoryActor, request: str = "") -> Actor:
-    return Actor(ActorKind(stored.kind), stored.name, stored.address, stored.agent, request, stored.token)
 
 
 def run_limited(statement: Statement[T], limit: timedelta = LIMIT) -> T:

@@ -20,6 +20,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Activity, HistoryActor, Table
 from storage.operations import accounts, activity, changes, reverting, table_relations
+from storage.operations.actors import label_actors, read_actor
 from storage.operations.changes import ChangeFilter
 from storage.operations.reverting import Reverted
 from storage.sql import changes as statements
@@ -38,7 +39,6 @@ class NewerChange:
 
     at: datetime
     actor: Actor
-    label: str  # of a SAS token
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,10 @@ def _newer(account: Account, table: Table, keys: list[EntityKey]) -> dict[Entity
     found: dict[EntityKey, LatestChange] = changes.run_limited(
         statements.latest(table.pk, changes.segments(account), keys)
     )
-    actors = HistoryActor.objects.in_bulk({it.actor for it in found.values()})
-    labels = changes.sas_labels(account, actors.values())
+    stored = HistoryActor.objects.in_bulk({it.actor for it in found.values()})
+    actors = dict(zip(stored, label_actors(account.pk, map(read_actor, stored.values())), strict=True))
     return {
-        key: NewerChange(
-            to_datetime(it.ticks), changes.to_actor(actors[it.actor]), labels.get(actors[it.actor].name, "")
-        )
+        key: NewerChange(to_datetime(it.ticks), actors[it.actor])
         for key, it in found.items()
         if it.actor in actors
     }

@@ -9,7 +9,7 @@ from storage.domain.service.versions import VersionPage
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import HistoryActor, Table
 from storage.operations import past
-from storage.operations.changes import to_actor
+from storage.operations.actors import label_actors, read_actor
 from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.comparing import NO_TABLE
@@ -41,7 +41,10 @@ def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = T
         source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
     if len(rows) <= top:
         rows += sql.run_in_lane(versions.page(table.pk, source, segments, key, first, top))
-    return versions.read_page(rows, key, first, top)
+    found = versions.read_page(rows, key, first, top)
+    actors = label_actors(table.account_id, (it.actor for it in found.versions))
+    named = [it._replace(actor=actor) for it, actor in zip(found.versions, actors, strict=True)]
+    return VersionPage(named, found.next)
 
 
 def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:
@@ -49,4 +52,4 @@ def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> 
     rows = sql.walk(versions.beside(source, history, key, first, top), sql.run_in_lane)
     actors = HistoryActor.objects.in_bulk({row.actor for row in rows})
     nobody = HistoryActor(kind=ActorKind.SERVER)
-    return [row._replace(actor=to_actor(actors.get(row.actor, nobody), row.request)) for row in rows]
+    return [row._replace(actor=read_actor(actors.get(row.actor, nobody), row.request)) for row in rows]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from storage.domain.access.actor import ActorKind
+from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.feed import FeedChange, FeedPosition
 from storage.sql import arrays
@@ -155,14 +155,15 @@ SELECT NULL::bigint AS seq, (SELECT count(*) FROM unseen)::text, pg_current_snap
     (pg_snapshot_xmax($3::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()))::text,
     (SELECT coalesce(min(number), 0) FROM storage_historysegment
         WHERE account_id = $1::bigint AND ended_at IS NULL)::text,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 UNION ALL
 SELECT p.seq, p.op::text, t.name, p.tbl::text, (t.deleted_at IS NOT NULL)::text, p.ts::text, p.was::text,
     p.request::text, coalesce(a.kind, 'server'), a.name, a.token, p.pk, p.rk, p.anns || p.vals,
-    p.next_was::text, p.next_anns || p.next_vals, (p.next_vals IS NULL)::text
+    p.next_was::text, p.next_anns || p.next_vals, (p.next_vals IS NULL)::text, s.label
 FROM page AS p
 JOIN storage_table AS t ON t.id = p.tbl
 LEFT JOIN storage_historyactor AS a ON a.id = p.actor
+LEFT JOIN storage_issuedtoken AS s ON s.account_id = $1::bigint AND a.kind = 'sas' AND s.fingerprint = a.name
 WHERE coalesce(p.before, 0) < $7::bigint
 ORDER BY seq NULLS FIRST
 """
@@ -242,9 +243,7 @@ def _read_change(result: Result, row: int) -> RawChange:
         ticks=ticks,
         previous=None if was is None else int(was),
         request_id=text_at(result, row, 7),
-        actor_kind=ActorKind(text_at(result, row, 8)),
-        actor=optional(9),
-        actor_token=optional(10),
+        actor=Actor(ActorKind(text_at(result, row, 8)), optional(9), token=optional(10), label=optional(17)),
         before=StoredEntity(keys, was, before) if was is not None and before is not None else None,
         after=StoredEntity(keys, b"%d" % ticks, after or b"") if is_followed else None,
     )

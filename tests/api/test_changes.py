@@ -7,6 +7,7 @@ from storage.domain.entities.changes import Delete, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.models import RegisteredSas
 from storage.operations import accounts, history, tables
 from storage.sql import entities
 from storage.sql.django import execute, run
@@ -34,6 +35,17 @@ def put(account, people):
     return put
 
 
+def test_a_sas_token_has_its_label(call, account, people):
+    RegisteredSas.objects.create(
+        account=account, fingerprint="43ba39e2", kind="table", parameters=[], label="nightly", author=""
+    )
+    recorder = history.recorder(account, Actor(ActorKind.SAS, "43ba39e2"))
+    change = Upsert(Entity(EntityKey("p", "ada"), {}), merge=False)
+    run(entities.change(relation_name(people.pk), change, recorder))
+    (item,) = call("victor", "read")("GET", f"{CHANGES}?from=oldest").json()["items"]
+    assert (item["actor"]["name"], item["actor"]["label"]) == ("43ba39e2", "nightly")
+
+
 def told(items):
     return [(it["operation"], it["row_key"], (it["after"] or {}).get("Number")) for it in items]
 
@@ -49,7 +61,8 @@ def test_pages_from_a_start_and_after_a_token(call, account, put):
     page = ask("GET", f"{CHANGES}?from=oldest&top=3&table=People").json()
     assert told(page["items"]) == [("insert", "ada", 1), ("update", "ada", 2), ("insert", "eve", 3)]
     assert page["items"][1]["before"]["Number"] == 1
-    assert page["items"][1]["actor"] == {"kind": "key", "name": "key1", "token": ""}
+    key1 = {"kind": "key", "name": "key1", "token": "", "label": ""}
+    assert page["items"][1]["actor"] == key1
     assert page["has_more"]
     page = ask("GET", page["next"].partition("http://testserver")[2]).json()
     assert told(page["items"]) == [("delete", "eve", None)]

@@ -5,6 +5,7 @@ from storage.domain.entities.changes import Delete, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.models import RegisteredSas
 from storage.operations import history
 from storage.sql import entities
 from storage.sql.django import run
@@ -15,7 +16,10 @@ KEY = EntityKey("se", "å 1")
 
 
 def test_it_works(call, people):
-    by = Actor(ActorKind.KEY, "key1", "10.0.0.1", "curl", "7f3a19c0-0000-4000-8000-000000000001", "")
+    by = Actor(ActorKind.SAS, "43ba39e2", "10.0.0.1", "curl", "7f3a19c0-0000-4000-8000-000000000001", "")
+    RegisteredSas.objects.create(
+        account=people.account, fingerprint=by.name, kind="table", parameters=[], label="nightly", author=""
+    )
     recorder = history.recorder(people.account, by)
     values = {"N": EdmValue(Edm.INT64, 5), "S": EdmValue(Edm.STRING, "\ud800")}
     for change in (Upsert(Entity(KEY, values), merge=False), Delete(KEY, ANY)):
@@ -39,9 +43,10 @@ def test_it_works(call, people):
     assert deletion["sequence"] > insertion["sequence"]
     assert deletion["request_id"] == by.request_id
     assert deletion["actor"] == {
-        "kind": "key",
-        "name": "key1",
+        "kind": "sas",
+        "name": "43ba39e2",
         "token": "",
+        "label": "nightly",
         "address": "10.0.0.1",
         "agent": "curl",
     }

@@ -13,10 +13,11 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from console.activity.filters import LogQuery, read_query, read_requests
-from console.activity.presentation import DOOR_LABELS, OP_LABELS
+from console.activity.presentation import OP_LABELS
 from console.grid import differences
 from console.grid.differences import Difference
 from console.site.access import account_required, actor_of
+from console.site.actors import DOOR_LABELS
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
@@ -105,12 +106,11 @@ def _read_caller(text: str) -> tuple[str, str] | None:
 def _callers(account: Account, wanted: ChangeFilter) -> list[tuple[str, str]]:
     """Everybody who made some of the changes, if they are several, as choices."""
     found = changes.callers(account, replace(wanted, actors=()))
-    return [(f"{it.kind}:{it.name}", _name(it)) for it in found] if len(found) > 1 else []
+    return [(f"{it.actor.kind}:{it.actor.name}", _name(it)) for it in found] if len(found) > 1 else []
 
 
 def _name(caller: Caller) -> str:
-    name = caller.label or (caller.name[:8] if caller.kind is ActorKind.SAS else caller.name)
-    door = DOOR_LABELS[caller.kind]
+    name, door = caller.actor.short_name, DOOR_LABELS[caller.actor.kind]
     return f"{name} ({door})" if name else str(door)
 
 

@@ -18,10 +18,11 @@ from console.activity import log_page, sentences, undo
 from console.activity.files import FIELDS, write_entities
 from console.activity.filters import LogQuery, parse_number, read_query
 from console.activity.log_page import Entry
-from console.activity.presentation import DOOR_LABELS, GROUP_LABELS, OP_LABELS
+from console.activity.presentation import GROUP_LABELS, OP_LABELS
 from console.activity.recorded import reverted
 from console.grid import differences
 from console.site.access import account_required, admin_required, role_of, table_of, user_of
+from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability, may

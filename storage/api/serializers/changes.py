@@ -62,6 +62,9 @@ class ChangeActorSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=[kind.value for kind in ActorKind])
     name = serializers.CharField(help_text="Of the key, the token or the user.")
     token = serializers.CharField(help_text="Name of the user's API token; empty: none.")
+    label = serializers.CharField(
+        help_text="Label of the SAS token, whose name is its fingerprint; empty: none."
+    )
 
 
 class ChangeSerializer(serializers.Serializer[Any]):

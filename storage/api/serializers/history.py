@@ -30,6 +30,9 @@ class VersionActorSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=[kind.value for kind in ActorKind])
     name = serializers.CharField(help_text="Of the key, the token or the user.")
     token = serializers.CharField(help_text="Name of the user's API token; empty: none.")
+    label = serializers.CharField(
+        help_text="Label of the SAS token, whose name is its fingerprint; empty: none."
+    )
     address = serializers.CharField(help_text="The client's IP address.")
     agent = serializers.CharField(help_text="The client's `User-Agent`.")
 

@@ -21,7 +21,9 @@ from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import find_faults
+from storage.models import Activity
 from storage.operations import service_properties as operations
+from storage.operations.actors import actor_of
 from storage.operations.replicas import ReplicaProblem, ReplicaState, ReplicaStatus
 
 
@@ -107,6 +109,9 @@ class ActivityParameters(PageParameters):
 class ActorSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(source="actor_kind", choices=[kind.value for kind in ActorKind])
     name = serializers.CharField(source="actor")
+    label = serializers.SerializerMethodField(
+        help_text="Label of the SAS token, whose name is its fingerprint; empty: none."
+    )
     token = serializers.CharField(
         source="detail.by_token",
         read_only=True,
@@ -115,6 +120,9 @@ class ActorSerializer(serializers.Serializer[Any]):
     )
     address = serializers.CharField()
     agent = serializers.CharField()
+
+    def get_label(self, done: Activity) -> str:
+        return actor_of(done).label
 
 
 class DetailField(serializers.DictField):

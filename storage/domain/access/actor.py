@@ -24,7 +24,8 @@ class ActorKind(StrEnum):
 class Actor:
     """``name``: the user name of a user, else as in requests.observed.Credential; never a signature.
 
-    ``token``: the name of the user's API token, if a script acts for the user.
+    ``token``: the name of the user's API token, if a script acts for the user. ``label``: what people call a SAS token,
+    whose ``name`` is its fingerprint; it is looked up to show the actor, and not recorded.
     """
 
     kind: ActorKind
@@ -33,6 +34,12 @@ class Actor:
     agent: str = ""
     request_id: str = ""
     token: str = ""
+    label: str = ""
+
+    @property
+    def short_name(self) -> str:
+        """The name for people; of a SAS token without a label, the start of its fingerprint."""
+        return (self.label or self.name[:8]) if self.kind is ActorKind.SAS else self.name
 
 
 SERVER: Final = Actor(ActorKind.SERVER)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from storage.domain.access.actor import ActorKind
+from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.values.edm import write_datetime
 
@@ -96,9 +96,7 @@ class FeedChange(NamedTuple):
     ticks: int
     previous: int | None
     request_id: str
-    actor_kind: ActorKind
-    actor: str
-    actor_token: str
+    actor: Actor
     before: StoredEntity | None
     after: StoredEntity | None
 
@@ -133,7 +131,12 @@ def write_change(change: FeedChange) -> bytes:
         "row_key": change.key.row_key,
         "timestamp": write_datetime(change.ticks),
         "request_id": change.request_id,
-        "actor": {"kind": change.actor_kind, "name": change.actor, "token": change.actor_token},
+        "actor": {
+            "kind": change.actor.kind,
+            "name": change.actor.name,
+            "token": change.actor.token,
+            "label": change.actor.label,
+        },
     }
     return b'%b,"before":%b,"after":%b}' % (
         json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1].encode(),
@@ -144,7 +147,7 @@ def write_change(change: FeedChange) -> bytes:
 
 def describe_change(change: FeedChange) -> str:
     """Describe a change in a line for people: when, what, whose, and the properties that it changed."""
-    by = f"{change.actor_kind} {change.actor}".rstrip()
+    by = f"{change.actor.kind} {change.actor.short_name}".rstrip()
     key = f"{change.table}({change.key.partition_key!r}, {change.key.row_key!r})"
     line = f"{write_datetime(change.ticks)}  {OPERATIONS[change.op]}  {key}  by {by}"
     if change.op != "u" or change.after is None:

@@ -22,7 +22,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule, Metrics, ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import Activity
+from storage.models import Activity, RegisteredSas
 from storage.operations import accounts, activity, edits, members, policies, service_properties, tables
 from storage.operations.tables import DELETED_TABLE_RETENTION
 from storage.operations.undo import undo
@@ -107,6 +107,17 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, acc
 def test_says_by_whom(account, actor, expected):
     done = activity.record(Verb.ACCOUNT_CREATE, actor, account=account)
     assert expected in plain_sentence(done)
+
+
+def test_a_sas_token_is_named_by_its_label_and_leads_to_it(visit, account):
+    RegisteredSas.objects.create(
+        account=account, fingerprint="0123456789abcdef", kind="account", parameters=[], label="CI", author=""
+    )
+    tables.create(account.pk, "made", by=Actor(ActorKind.SAS, "0123456789abcdef"))
+    link = '<a href="/ui/a/acme/sas/0123456789abcdef/"><bdi>CI</bdi></a>'
+    assert link in visit("max").get("/ui/a/acme/activity/").content.decode()
+    page = visit("victor").get("/ui/a/acme/activity/").content.decode()
+    assert "<bdi>CI</bdi>" in page and "0123456789abcdef" not in page
 
 
 def test_hostile_names_are_text(read, account, table):

@@ -11,13 +11,14 @@ from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import Account, Table
+from storage.models import Account, RegisteredSas, Table
 from storage.operations import entities, history, tables, versions
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
 
 KEY = EntityKey("store-1", "ord 8")
+FINGERPRINT = "43ba39e2" * 8
 
 
 @pytest.fixture
@@ -30,9 +31,7 @@ def write(orders):
     """`write(Total=5)`: replace the entity as a client does, `write()`: delete it."""
 
     def write(**properties):
-        by = Actor(
-            ActorKind.SAS, "nightly import", "10.0.9.2", "curl", "7f3a19c0-0000-4000-8000-000000000001"
-        )
+        by = Actor(ActorKind.SAS, FINGERPRINT, "10.0.9.2", "curl", "7f3a19c0-0000-4000-8000-000000000001")
         entity = Entity(KEY, {name: as_edm(value) for name, value in properties.items()})
         exists = entities.get(orders, KEY) is not None
         change = (
@@ -42,6 +41,19 @@ def write(orders):
         return versions.page(orders, KEY, top=1).versions[0].sequence
 
     return write
+
+
+@pytest.fixture
+def label():
+    """Registers the SAS token of the client under a label."""
+    RegisteredSas.objects.create(
+        account=Account.objects.get(),
+        fingerprint=FINGERPRINT,
+        kind="table",
+        parameters=[],
+        label="nightly import",
+        author="",
+    )
 
 
 def as_edm(value):
@@ -64,7 +76,19 @@ def properties():
     return stored and {name: it.value for name, it in read_stored(stored).properties.items()}
 
 
-def test_versions_and_what_the_newest_changed(visit, write):
+def test_a_sas_token_is_named_by_its_label_and_leads_to_it(visit, write, label):
+    write(Total=5)
+    page = visit("max").get(address()).content.decode()
+    assert f'<a href="/ui/a/acme/sas/{FINGERPRINT}/"><bdi>nightly import</bdi></a>' in page
+    assert FINGERPRINT not in text(visit("victor").get(address()))
+    assert FINGERPRINT not in visit("victor").get(address()).content.decode()  # who may not see tokens
+
+    RegisteredSas.objects.all().delete()
+    unknown = visit("max").get(address())
+    assert "43ba39e2 SAS token" in text(unknown) and FINGERPRINT not in text(unknown)
+
+
+def test_versions_and_what_the_newest_changed(visit, write, label):
     write(Total=5, Status="paid", Note="a")
     broken = write(Total=0, Status="lost", Note="a")
     write(Total=0, Status="found", Note="a")

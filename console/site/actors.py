@@ -1,0 +1,40 @@
+"""How those who made changes are named: people, keys and tokens; a SAS token by its label, linked to its page."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from storage.domain.access.actor import Actor, ActorKind
+
+# how somebody came in; the values appear in URLs
+DOOR_LABELS: Final[Mapping[str, Promise]] = {
+    ActorKind.USER: _("Console"),
+    ActorKind.KEY: _("Account key"),
+    ActorKind.SAS: _("SAS token"),
+    ActorKind.BEARER: _("Bearer token"),
+    ActorKind.TOKEN: _("API token"),
+    ActorKind.COMMAND: _("Command line"),
+    ActorKind.SERVER: _("Server"),
+}
+
+
+def name_actor(actor: Actor) -> str:
+    return actor.short_name or str(DOOR_LABELS[actor.kind])
+
+
+def draw_actor(actor: Actor, account: str = "") -> SafeString:
+    """Draw a name; with an account, the label of a SAS token leads to its page."""
+    if actor.kind is not ActorKind.SAS:
+        return format_html("<bdi>{}</bdi>", name_actor(actor))
+    if not actor.label:
+        return format_html('<span class="mono" title="{}">{}</span>', actor.name, name_actor(actor))
+    if not account:
+        return format_html("<bdi>{}</bdi>", actor.label)
+    return format_html(
+        '<a href="{}"><bdi>{}</bdi></a>', reverse("sas:show", args=(account, actor.name)), actor.label
+    )

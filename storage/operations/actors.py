@@ -1,0 +1,48 @@
+"""Name those who made changes: SAS tokens by their labels, which are looked up and never recorded."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from django.db.models import OuterRef, Subquery
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.models import Activity, HistoryActor, RegisteredSas
+
+# annotates an activity whose actor is a SAS token
+SAS_LABEL: Final = Subquery(
+    RegisteredSas.objects.filter(account=OuterRef("account_id"), fingerprint=OuterRef("actor")).values(
+        "label"
+    )[:1]
+)
+
+
+def read_actor(stored: HistoryActor, request: str = "") -> Actor:
+    return Actor(ActorKind(stored.kind), stored.name, stored.address, stored.agent, request, stored.token)
+
+
+def label_actors(account_id: int, actors: Iterable[Actor]) -> list[Actor]:
+    """Return actors with the labels of SAS tokens, read together."""
+    given = list(actors)
+    labels = _sas_labels(account_id, {it.name for it in given if it.kind is ActorKind.SAS})
+    return [replace(it, label=labels.get(it.name, "")) if it.kind is ActorKind.SAS else it for it in given]
+
+
+def _sas_labels(account_id: int, fingerprints: set[str]) -> dict[str, str]:
+    if not fingerprints:
+        return {}
+    registered = RegisteredSas.objects.filter(account=account_id, fingerprint__in=fingerprints)
+    return dict(registered.values_list("fingerprint", "label"))
+
+
+def actor_of(done: Activity) -> Actor:
+    """Return who performed an activity; with the label of a SAS token if it was read with SAS_LABEL."""
+    return Actor(
+        ActorKind(done.actor_kind),
+        done.actor,
+        done.address,
+        done.agent,
+        done.request_id,
+        done.detail.get("by_token", ""),
+        getattr(done, "sas_label", None) or "",
+    )
