@@ -261,8 +261,8 @@ def test_the_editor_lies_over_its_cell_and_moves_nothing(open_page, admin, cells
         around = [box(page, selector) for selector in (".grid-region", ".pager", ".grid tbody tr")]
         assert cell(page, name, "alan").evaluate("it => getComputedStyle(it).outlineWidth") == "2px"
         page.keyboard.press("F2")
+        page.locator("#cell-editor").wait_for()
         layer = page.locator(".cell-layer")
-        layer.wait_for()
         found, field = layer.bounding_box(), box(page, "#cell-value")
         assert found["width"] >= max(least, where["width"])
         # the text begins, or of a number ends, where it did, on the same line

@@ -1,6 +1,10 @@
 // The editor of a cell: Enter, F2 or a double click opens it in place, any character does too and replaces the value.
-import { announce, get, post } from "../site/request.js";
+// The keyboard belongs to what has the focus: a field takes it at once, and the editor takes the field's place when it comes,
+// without taking the focus from anything else.
+import { announce, get, post, recovery } from "../site/request.js";
 import { enter } from "../grid/grid.js";
+import { addressOf, cellOf, currentCell, describeRow, headOf, renew, then } from "./cell_row.js";
+import { handOver, ready, waitingForm } from "./cell_field.js";
 import { place } from "./cell_place.js";
 import { listen } from "./cell_tools.js";
 import { listen as listenToInputMethods } from "./composing.js";
@@ -12,102 +16,99 @@ import "./paste.js";
 import "./fill.js";
 
 const WAIT = 250; // ms after the last key, before a text is checked
-// { dialog, cell, first: the state it opened with, typed: characters that came before the editor, ending: a key that did,
-// isReplacing: the value was typed anew, so that arrows move on }
-let open = null;
+const LEFT = "Left"; // the ending of a field beside which something was clicked
+// By dialog. { dialog, cell, first: the state it opened with, isReplacing: the value was typed anew, so that arrows move on }
+// Before the editor comes also { field, isAdding: what is typed is added to the value, ending: the key that ended the typing,
+// draft: the fields of an editor of this cell that a reload took away }.
+// A second one may begin while the first is saved; it waits for that one's `work`.
+const editors = new Map();
+
+const editorOf = (element) => editors.get(element.closest?.("dialog"));
+const isOpen = (editor) => editors.has(editor.dialog);
+const isEmpty = ({ field, draft }) => !field.value && !draft;
 
 function editable(target) {
   const cell = target.closest?.("[data-grid][data-cell] td[data-property]");
   return cell && !target.closest("a, button, input, dialog") ? cell : null;
 }
 
-function cellOf(key, property) {
-  const row = document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key)}"]`);
-  return row?.querySelector(`td[data-property="${CSS.escape(property)}"]`);
+/** `typed` replaces the value; without it, what is typed is added. */
+function edit(cell, typed, { isPasted = false, draft = null } = {}) {
+  const present = [...editors.values()].find((editor) => editor.cell === cell);
+  if (present) return present.dialog.querySelector(".cell-value")?.focus();
+  const editor = begin(cell, typed);
+  Object.assign(editor, { draft, isReplacing: typed !== undefined && !isPasted });
+  ask(editor);
 }
 
-function addressOf(cell) {
-  const grid = cell.closest("[data-grid]");
-  const head = grid.querySelector(`th[data-property="${CSS.escape(cell.dataset.property)}"]`);
-  const row = cell.parentElement;
-  const query = new URLSearchParams({
-    key: row.dataset.key,
-    property: cell.dataset.property,
-    etag: row.dataset.etag,
-    type: head?.dataset.type ?? "",
-    next: location.pathname + location.search,
-  });
-  return `${grid.dataset.cell}?${query}`;
-}
-
-/** `draft`: the fields of an editor of this cell that a reload took away. */
-async function edit(cell, typed, { isPasted = false, draft = null } = {}) {
-  if (open) return;
-  begin(cell, { typed, isPasted, isReplacing: typed !== undefined && !isPasted });
-  const { dialog } = open;
-  try {
-    const { status, found } = await get(addressOf(cell));
-    const form = found.getElementById("cell-editor");
-    if (open?.dialog !== dialog) return;
-    if (status !== 200 || !form) return close(found.querySelector("h1")?.textContent);
-    present(form);
-    const staged = find(cell);
-    if (draft) putBack(dialog, draft);
-    else if (staged && !staged.removed) putBack(dialog, { type: staged.type, form: staged.form, value: staged.text });
-  } catch {
-    if (open?.dialog === dialog) close(); // the request was given up
-  }
-}
-
-function begin(cell, more) {
-  open = { dialog: document.createElement("dialog"), cell, first: null, ...more };
-  cell.parentElement.dataset.editing = "";
-}
-
-function present(form) {
-  document.body.append(open.dialog);
-  open.isStale = form.elements.etag.value !== open.cell.parentElement.dataset.etag;
-  show(form);
-}
-
-/** What was refused or met a conflict while no editor was open. */
-document.addEventListener("cell:refused", ({ detail: { cell, form } }) => {
-  if (open) return;
-  begin(cell, {});
-  present(form);
-});
-
-/** Put a form into the editor: in place over its cell, or as a dialog when the value is long. */
-function show(form) {
-  const { dialog, cell } = open;
-  if (dialog.open) dialog.close();
-  const isLarge = form.dataset.size === "large";
-  dialog.className = isLarge ? "dialog cell-dialog" : "cell-layer";
-  dialog.setAttribute("aria-label", form.getAttribute("aria-label"));
-  dialog.replaceChildren(document.adoptNode(form));
+function begin(cell, typed) {
+  const dialog = document.createElement("dialog");
+  const form = waitingForm(cell, cell.closest("[data-grid]").dataset.cell, typed);
   const field = form.elements.value;
-  open.first ??= state(form);
-  if (open.typed !== undefined && field.type !== "checkbox") {
-    field.value = open.typed;
-    check(form);
-  }
-  open.typed = undefined;
-  if (isLarge) dialog.showModal();
-  else {
-    dialog.show();
-    place(dialog, cell);
-  }
-  const conflict = form.querySelector("#cell-conflict-title");
-  (conflict ?? field).focus();
-  if (!conflict && field.type !== "checkbox") field.setSelectionRange(isLarge ? 0 : field.value.length, isLarge ? 0 : field.value.length);
-  const { ending } = open;
-  open.ending = null;
-  if (ending && !isLarge && !conflict) finishLine(form, then(ending));
+  const editor = { dialog, cell, field, first: null, isAdding: typed === undefined, ending: null };
+  editors.set(dialog, editor);
+  cell.parentElement.dataset.editing = "";
+  dialog.className = "cell-layer";
+  dialog.dataset.waiting = "";
+  dialog.setAttribute("aria-label", cell.dataset.property);
+  dialog.append(form);
+  document.body.append(dialog);
+  dialog.show();
+  follow(editor);
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
+  field.addEventListener("input", () => follow(editor));
+  // a window that loses the focus keeps it in the field
+  field.addEventListener("focusout", () => document.activeElement !== field && editor.ending !== LEFT && goOnTyping(editor));
+  return editor;
 }
 
-/** What was typed before is what is edited now. */
-async function putBack(dialog, fields) {
-  const form = dialog.querySelector("form");
+/** Get the editor of a cell, once those before it are done: they may change the same row. */
+function ask(editor) {
+  const others = [...editors.values()].filter((other) => other !== editor).map(({ work }) => work);
+  editor.asking?.abort();
+  const { signal } = (editor.asking = new AbortController());
+  editor.work = Promise.allSettled(others).then(() => open(editor, signal));
+}
+
+async function open(editor, signal) {
+  editor.dialog.ariaBusy = "true";
+  try {
+    editor.cell = currentCell(editor.cell);
+    const { status, found } = await get(addressOf(editor.cell), signal);
+    const form = found.getElementById("cell-editor");
+    if (signal.aborted) return;
+    if (status !== 200 || !form) return stay(editor, found.querySelector("h1")?.textContent);
+    editor.first = state(form);
+    const shown = await restored(editor, form);
+    await ready(editor.field);
+    if (!signal.aborted) await present(editor, shown);
+  } catch (error) {
+    if (!signal.aborted) stay(editor);
+    if (error.name !== "AbortError") throw error;
+  }
+}
+
+/** Without an editor, what was typed stays in its field, and Enter asks again. */
+function stay(editor, reason) {
+  if (isEmpty(editor)) return close(editor, reason);
+  editor.dialog.ariaBusy = null;
+  editor.asking.abort();
+  goOnTyping(editor);
+  if (reason) notify(reason);
+}
+
+/** The key that ended the typing counts no more: it was pressed before something came between. */
+function goOnTyping(editor) {
+  editor.ending = null;
+  if (editor.field) editor.field.readOnly = false;
+}
+
+/** The form with what waits to be saved, or what a reload took away. */
+async function restored(editor, form) {
+  const staged = find(editor.cell);
+  const fields = editor.draft ?? (staged && !staged.removed ? { type: staged.type, form: staged.form, value: staged.text } : null);
+  if (!fields || !editor.isAdding) return form;
   const body = new FormData(form);
   body.delete("value");
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
@@ -115,7 +116,55 @@ async function putBack(dialog, fields) {
   body.set("from", fields.type);
   body.set("from_form", fields.form ?? "");
   const { status, found } = await post(form.dataset.check, body);
-  if (open?.dialog === dialog && status === 200) show(found.getElementById("cell-editor"));
+  return (status === 200 && found.getElementById("cell-editor")) || form;
+}
+
+/** The editor in place of its field. */
+function present(editor, form) {
+  const { field, ending, isAdding } = editor;
+  const isHere = hasKeyboard(editor);
+  const isLarge = form.dataset.size === "large";
+  // nothing was typed, and something else is done by now; or a dialog would take the keyboard
+  if (!isHere && (isLarge || isEmpty(editor))) return stay(editor);
+  editor.cell = currentCell(editor.cell);
+  editor.cell.parentElement.dataset.editing = "";
+  editor.isStale = form.elements.etag.value !== editor.cell.parentElement.dataset.etag;
+  show(editor, form);
+  editor.field = editor.ending = null;
+  delete editor.dialog.dataset.waiting;
+  editor.dialog.ariaBusy = null;
+  const { value } = form.elements;
+  if (value.type !== "checkbox" && (field.value || !isAdding)) {
+    handOver(field, value, isAdding);
+    check(form);
+  }
+  if (ending && !isLarge) return finishLine(editor, form, then(ending));
+}
+
+/** Whether the keys go to this editor, or nowhere. */
+function hasKeyboard({ dialog, cell }) {
+  const at = document.activeElement;
+  return at === document.body || at === cell || dialog.contains(at);
+}
+
+/** Put a form into the editor: in place over its cell, or as a dialog when the value is long. */
+function show(editor, form) {
+  const { dialog } = editor;
+  const isHere = hasKeyboard(editor);
+  const isLarge = form.dataset.size === "large";
+  dialog.className = isLarge ? "dialog cell-dialog" : "cell-layer";
+  dialog.setAttribute("aria-label", form.getAttribute("aria-label"));
+  dialog.replaceChildren(document.adoptNode(form));
+  if (dialog.matches(":modal") !== isLarge) {
+    dialog.close();
+    if (isLarge) dialog.showModal();
+    else dialog.show();
+  }
+  const field = form.elements.value;
+  const conflict = form.querySelector("#cell-conflict-title");
+  if (!isLarge) follow(editor);
+  if (isHere || isLarge) (conflict ?? field).focus();
+  if (!conflict && field.type !== "checkbox") field.setSelectionRange(isLarge ? 0 : field.value.length, isLarge ? 0 : field.value.length);
 }
 
 function state(form) {
@@ -123,45 +172,48 @@ function state(form) {
   return JSON.stringify([value.type === "checkbox" ? value.checked : value.value, type.value, form.elements.form?.value]);
 }
 
-function close(reason) {
-  const { dialog, cell, isStale } = open;
-  open = null;
-  // whoever has gone somewhere else meanwhile stays there
-  const isHere = dialog.contains(document.activeElement) || document.activeElement === document.body || !dialog.isConnected;
+/** Returns whether the focus is on the cell now; if it is elsewhere, it stays there. */
+function close(editor, reason) {
+  const { dialog, isStale } = editor;
+  const isHere = hasKeyboard(editor);
+  const cell = currentCell(editor.cell);
+  editors.delete(dialog);
+  editor.asking?.abort();
+  rest(editor);
   dialog.remove();
-  delete cell.parentElement?.dataset.editing;
+  const row = cell.parentElement;
+  if (![...editors.values()].some((other) => other.cell.parentElement === row)) delete row?.dataset.editing;
   const grid = cell.closest("[data-grid]");
   if (grid && isHere) enter(cell, grid);
   if (grid) forgetDraft(grid.dataset.cell);
   if (reason) notify(reason);
   // more than a cell of the grid is not as it was
   if (isStale) document.dispatchEvent(new CustomEvent("grid:changed"));
+  return isHere;
 }
 
-let timer;
-let asked = null;
-
-function rest() {
-  clearTimeout(timer);
-  asked?.abort();
+function rest(editor) {
+  clearTimeout(editor.timer);
+  editor.asked?.abort();
 }
 
 /** Ask what there is to say about the text, once typing rests; a newer question ends an older one. */
 function check(form) {
-  clearTimeout(timer);
-  if (open?.dialog.matches(".cell-layer[open]")) place(open.dialog, open.cell);
-  timer = setTimeout(async () => {
-    asked?.abort();
-    asked = new AbortController();
+  const editor = editorOf(form);
+  clearTimeout(editor.timer);
+  follow(editor);
+  editor.timer = setTimeout(async () => {
+    editor.asked?.abort();
+    editor.asked = new AbortController();
     try {
-      const { status, found } = await post(form.dataset.check, new FormData(form), asked.signal);
+      const { status, found } = await post(form.dataset.check, new FormData(form), editor.asked.signal);
       const note = found.getElementById("cell-note");
       if (status !== 200 || !note) return;
       const wasAgreed = form.elements.agreed?.checked;
       form.querySelector("#cell-note")?.replaceWith(document.adoptNode(note));
       if (wasAgreed && form.elements.agreed) form.elements.agreed.checked = true;
       form.elements.value?.setAttribute("aria-invalid", String(note.dataset.kind === "error"));
-      if (open?.dialog.matches(".cell-layer")) place(open.dialog, open.cell); // there may be no room below
+      follow(editor); // there may be no room below
     } catch (error) {
       if (error.name !== "AbortError") throw error;
     }
@@ -170,15 +222,16 @@ function check(form) {
 
 /** The editor as another type, or in another form, its value converted. */
 async function retype(form) {
-  rest();
+  const editor = editorOf(form);
+  rest(editor);
   const body = new FormData(form);
   body.set("retype", "1");
   try {
     const { status, found } = await post(form.dataset.check, body);
     const next = found.getElementById("cell-editor");
-    if (!open || status !== 200 || !next) return;
+    if (!isOpen(editor) || status !== 200 || !next) return;
     const typed = form.elements.value?.value;
-    show(next);
+    show(editor, next);
     // what was typed meanwhile is newer than what was converted
     if (typed !== body.get("value") && typed !== undefined && next.elements.value.type !== "checkbox") {
       next.elements.value.value = typed;
@@ -189,86 +242,53 @@ async function retype(form) {
   }
 }
 
-async function save(form, submitter, goOn) {
-  if (form.ariaBusy === "true") return;
-  rest();
-  const { cell } = open;
+/** Save once at a time; what is still without an answer is given up for what the form says now. */
+function save(editor, form, submitter, goOn) {
+  if (editor.saving) {
+    if (!recovery.isWaiting(editor.saving.signal)) return;
+    editor.saving.abort();
+  }
+  rest(editor);
+  editor.saving = new AbortController();
+  editor.work = send(editor, form, submitter, goOn, editor.saving);
+}
+
+async function send(editor, form, submitter, goOn, saving) {
   const body = new FormData(form, submitter);
   if ("staged" in form.dataset) body.set("stage", "1");
-  describeRow(body, cell);
+  editor.cell = currentCell(editor.cell);
+  describeRow(body, editor.cell);
   form.ariaBusy = "true";
   try {
-    const { status, found } = await post(form.getAttribute("action"), body);
-    if (!open) return;
+    const { status, found } = await post(form.getAttribute("action"), body, saving.signal);
+    if (!isOpen(editor)) return;
     announce(found);
     const again = found.getElementById("cell-editor");
-    if (again) return show(again);
+    if (again) return show(editor, again);
     const isSaved = status === 200 && found.querySelector("template[data-row], template[data-change]");
     if (!isSaved) return notify(found.querySelector("h1")?.textContent ?? String(status));
-    await finish(found, goOn);
+    await finish(editor, found, goOn);
   } finally {
-    form.ariaBusy = null;
+    if (editor.saving === saving) {
+      editor.saving = null;
+      form.ariaBusy = null;
+    }
   }
 }
 
-/** What the server needs to draw the row of a cell again. */
-function describeRow(body, cell) {
-  const heads = [...cell.closest("table").querySelectorAll("th[data-property]")];
-  for (const head of heads) body.append("column", head.dataset.property);
-  body.set("index", cell.parentElement.getAttribute("aria-rowindex"));
-}
-
-async function finish(found, goOn) {
-  const { cell } = open;
-  const { key } = cell.parentElement.dataset;
-  const { property } = cell.dataset;
-  const type = open.dialog.querySelector("#cell-type").value;
-  const head = cell.closest("table").querySelector(`th[data-property="${CSS.escape(property)}"]`);
+async function finish(editor, found, goOn) {
+  editor.cell = currentCell(editor.cell);
+  const { cell } = editor;
+  const type = editor.dialog.querySelector("#cell-type").value;
   const change = found.querySelector("template[data-change]");
-  open.isStale = !change && ![type, "mix"].includes(head?.dataset.type);
+  editor.isStale = !change && ![type, "mix"].includes(headOf(cell)?.dataset.type);
   if (change) keep(cell, change);
   else await renew(cell.parentElement, found.querySelector("template[data-row]"));
-  open.cell = cellOf(key, property) ?? cell;
-  close();
-  goOn?.(cellOf(key, property));
-}
-
-/** The row as it is now: from the answer; or else, also where types are mixed, from the page as the server draws it. */
-async function renew(row, template) {
-  const key = CSS.escape(row.dataset.key);
-  const isMixed = row.closest("table").querySelector('th[data-type="mix"]');
-  let next = isMixed ? null : template?.content.querySelector("tr");
-  if (!next) {
-    const { found } = await get(location.href);
-    next = found.querySelector(`[data-grid] tr[data-key="${key}"]`) ?? template?.content.querySelector("tr");
-  }
-  if (!next) return;
-  const box = row.querySelector('[name="key"]');
-  document.adoptNode(next);
-  if (box?.checked) next.querySelector('[name="key"]').checked = true;
-  if (row.hasAttribute("aria-selected")) next.setAttribute("aria-selected", row.getAttribute("aria-selected"));
-  row.replaceWith(next);
-  window.htmx?.process(next);
-  document.dispatchEvent(new CustomEvent("tablero:row", { detail: next }));
+  editor.cell = currentCell(cell);
+  if (close(editor)) goOn?.(currentCell(cell));
 }
 
 // keys
-
-/** Where a key that ends the editing goes on; Enter stays. */
-function then(key) {
-  const next = {
-    Tab: (cell) => cell.nextElementSibling,
-    BackTab: (cell) => cell.previousElementSibling,
-    ArrowRight: (cell) => cell.nextElementSibling,
-    ArrowLeft: (cell) => cell.previousElementSibling,
-    ArrowDown: (cell) => cell.parentElement.nextElementSibling?.cells[cell.cellIndex],
-    ArrowUp: (cell) => cell.parentElement.previousElementSibling?.cells[cell.cellIndex],
-  }[key];
-  return (cell) => {
-    const to = cell && next?.(cell);
-    if (to) enter(to, cell.closest("[data-grid]"));
-  };
-}
 
 const nameOf = (event) => (event.key === "Tab" && event.shiftKey ? "BackTab" : event.key);
 
@@ -281,7 +301,6 @@ document.addEventListener("dblclick", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (open && !open.dialog.isConnected) return beforeEditor(event);
   const cell = event.target.matches?.("td") ? editable(event.target) : null;
   if (!cell || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if ((event.key === "Enter" && !event.shiftKey) || event.key === "F2") {
@@ -293,17 +312,30 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Process" && !cell.isContentEditable) edit(cell, ""); // an input method has begun a character
 });
 
-/** Typed faster than the editor came. */
-function beforeEditor(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") close();
-  else if (event.key.length === 1 && open.typed !== undefined) open.typed += event.key;
-  else if (event.key === "Backspace" && open.typed !== undefined) open.typed = open.typed.slice(0, -1);
-  else if (["Enter", "Tab"].includes(event.key) && open.typed !== undefined) open.ending = nameOf(event);
-  else return;
+/** In the field, before the editor comes: Enter and the like end the typing, and Escape takes it back. */
+document.addEventListener("keydown", (event) => {
+  const editor = editorOf(event.target);
+  if (event.target !== editor?.field || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const key = nameOf(event);
+  if (key === "Escape") close(editor);
+  else if ((key === "Enter" && !event.shiftKey) || key === "Tab" || key === "BackTab" || movesOn(editor, event)) {
+    if (!event.repeat) endTyping(editor, key);
+  } else return;
   event.preventDefault();
-  event.stopImmediatePropagation();
+  event.stopPropagation();
+});
+
+function endTyping(editor, key) {
+  editor.ending = key;
+  editor.field.readOnly = true;
+  const { signal } = editor.asking;
+  if (signal.aborted || recovery.isWaiting(signal)) ask(editor);
 }
+
+// a connection that failed, a refusal, or a sign-in
+document.addEventListener("tablero:unsent", () => {
+  for (const editor of editors.values()) goOnTyping(editor);
+});
 
 // a value on its own goes into the cell; several cells are for range.js, rows for paste.js
 document.addEventListener("paste", (event) => {
@@ -317,6 +349,7 @@ document.addEventListener("paste", (event) => {
 document.addEventListener("keydown", (event) => {
   const form = event.target.closest?.("dialog #cell-editor");
   if (!form || event.isComposing) return;
+  const editor = editorOf(form);
   const isLine = form.dataset.size === "line";
   const isField = event.target === form.elements.value;
   const isCommand = event.ctrlKey || event.metaKey;
@@ -324,36 +357,34 @@ document.addEventListener("keydown", (event) => {
   if (key === "Escape") {
     event.preventDefault();
     event.stopPropagation();
-    close();
+    close(editor);
   } else if (key === "Enter" && (isCommand || (isLine && !event.shiftKey && event.target.matches("input:not([type=file]), select, textarea")))) {
     event.preventDefault();
-    finishLine(form);
+    finishLine(editor, form);
   } else if (!isLine) return;
   else if (isField && event.altKey && key === "ArrowDown") {
     event.preventDefault();
     form.elements.type.focus();
-  } else if (isField && (key === "Tab" || key === "BackTab" || movesOn(event))) {
+  } else if (isField && (key === "Tab" || key === "BackTab" || movesOn(editor, event))) {
     event.preventDefault();
-    finishLine(form, then(key));
+    finishLine(editor, form, then(key));
   } else if (key === "Tab" || key === "BackTab") circle(event, form);
 });
 
 /** Arrows move on from a value that was typed anew; in one that is edited they move the caret, as far as it can. */
-function movesOn(event) {
+function movesOn(editor, event) {
   if (!event.key.startsWith("Arrow") || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return false;
   const isVertical = ["ArrowUp", "ArrowDown"].includes(event.key);
-  return open.isReplacing || (isVertical && event.target.matches("input[type=text]"));
+  return editor.isReplacing || (isVertical && event.target.matches("input[type=text]"));
 }
 
 /** Enter and Tab: save, or just leave when nothing was changed. */
-function finishLine(form, goOn) {
-  if (state(form) === open.first && !form.querySelector("[data-mine]")) {
-    const { cell } = open;
-    close();
-    goOn?.(cell);
-  } else {
-    save(form, form.querySelector("[data-save]"), goOn);
+function finishLine(editor, form, goOn) {
+  if (state(form) !== editor.first || form.querySelector("[data-mine]")) {
+    save(editor, form, form.querySelector("[data-save]"), goOn);
+    return editor.work;
   }
+  if (close(editor)) goOn?.(currentCell(editor.cell));
 }
 
 /** Among the tools Tab goes round. */
@@ -370,44 +401,51 @@ document.addEventListener("submit", (event) => {
   const form = event.target.closest("dialog #cell-editor");
   if (!form) return;
   event.preventDefault();
-  save(form, event.submitter);
+  save(editorOf(form), form, event.submitter);
 });
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("dialog #cell-editor :is([data-cancel], [data-theirs])");
   if (!button) return;
   event.preventDefault();
-  if (button.matches("[data-cancel]")) close();
-  else takeTheirs();
+  if (button.matches("[data-cancel]")) close(editorOf(button));
+  else takeTheirs(editorOf(button));
 });
 
-async function takeTheirs() {
-  const row = open.cell.parentElement;
-  const { property } = open.cell.dataset;
-  await renew(row);
-  open.cell = cellOf(row.dataset.key, property) ?? open.cell;
-  close();
+async function takeTheirs(editor) {
+  await renew(currentCell(editor.cell).parentElement);
+  close(editor);
 }
 
 listen({ check, retype });
 listenToInputMethods(editable, edit);
 
-document.addEventListener("pointerdown", (event) => {
-  if (!open?.dialog.isConnected) return;
-  if (open.dialog.contains(event.target)) open.isReplacing = false;
-  // a click beside the editor leaves it: what was changed is saved
-  else if (!event.target.closest(".toasts")) leave();
+// a click beside the editor leaves it: what was changed is saved
+document.addEventListener("pointerdown", ({ target }) => {
+  for (const editor of [...editors.values()]) {
+    if (editor.dialog.contains(target)) editor.isReplacing = false;
+    else if (!target.closest(".toasts, dialog")) leave(editor);
+  }
 });
 
-function leave() {
-  const form = open.dialog.querySelector("form");
-  if (form.dataset.size === "line" && !form.querySelector("[data-theirs]")) finishLine(form);
+function leave(editor) {
+  if (editor.field) return leaveField(editor);
+  const form = editor.dialog.querySelector("form");
+  if (form.dataset.size === "line" && !form.querySelector("[data-theirs]")) finishLine(editor, form);
+}
+
+function leaveField(editor) {
+  const { signal } = editor.asking;
+  if (isEmpty(editor)) close(editor);
+  else if (!signal.aborted && !recovery.isWaiting(signal)) editor.ending = LEFT;
 }
 
 // a reload opens the editor again with what was typed
 addEventListener("pagehide", () => {
-  const form = open?.dialog.querySelector("form");
-  if (form && state(form) !== open.first) keepDraft(form);
+  for (const editor of editors.values()) {
+    const form = editor.dialog.querySelector("form");
+    if (editor.field ? editor.field.value && !editor.isAdding : state(form) !== editor.first) keepDraft(form);
+  }
 });
 
 function reopen() {
@@ -416,11 +454,19 @@ function reopen() {
   const cell = draft.key && cellOf(draft.key, draft.property);
   if (!cell) return;
   enter(cell, grid);
-  edit(cell, undefined, { draft });
+  if (draft.type) edit(cell, undefined, { draft });
+  else edit(cell, draft.value, { isPasted: true }); // typed before the editor had come
 }
 
 reopen();
 
-const follow = () => open?.dialog.matches(".cell-layer[open]") && place(open.dialog, open.cell);
-for (const kind of ["scroll", "resize"]) addEventListener(kind, follow, { capture: true, passive: true });
-globalThis.visualViewport?.addEventListener("resize", follow);
+/** Keep an editor at its cell, if the cell is on the page. */
+function follow({ dialog, cell }) {
+  const now = currentCell(cell);
+  if (now.isConnected && dialog.matches(".cell-layer[open]")) place(dialog, now);
+}
+
+const followAll = () => [...editors.values()].forEach(follow);
+for (const kind of ["scroll", "resize"]) addEventListener(kind, followAll, { capture: true, passive: true });
+for (const kind of ["htmx:after:swap", "grid:renewed"]) document.addEventListener(kind, followAll);
+globalThis.visualViewport?.addEventListener("resize", followAll);

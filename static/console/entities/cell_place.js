@@ -11,7 +11,8 @@ export function place(dialog, cell) {
   const isNumber = cell.matches(".number");
   dialog.toggleAttribute("data-number", isNumber);
   const box = cell.getBoundingClientRect();
-  const least = isNumber ? LEAST_NUMBER : LEAST;
+  const isEmpty = dialog.matches("[data-waiting]:has(:placeholder-shown)"); // the cell is seen through it
+  const least = isEmpty ? 0 : isNumber ? LEAST_NUMBER : LEAST;
   const width = Math.min(Math.max(box.width, least, Math.min(MOST, widthOf(field))), innerWidth - 2 * EDGE);
   // numbers grow to the left, and so does what has no room on the right: the text stays where it was
   const isFlipped = isNumber || box.left + width > innerWidth - EDGE;

@@ -5,7 +5,8 @@ const SIGN_IN = "X-Tablero-Sign-In"; // where to sign in, or to confirm one's id
 const RENEWAL = "X-Tablero-Token"; // the form was made before a sign-in
 const PROBLEM = "X-Tablero-Problem"; // the answer is a message, not a part of the page
 
-/** What is done when there is no proper answer: `signIn` and `renew` by sign_in.js, `wait` and `refuse` by trouble.js. */
+/** What is done when there is no proper answer: `signIn` and `renew` by sign_in.js, `wait`, `isWaiting` and
+ * `refuse` by trouble.js. */
 export const recovery = {};
 
 let token = ""; // the CSRF token, once it is not the one that the page came with

@@ -12,8 +12,10 @@ recovery.signIn = (address, signal) => {
     waiting = Promise.withResolvers();
     open(address).catch((error) => finish(error));
   }
-  signal?.addEventListener("abort", () => signal.reason !== "timeout" && waiting && finish(givenUp()));
-  return waiting.promise;
+  const { promise } = waiting;
+  // later, another sign-in may be under way
+  signal?.addEventListener("abort", () => signal.reason !== "timeout" && waiting?.promise === promise && finish(givenUp()));
+  return promise;
 };
 
 function finish(error) {

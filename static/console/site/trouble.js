@@ -3,7 +3,7 @@ import { givenUp, plainRequest, recovery } from "./request.js";
 
 const PROBE_AFTER = 5000; // milliseconds between two looks whether the server is back
 const PROBE = "/ui/healthz";
-const waiting = new Set(); // { isSafe, retry, giveUp }
+const waiting = new Set(); // { signal, isSafe, retry, giveUp }
 let message = null;
 let probing = 0;
 
@@ -12,6 +12,7 @@ recovery.wait = ({ method = "GET", signal }, text = "") => {
   document.dispatchEvent(new CustomEvent("tablero:unsent"));
   return new Promise((resolve, reject) => {
     const one = {
+      signal,
       isSafe: method.toUpperCase() === "GET",
       retry: () => settle(one, resolve),
       giveUp: () => settle(one, () => reject(givenUp())),
@@ -22,6 +23,9 @@ recovery.wait = ({ method = "GET", signal }, text = "") => {
     probe();
   });
 };
+
+/** Whether the request of this signal waits here, without an answer. */
+recovery.isWaiting = (signal) => [...waiting].some((one) => one.signal === signal);
 
 function settle(one, goOn) {
   if (!waiting.delete(one)) return;

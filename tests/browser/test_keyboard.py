@@ -1,0 +1,287 @@
+"""What is typed belongs to what has the focus: before a cell's editor comes, under a dialog, without a connection."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import check_axe
+
+PASSWORD = "a password of many words"
+GRID = "/ui/a/devstoreaccount1/t/typed/"
+EDITOR = "**/t/typed/cell/?*"  # the address that answers with a cell's editor
+TYPED = ".cell-layer textarea, .cell-layer input.cell-value"  # where a cell's text is typed
+
+
+@pytest.fixture
+def typed(service):
+    service.delete_table("typed")
+    with service.create_table("typed") as table:
+        for number in range(3):
+            table.upsert_entity(
+                {"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Notes": "x" * 2000, "Age": 36}
+            )
+        yield table
+
+
+@pytest.fixture
+def page(pool, console, admin, typed):
+    """A grid of the admin; here answers may fail."""
+    page = pool.take(base_url=console.url, state=admin, width=1440, locale="en-US", reduced_motion="reduce")
+    page.goto(GRID)
+    yield page
+    page.context.set_offline(False)
+    pool.give_back(page)
+
+
+class Held:
+    """Answers to requests of an address that wait until they are released."""
+
+    def __init__(self, page, address):
+        self._page, self._address, self._routes = page, address, []
+        page.route(address, lambda route: self._routes.append(route))
+
+    def release(self):
+        for route in self._routes:
+            route.continue_()
+        self._page.unroute(self._address)
+
+
+def cell(page, name, row=0):
+    return page.locator(f'[data-grid] tbody tr:nth-child({row + 1}) td[data-property="{name}"]')
+
+
+def query(page):
+    return page.get_by_label("$filter")
+
+
+def expire(page):
+    page.context.clear_cookies(name="tablero_session")
+
+
+def names(table):
+    return [entity["Name"] for entity in table.list_entities()]
+
+
+def closed(page):
+    expect(page.locator(".cell-layer, .cell-dialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize("way", ["typed", "filled"])
+@pytest.mark.parametrize("ending", ["", "Enter"])
+def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, ending):
+    sent = []
+    page.on("request", lambda request: sent.append((request.url, request.post_data or "")))
+    expire(page)
+    cell(page, "Name").click()
+    page.keyboard.type("Hi")
+    if ending:
+        page.keyboard.press(ending)
+    dialog = page.locator("dialog#sign-in")
+    password = dialog.get_by_label("Password")
+    expect(password).to_be_focused()
+    if way == "typed":
+        page.keyboard.type(PASSWORD)
+    else:
+        password.fill(PASSWORD)
+    expect(password).to_have_value(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(dialog).not_to_be_visible()
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("Hi")
+    expect(page.locator(TYPED)).to_be_focused()
+    page.get_by_role("button", name="Save", exact=True).wait_for()
+    assert names(typed) == ["Ada"] * 3  # nothing is saved without a key pressed in the editor
+    page.keyboard.press("Enter")
+    page.get_by_text("Name saved", exact=True).wait_for()
+    assert names(typed) == ["Hi", "Ada", "Ada"]
+    # only the form to sign in sent it, as a field would be encoded too
+    words = ("password of many", "password+of+many", "password%20of%20many")
+    told = [(url, body) for url, body in sent if any(word in url + body for word in words)]
+    assert told
+    assert all("/login/" in url and 'name="property"' not in body for url, body in told), told
+    assert "password" not in page.url
+
+
+def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
+    expire(page)
+    cell(page, "Name").click()
+    page.keyboard.type("Hi")
+    dialog = page.locator("dialog#sign-in")
+    expect(dialog.get_by_label("Password")).to_be_focused()
+    page.keyboard.type("half a pass")
+    page.keyboard.press("Escape")
+    expect(dialog).not_to_be_visible()
+    expect(page.locator(TYPED)).to_have_value("Hi")
+    expect(page.locator(TYPED)).to_be_focused()
+    page.keyboard.press("Enter")
+    dialog.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("Hi")
+    assert names(typed) == ["Ada"] * 3
+    page.keyboard.press("Escape")
+    closed(page)
+    expect(cell(page, "Name")).to_be_focused()
+
+
+def test_a_click_in_the_sign_in_dialog_does_not_save_the_editor_below(page, typed):
+    cell(page, "Name").dblclick()
+    page.locator("#cell-editor").wait_for()
+    expire(page)
+    page.locator(TYPED).fill("Half")  # checked while it is typed, which asks to sign in
+    dialog = page.locator("dialog#sign-in")
+    dialog.get_by_label("Password").click()
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(dialog).not_to_be_visible()
+    expect(page.locator(TYPED)).to_have_value("Half")
+    expect(page.locator(TYPED)).to_be_focused()
+    page.keyboard.press("Escape")
+    closed(page)
+    page.reload()
+    assert names(typed) == ["Ada"] * 3
+
+
+def test_without_a_connection_every_field_takes_its_keys(page, typed):
+    page.context.set_offline(True)
+    cell(page, "Name").click()
+    page.keyboard.type("Hi")
+    trouble = page.locator(".trouble")
+    expect(trouble).to_contain_text("What you typed is still on this page")
+    page.keyboard.type(" there")
+    page.keyboard.press("Enter")  # asks again, in vain
+    expect(page.locator(TYPED)).to_have_value("Hi there")
+    check_axe(page)
+    query(page).click()
+    page.keyboard.type("Age gt 1")
+    expect(page.locator("#filter")).to_have_value("Age gt 1")
+    page.keyboard.press("Control+K")
+    page.keyboard.type("people")
+    expect(page.locator("#palette input")).to_have_value("people")
+    page.keyboard.press("Escape")
+    # another cell takes its own text
+    cell(page, "Name", 1).click()
+    page.keyboard.type("You")
+    expect(page.locator(TYPED).nth(1)).to_have_value("You")
+    page.keyboard.press("Escape")
+    expect(page.locator(TYPED)).to_have_count(1)
+    page.context.set_offline(False)
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("Hi there")
+    expect(cell(page, "Name", 1)).to_be_focused()
+    assert names(typed) == ["Ada"] * 3
+    page.locator(TYPED).press("Enter")
+    page.get_by_text("Name saved", exact=True).wait_for()
+    assert names(typed) == ["Hi there", "Ada", "Ada"]
+
+
+def test_a_late_editor_does_not_take_the_focus(page, typed):
+    held = Held(page, EDITOR)
+    cell(page, "Name").click()
+    page.keyboard.press("F2")
+    query(page).click()
+    page.keyboard.type("Age ")
+    held.release()
+    page.keyboard.type("gt 1")
+    expect(page.locator("#filter")).to_have_value("Age gt 1")
+    closed(page)
+
+    # a dialog that opens ends the waiting: an Enter before it saves nothing
+    held = Held(page, EDITOR)
+    cell(page, "Name").click()
+    page.keyboard.type("Hi")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+K")
+    page.keyboard.type("people")
+    with page.expect_response(EDITOR):
+        held.release()
+    expect(page.locator("#palette input")).to_have_value("people")
+    expect(page.locator("#palette input")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("Hi")
+    expect(page.locator(TYPED)).to_be_focused()
+    page.keyboard.press("Escape")
+    closed(page)
+
+    # the editor of a long value is a modal dialog, which would take the keyboard: it waits for Enter
+    held = Held(page, EDITOR)
+    cell(page, "Notes").click()
+    page.keyboard.type("Long")
+    query(page).focus()
+    with page.expect_response(EDITOR):
+        held.release()
+    page.keyboard.type(" ")
+    expect(page.locator(TYPED)).to_have_value("Long")
+    expect(page.locator("dialog:modal")).to_have_count(0)
+    page.locator(TYPED).press("Enter")
+    page.locator(".cell-dialog #cell-editor").wait_for()
+    expect(page.locator("#cell-value")).to_have_value("Long")
+    page.keyboard.press("Escape")
+    closed(page)
+    assert names(typed) == ["Ada"] * 3
+
+
+def test_text_of_several_cells_typed_faster_than_editors_come(page, typed):
+    held = Held(page, EDITOR)
+    cell(page, "Name").click()
+    page.keyboard.type("two words  here")
+    expect(page.locator(TYPED)).to_have_value("two words  here")
+    cell(page, "Age").click()  # leaves the first as it leaves an editor
+    page.keyboard.type("40 ")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Enter")
+    held.release()
+    page.get_by_text("Age saved", exact=True).wait_for()
+    closed(page)
+    expect(cell(page, "Age")).to_be_focused()
+    stored = typed.get_entity("se", "0")
+    assert (stored["Name"], stored["Age"]) == ("two words  here", 40)
+    expect(page.locator("[data-grid] [aria-selected=true]")).to_have_count(0)
+    expect(page.locator("#selection[data-picked]")).to_have_count(0)
+
+
+def test_composed_and_pasted_text_before_the_editor(page, typed):
+    held = Held(page, EDITOR)
+    cell(page, "Name").click()
+    page.keyboard.type("a")
+    composer = page.context.new_cdp_session(page)
+    composer.send("Input.imeSetComposition", {"text": "ni", "selectionStart": 2, "selectionEnd": 2})
+    with page.expect_response(EDITOR):
+        held.release()
+    composer.send("Input.insertText", {"text": "你"})
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("a你")
+    page.keyboard.press("Escape")
+    closed(page)
+
+    held = Held(page, EDITOR)
+    cell(page, "Name").click()
+    page.keyboard.press("F2")
+    page.keyboard.insert_text(" pasted")
+    held.release()
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("Ada pasted")
+    page.keyboard.press("Enter")
+    page.get_by_text("Name saved", exact=True).wait_for()
+    assert names(typed) == ["Ada pasted", "Ada", "Ada"]
+
+
+@pytest.mark.parametrize("way", ["Enter", "button"])
+def test_after_a_reconnection_the_editor_saves(page, typed, way):
+    cell(page, "Name").dblclick()
+    page.locator("#cell-editor").wait_for()
+    page.context.set_offline(True)
+    page.locator(TYPED).fill("Offline")
+    page.keyboard.press("Enter")
+    page.locator(".trouble").wait_for()
+    page.keyboard.type(", then more")
+    page.context.set_offline(False)
+    expect(page.locator(".trouble")).to_contain_text("Connected again")
+    if way == "Enter":
+        page.locator(TYPED).press("Enter")
+    else:
+        page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Name saved", exact=True).wait_for()
+    closed(page)
+    expect(page.locator(".trouble")).to_have_count(0)
+    assert names(typed) == ["Offline, then more", "Ada", "Ada"]
