@@ -14,6 +14,7 @@ from html import escape
 from typing import Final
 
 from console.grid.columns import TIMESTAMP
+from console.site.downloads import escape_formula
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES, StoredEntity, read_stored
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
@@ -34,6 +35,7 @@ TYPES: Final = {
     ExportFormat.JSON: "application/json",
     ExportFormat.NDJSON: "application/x-ndjson",
 }
+_NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})  # -Infinity, too
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -46,17 +48,22 @@ def has_columns(format_: ExportFormat) -> bool:
 
 
 def write(
-    format_: ExportFormat, pages: Iterable[list[StoredEntity]], names: Sequence[str] = ()
+    format_: ExportFormat,
+    pages: Iterable[list[StoredEntity]],
+    names: Sequence[str] = (),
+    *,
+    escapes_formulas: bool = False,
 ) -> Iterator[str]:
     """Write the text of a file, page by page; ``names``: the properties with a column in CSV.
 
-    Raises UnexpectedProperty rather than leave one out.
+    ``escapes_formulas``: in CSV, text that a spreadsheet would run gets an apostrophe, which stays when it is read
+    back. Raises UnexpectedProperty rather than leave one out.
     """
     match format_:
         case ExportFormat.TYPED_CSV:
-            yield from _write_csv(pages, names, typed=True)
+            yield from _write_csv(pages, names, typed=True, escapes=escapes_formulas)
         case ExportFormat.CSV:
-            yield from _write_csv(pages, names, typed=False)
+            yield from _write_csv(pages, names, typed=False, escapes=escapes_formulas)
         case ExportFormat.JSON:
             yield from _write_json(pages)
         case ExportFormat.NDJSON:
@@ -82,24 +89,29 @@ def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:
     yield "[]\n" if separator == b"[\n" else "\n]\n"
 
 
-def _write_csv(pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool) -> Iterator[str]:
+def _write_csv(
+    pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool, escapes: bool
+) -> Iterator[str]:
     heads = [(name, f"{name}@type") if typed else (name,) for name in names]
     yield _csv([[*SYSTEM_PROPERTIES, *(head for pair in heads for head in pair)]])
     known = frozenset(names)
     for page in pages:
-        yield _csv(_csv_row(stored, names, known, typed=typed) for stored in page)
+        yield _csv(_csv_row(stored, names, known, typed=typed, escapes=escapes) for stored in page)
 
 
 def _csv_row(
-    stored: StoredEntity, names: Sequence[str], known: frozenset[str], *, typed: bool
+    stored: StoredEntity, names: Sequence[str], known: frozenset[str], *, typed: bool, escapes: bool
 ) -> Iterator[str]:
     entity = read_stored(stored)
     if not known.issuperset(entity.properties):
         raise UnexpectedProperty
-    yield from (*entity.key, write_datetime(stored.timestamp))
+    yield from (escape_formula(key) if escapes else key for key in entity.key)
+    yield write_datetime(stored.timestamp)
     for name in names:
         value = entity.properties.get(name)
-        yield "" if value is None else value_text(value)
+        text = "" if value is None else value_text(value)
+        is_number = value is not None and value.type in _NUMBERS
+        yield escape_formula(text) if escapes and not is_number else text
         if typed:
             yield "" if value is None else value.type.short_name
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -13,8 +14,9 @@ from storage.operations.threads import pieces_in_thread
 Item = TypeVar("Item")
 
 _PIECE: Final = 64 * 1024  # characters sent at once
-# spreadsheets run text that starts like this as a formula, and clients choose their own names
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+# spreadsheets run text that starts like this as a formula, in some locales also in the wide forms of these characters
+_FORMULA: Final = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def stream_file(
@@ -104,9 +106,14 @@ class _LineBuffer:
         self.text = line
 
 
+def escape_formula(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay as they are."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
 def _field(value: Any) -> object:
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
+    if isinstance(value, str):
+        return escape_formula(value)
     return "" if value is None else value

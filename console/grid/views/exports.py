@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.text import get_valid_filename
@@ -33,12 +33,15 @@ from storage.operations.past import Past
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
+    """What is exported; ``escapes_formulas`` is for spreadsheets, see formats.write."""
+
     table: Table
     selection: Selection
     format: ExportFormat
     columns: Columns
     by: Actor
     past: Past | None = None
+    escapes_formulas: bool = False
 
 
 @require_http_methods(["GET", "POST"])
@@ -56,11 +59,17 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
     if format_ not in list(ExportFormat):
         return _ask(request, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
-    wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request), then)
+    escapes = escapes_formulas(request.POST, ExportFormat(format_))
+    wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request), then, escapes)
     name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
     return stream_file(
         request, write_export(wanted), content_type=formats.TYPES[wanted.format], filename=name
     )
+
+
+def escapes_formulas(sent: QueryDict, format_: ExportFormat) -> bool:
+    """Plain CSV is for spreadsheets unless it is wanted unchanged, typed CSV is read back unless it is not."""
+    return "keep_formulas" not in sent if format_ is ExportFormat.CSV else "escape_formulas" in sent
 
 
 def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
@@ -113,7 +122,7 @@ def write_export(wanted: ExportRequest) -> Generator[str, None, None]:
     is_whole = False
     try:
         names = _names(wanted) if formats.has_columns(wanted.format) else []
-        yield from formats.write(wanted.format, counted(), names)
+        yield from formats.write(wanted.format, counted(), names, escapes_formulas=wanted.escapes_formulas)
         is_whole = True
     finally:
         _record(wanted, count, is_whole=is_whole)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from console.grid.columns import Columns
 from console.grid.formats import ExportFormat
 from console.grid.tokens import Scope, Selection
-from console.grid.views.exports import ExportRequest, write_export
+from console.grid.views.exports import ExportRequest, escapes_formulas, write_export
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_bytes
 from console.site.notices import notify_error
@@ -35,15 +35,19 @@ def export(request: HttpRequest, account: Account) -> HttpResponseBase:
     except StorageError as error:  # one was deleted meanwhile
         notify_error(request, error.text)
         return redirect(read_list_query(request.POST).address(account))
-    pieces = _zip(chosen, actor_of(request))
+    escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)
+    pieces = _zip(chosen, actor_of(request), escapes=escapes)
     return stream_bytes(request, pieces, content_type="application/zip", filename=f"{account.name}.zip")
 
 
-def _zip(chosen: Sequence[Table], by: Actor) -> Generator[bytes, None, None]:
+def _zip(chosen: Sequence[Table], by: Actor, *, escapes: bool) -> Generator[bytes, None, None]:
     buffer = _Buffer()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for table in chosen:
-            wanted = ExportRequest(table, Selection(Scope.TABLE), ExportFormat.TYPED_CSV, Columns(), by)
+            whole = Selection(Scope.TABLE)
+            wanted = ExportRequest(
+                table, whole, ExportFormat.TYPED_CSV, Columns(), by, escapes_formulas=escapes
+            )
             # how large it gets is not known when it begins
             with archive.open(f"{table.name}.{wanted.format}", "w", force_zip64=True) as file:
                 for text in write_export(wanted):

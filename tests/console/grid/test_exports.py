@@ -70,6 +70,41 @@ def test_csv_has_no_types(visit, full):
     assert first[head.index("Large")] == "9223372036854775807"
 
 
+FORMULA = "=cmd|' /C calc'!A0"
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_escaped"),
+    [
+        ({"format": "csv"}, True),
+        ({"format": "csv", "keep_formulas": "on"}, False),
+        ({"format": "typed.csv"}, False),
+        ({"format": "typed.csv", "escape_formulas": "on"}, True),
+    ],
+)
+def test_formulas_of_others_do_not_run_in_a_spreadsheet(visit, people, fields, is_escaped):
+    values = {
+        "At": "@SUM(A1)",
+        "Tab": "\t=1",
+        "Return": "\r=1",
+        "Plus": "+90 555",
+        "Mail": "a@b",
+        "Negative": "-5.5e-3",
+    }
+    people(FORMULA, "-2+3", **values, Small=-5, Low=-math.inf, Photo=b"\xfb\xef\xbe")
+    text, _ = exported(visit("victor"), **fields)
+    head, row = csv.reader(io.StringIO(text, newline=""))
+    found = dict(zip(head, row, strict=True))
+    mark = "'" if is_escaped else ""
+    assert (found["PartitionKey"], found["RowKey"]) == (mark + FORMULA, mark + "-2+3")
+    assert [found[name] for name in ("At", "Tab", "Return", "Plus")] == [
+        mark + values[name] for name in ("At", "Tab", "Return", "Plus")
+    ]
+    # text that is no formula, and numbers, whether they are typed or not
+    assert (found["Mail"], found["Negative"], found["Small"]) == ("a@b", "-5.5e-3", "-5")
+    assert found["Low"] == "-Infinity" and found["Photo"] == mark + "++++"
+
+
 def test_what_a_query_finds(visit, full):
     text, _ = exported(visit("victor"), format="ndjson", scope="query", f="PartitionKey eq 'b'''")
     assert [json.loads(line)["Text"] for line in text.splitlines()] == [7]

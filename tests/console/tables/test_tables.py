@@ -68,7 +68,7 @@ def test_removes_tags_from_several_and_undoes(visit, account, add):
 
 def test_exports_several_as_one_file(visit, account, people, add):
     add("empty")
-    people("se", "1", Name="Ada", Age=36)
+    people("se", "1", Name="=Ada", Age=36)
     answer = visit("victor").post("/ui/a/acme/tables/export/", {"table": ["people", "empty"]})
     assert answer["Content-Disposition"] == 'attachment; filename="acme.zip"'
     with ZipFile(BytesIO(b"".join(answer.streaming_content))) as archive:
@@ -76,8 +76,12 @@ def test_exports_several_as_one_file(visit, account, people, add):
         assert archive.namelist() == ["people.typed.csv", "empty.typed.csv"]
         lines = archive.read("people.typed.csv").decode().splitlines()
     assert lines[0].startswith("PartitionKey,RowKey,")
-    assert lines[1].startswith("se,1,")
-    assert Activity.objects.filter(verb=Verb.ENTITY_EXPORT).count() == 2
+    assert lines[1].startswith("se,1,") and ",=Ada,String" in lines[1]
+    sent = {"table": ["people"], "escape_formulas": "on"}
+    answer = visit("victor").post("/ui/a/acme/tables/export/", sent)
+    with ZipFile(BytesIO(b"".join(answer.streaming_content))) as archive:
+        assert b",'=Ada,String" in archive.read("people.typed.csv")
+    assert Activity.objects.filter(verb=Verb.ENTITY_EXPORT).count() == 3
     answer = visit("victor").post("/ui/a/acme/tables/export/", {"table": ["people", "gone"]})
     assert answer["Location"] == LIST
 
