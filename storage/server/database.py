@@ -4,6 +4,7 @@ With a pooler, Django's connections go through it, except those of what needs a 
 Replicas are other servers of the same database, which only answer reads.
 """
 
+import re
 from typing import Any, Final, cast
 
 import psycopg
@@ -48,12 +49,30 @@ def parameters(options: Options) -> dict[str, str]:
 def _read(variable: str, url: str) -> dict[str, str]:
     if not url.startswith(("postgresql://", "postgres://")):
         raise Refusal(f"{variable} must look like postgresql://user:password@host:5432/database.")
+    # messages of libpq quote the URL, and with it the password
+    if _has_unescaped_sign(url):
+        raise Refusal(f"{variable} cannot be read: {_ESCAPES}")
     try:
         found = conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise Refusal(f"{variable} cannot be read: {str(error).strip()}.") from None
+    except psycopg.ProgrammingError:
+        raise Refusal(f"{variable} cannot be read. Check the names of its parameters; {_ESCAPES}") from None
     given = {name: str(value) for name, value in found.items() if value is not None}
+    if not re.fullmatch("[0-9,]*", given.get("port", "")):
+        raise Refusal(f"{variable} has a port that is not a number; {_ESCAPES}")
     return {"application_name": APPLICATION, **PROMPT, **given}
+
+
+_ESCAPES: Final = (
+    "in a user name and a password, write % as %25, @ as %40, / as %2F, : as %3A, ? as %3F and # as %23."
+)
+
+
+def _has_unescaped_sign(url: str) -> bool:
+    """Return whether libpq would take a part of the password for a host, a database or an escape."""
+    address = url.partition("://")[2].partition("?")[0]
+    authority, _, name = address.partition("/")
+    has_stray_sign = authority.count("@") > 1 or "@" in name or "#" in address
+    return has_stray_sign or re.search("%(?!0[1-9a-f]|[1-9a-f][0-9a-f])", url, re.IGNORECASE) is not None
 
 
 def conninfo(options: Options) -> str:

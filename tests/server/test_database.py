@@ -32,6 +32,27 @@ def test_refuses_what_is_no_url(url):
         database.parameters(options.read({"DATABASE_URL": url}))
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:100%sesame@h/db",
+        "postgresql://u:sesame%00@h/db",
+        "postgresql://u@h/db?password=sesame%zz",
+        "postgresql://u:p@sesame@h/db",
+        "postgresql://u:sesame/x@h/db",
+        "postgresql://u:sesame#x@h/db",
+        "postgresql://u:sesame",
+        "postgresql://u@h/db?sesame=1",
+    ],
+)
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "TABLERO_REPLICAS", "TABLERO_POOLER_URL"])
+def test_refuses_without_quoting_a_password(variable, url):
+    environ = {"DATABASE_URL": URL, variable: url}
+    with pytest.raises(Refusal, match=f"^{variable} .*%25") as refused:
+        database.databases(options.read(environ))
+    assert "sesame" not in str(refused.value)
+
+
 def test_several_hosts_of_which_one_takes_writes():
     url = "postgresql://ada@db1.example.org:6432,db2.example.org:6433/tables?connect_timeout=9"
     found = conninfo_to_dict(database.conninfo(options.read({"DATABASE_URL": url})))
