@@ -52,7 +52,9 @@ _AGENT_LIMIT: Final = 256  # bytes that are remembered
 
 _AS_OF: Final = (TargetKind.ENTITY, TargetKind.ENTITIES)  # what can be read as of a moment
 _SERVER: Final = (b"Server", SERVER)
-_COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), (b"X-Content-Type-Options", b"nosniff")]
+_NO_SNIFFING: Final = (b"X-Content-Type-Options", b"nosniff")
+_COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), _NO_SNIFFING]
+_ERROR: Final = 400  # the lowest status of an error
 
 
 class Response(NamedTuple):
@@ -225,6 +227,12 @@ def perform(call: Call) -> Awaitable[Answer]:
             raise UnsupportedHttpVerb
 
 
+def _xml_headers(status: int) -> Headers:
+    """Return the headers of an answer to an operation in XML; Azure sends no Cache-Control there."""
+    # an error repeats what the client sent
+    return [_SERVER, _NO_SNIFFING] if status >= _ERROR else [_SERVER]
+
+
 def _is_cosmos(account: KnownAccount | None) -> bool:
     return account is not None and account.kind is AccountKind.COSMOS
 
@@ -292,7 +300,7 @@ def _complete(
     # the options may be what could not be read
     version = request.version if request is not None else negotiate_version(fields, {})[0]
     headers = [
-        *(_COMMON if origin is not ErrorOrigin.XML_OPERATION else (_SERVER,)),
+        *(_COMMON if origin is not ErrorOrigin.XML_OPERATION else _xml_headers(answer.status)),
         (b"x-ms-request-id", request_id.encode()),
         *answer.headers,
         (b"Content-Length", b"%d" % len(answer.body)),

@@ -39,6 +39,7 @@ def check_always(reply: Reply, request: Outgoing, expected: dict[str, Any], *, f
         assert reply.header("x-ms-error-code")
     elif reply.status >= 400:
         _check_error(reply)
+        assert reply.header("X-Content-Type-Options") == "nosniff", "an error that may be taken for a page"
         if "json" in (request.header("Accept") or "") and "form" not in expected:
             _form(reply, "json")
     else:
