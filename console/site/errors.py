@@ -8,7 +8,7 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig
-from django.db import InterfaceError, OperationalError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
@@ -67,6 +67,9 @@ def failed(request: HttpRequest) -> HttpResponse:
         response = _render_bare(request, "503.html", {"pause": PAUSE}, status=503)
         response["Retry-After"] = str(PAUSE)
         return response
+    if isinstance(error, DataError) and "NUL" in str(error):
+        # what a client sent, in any part of a request; a cookie may break the session, so its user stays unread
+        return _render_bare(request, "400.html", {}, status=400)
     logger.error("%s %s failed: request %s", request.method, request.path, number)
     return _render_bare(request, "500.html", {"number": number}, status=500)
 

@@ -209,6 +209,8 @@ def _check_name(name: str) -> None:
 
 
 def find(account: Account, name: str) -> Snapshot | None:
+    if not is_snapshot_name(name):
+        return None
     return Snapshot.objects.filter(account=account, name=name).first()
 
 

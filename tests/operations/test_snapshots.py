@@ -218,6 +218,7 @@ def test_names_and_expiry(shop):
             snapshots.take(shop, name)
     with pytest.raises(SnapshotError, match="no table nowhere"):
         snapshots.take(shop, "two", tables=["nowhere"])
+    assert all(snapshots.find(shop, name) is None for name in ("\0", "one\0", "no such", ""))
     other = snapshots.take(shop, "two")
     snapshots.rename(snapshot, "baseline")
     with pytest.raises(SnapshotExists):

@@ -176,3 +176,12 @@ def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, accou
 def test_names_that_nothing_has(visit, ada, name):
     for path in (f"{name}/", f"{name}/t/people/", f"acme/t/{name}/", f"acme/t/{name}/entity/?pk=a&rk=b"):
         assert visit("ada").get(f"/ui/a/{path}").status_code == 404
+
+
+def test_text_that_the_database_cannot_store_is_refused(visit, account, caplog):
+    """Whatever part of a request it is in: here the cookie of a session, which everybody can send."""
+    client = visit(None)
+    client.raise_request_exception = False
+    answer = client.get("/ui/a/acme/", headers={"Cookie": rf'tablero_session="\000{"a" * 31}"'})
+    assert answer.status_code == 400
+    assert "Traceback" not in caplog.text
