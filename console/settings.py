@@ -105,6 +105,7 @@ MESSAGE_STORAGE = (
     "django.contrib.messages.storage.session.SessionStorage"  # the other cookie's path is not settable
 )
 
+STRICT_TRANSPORT_SECURITY = f"max-age={OPTIONS.hsts}"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final, cast
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
@@ -37,6 +38,9 @@ def response_headers(get_response: Next) -> Next:
         response = get_response(request)
         response.headers["X-Request-Id"] = request.number  # type: ignore[attr-defined]
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        if request.is_secure():
+            # sent with 0 too: a browser that knows an earlier value forgets it
+            response.headers["Strict-Transport-Security"] = settings.STRICT_TRANSPORT_SECURITY
         # a page is for one user; views with secrets send no-store themselves
         response.headers.setdefault("Cache-Control", "private, no-cache")
         if response.headers.get("Content-Type", "").startswith("text/html"):

@@ -48,6 +48,7 @@ VARIABLES = (
     Variable("DURABILITY", "on", "relaxed: the last 0.6 s may be lost in a crash", None, ("on", "relaxed")),
     Variable("TLS_CERT", "", "certificate chain in PEM: serve https", "FILE"),
     Variable("TLS_KEY", "", "private key of the certificate in PEM", "FILE"),
+    Variable("HSTS", "31536000", "for how long browsers use https only; 0: no longer", "SECONDS"),
     Variable(
         "ALLOW_DEVELOPMENT_ACCOUNT",
         "",
@@ -95,6 +96,7 @@ class Options:
     relaxed: bool
     tls_cert: str
     tls_key: str
+    hsts: int  # seconds
     allow_development_account: bool
     trusted_proxies: tuple[str, ...]
     bearer: Trust | None
@@ -146,6 +148,7 @@ def read(environ: Mapping[str, str]) -> Options:
         relaxed=_read_choice("DURABILITY", value["DURABILITY"]) == "relaxed",
         tls_cert=value["TLS_CERT"],
         tls_key=value["TLS_KEY"],
+        hsts=_read_number("HSTS", value["HSTS"], 0, 63_072_000),
         allow_development_account=_read_flag("ALLOW_DEVELOPMENT_ACCOUNT", value["ALLOW_DEVELOPMENT_ACCOUNT"]),
         trusted_proxies=bearer.read_proxies(value["TRUSTED_PROXIES"], is_v6=":" in host),
         bearer=bearer.read_trust(value, is_loopback=is_loopback(host)),

@@ -16,6 +16,21 @@ def test_headers():
     assert response["Cache-Control"] == "no-store"  # a view may say more
 
 
+def test_browsers_stay_with_https(settings):
+    """An address is http unless the connection has TLS or a trusted proxy says so, which its scheme tells."""
+
+    def header(**options):
+        request = RequestFactory().get("/ui/", **options)
+        response = response_headers(lambda request: HttpResponse())(request)
+        return response.get("Strict-Transport-Security")
+
+    assert header(secure=True) == "max-age=31536000"
+    assert header() is None
+    assert header(headers={"X-Forwarded-Proto": "https"}) is None
+    settings.STRICT_TRANSPORT_SECURITY = "max-age=0"
+    assert header(secure=True) == "max-age=0"
+
+
 def test_policies():
     headers = Client().get("/ui/appearance/").headers
     policy = headers["Content-Security-Policy"]
