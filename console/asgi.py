@@ -80,7 +80,7 @@ async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
     if settings.ROOT_URLCONF not in sys.modules:
         await asyncio.to_thread(import_module, settings.ROOT_URLCONF)
         gc.freeze()  # as the server does with what is there at its start
-    await streams.run(django, service.live_feed, scope, receive, send)
+    await streams.run(django, service.live_feed, service.access_changes, scope, receive, send)
 
 
 applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)

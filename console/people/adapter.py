@@ -13,6 +13,7 @@ from console.people import reauthentication, sign_ins
 from console.site import rate_limits
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error
+from storage.operations import stream_access
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -54,6 +55,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if isinstance(request.user, User):
             sign_ins.signed_out(request, request.user)
         super().logout(request)
+        stream_access.announce_change()
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
         # without the host name, which the client can choose freely

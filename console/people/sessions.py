@@ -6,6 +6,8 @@ from typing import Final
 
 from allauth.account.adapter import get_adapter
 from allauth.usersessions.models import UserSession
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -13,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.models import User
+from storage.operations import stream_access
 
 _UPDATE_INTERVAL: Final = timedelta(minutes=1)
 # the first match wins, because most browsers claim to be several
@@ -60,10 +63,19 @@ def end_all(user: User, *, but: str | None = None) -> int:
     return _end(UserSession.objects.filter(user=user).exclude(session_key=but))
 
 
+def user_of_session(key: str | None) -> User | None:
+    """Return the active user of a session, as for its next request; None if it has ended."""
+    request = HttpRequest()
+    request.session = SessionStore(key)
+    user = get_user(request)
+    return user if isinstance(user, User) else None
+
+
 def _end(found: QuerySet[UserSession]) -> int:
     keys = list(found.values_list("session_key", flat=True))
     ended, _by_model = Session.objects.filter(session_key__in=keys).delete()
     UserSession.objects.filter(session_key__in=keys).delete()
+    stream_access.announce_change()
     return ended
 
 

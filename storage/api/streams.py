@@ -8,23 +8,23 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, MutableMapping, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from storage.domain.errors import ServerBusy
 from storage.domain.service.feed import ExpiredToken, FeedChange, FeedPage
 from storage.operations import feed as operations
 from storage.operations.feed import Feed, NoHistory
 from storage.operations.live_feed import LiveFeed
-from storage.operations.threads import in_thread
+from storage.operations.stream_access import AccessChanges, StreamAccess
 
 MEDIA_TYPE: Final = "text/event-stream"
 RETRY: Final = 1000  # milliseconds after which a client connects again
-HEARTBEAT: Final = 15.0  # seconds
+_PAUSE: Final = 1.0  # seconds after the database did not answer
 READER_LIMIT: Final = 20  # streams of one reader and process
 STREAM_LIMIT: Final = 1000  # of a process
 _STATE: Final = "feed"  # in the scope's state
@@ -40,7 +40,7 @@ class Stream:
     """What a view wants to be streamed: its first page has been read, which tells whether the token is valid.
 
     ``write`` writes the data of an event, which must be one line. ``reader`` is whose streams are counted;
-    ``is_allowed`` is asked now and then, in a thread.
+    ``is_allowed`` returns, in a thread, whether a new request for the stream would be answered.
     """
 
     feed: Feed
@@ -55,25 +55,51 @@ class TooManyStreams(Exception):
     """The reader, or the process, has as many streams as it may."""
 
 
-_streams: Counter[str] = Counter()
+_streams: Counter[str] = Counter()  # those whose views have answered
+_counting: Final = Lock()  # views run in threads
 
 
 def respond(request: HttpRequest, stream: Stream) -> HttpResponse:
-    """Return the head of a stream; raises TooManyStreams."""
-    if _streams[stream.reader] >= READER_LIMIT or _streams.total() >= STREAM_LIMIT:
-        raise TooManyStreams
-    request.scope["state"][_STATE] = stream  # type: ignore[attr-defined]
+    """Return the head of a stream, which counts from now on; raises TooManyStreams."""
+    _admit(request.scope["state"], stream)  # type: ignore[attr-defined]
     # proxies must not wait for more
     return HttpResponse(
         content_type=MEDIA_TYPE, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )
 
 
-async def run(application: Application, live: LiveFeed, scope: Scope, receive: Receive, send: Send) -> None:
+def _admit(state: MutableMapping[str, Any], stream: Stream) -> None:
+    with _counting:
+        is_over = _STATE in state  # the client has gone meanwhile, so that its place would not be given back
+        if is_over or _streams[stream.reader] >= READER_LIMIT or _streams.total() >= STREAM_LIMIT:
+            raise TooManyStreams
+        _streams[stream.reader] += 1
+        state[_STATE] = stream
+
+
+def _discharge(state: MutableMapping[str, Any]) -> None:
+    with _counting:
+        stream: Stream | None = state.get(_STATE)
+        state[_STATE] = None
+        if stream is not None:
+            _streams[stream.reader] -= 1
+            if not _streams[stream.reader]:
+                del _streams[stream.reader]
+
+
+async def run(
+    application: Application,
+    live: LiveFeed,
+    changes: AccessChanges,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+) -> None:
     """Have an application answer a request, and write the stream that it asks for."""
+    state = scope["state"]
 
     async def send_head(message: MutableMapping[str, Any]) -> None:
-        if _STATE not in scope["state"]:
+        if _STATE not in state:
             await send(message)
         elif message["type"] == "http.response.start":
             headers = [
@@ -81,47 +107,67 @@ async def run(application: Application, live: LiveFeed, scope: Scope, receive: R
             ]
             await send({**message, "headers": headers})
 
-    await application(scope, receive, send_head)
-    stream: Stream | None = scope["state"].get(_STATE)
-    if stream is not None and scope["method"] == "GET":
-        await _write(stream, live, scope["state"]["ending"], receive, send)
-    elif stream is not None:
-        await send({"type": "http.response.body"})
+    try:
+        await application(scope, receive, send_head)
+        stream: Stream | None = state.get(_STATE)
+        if stream is not None and scope["method"] == "GET":
+            access = StreamAccess(stream.is_allowed, changes)
+            await _write(stream, live, access, state["ending"], receive, send)
+        elif stream is not None:
+            await send({"type": "http.response.body"})
+    finally:
+        _discharge(state)
 
 
-async def _write(stream: Stream, live: LiveFeed, ending: asyncio.Event, receive: Receive, send: Send) -> None:
+async def _write(
+    stream: Stream,
+    live: LiveFeed,
+    access: StreamAccess,
+    ending: asyncio.Event,
+    receive: Receive,
+    send: Send,
+) -> None:
     """Write events until the client goes, the server ends, or the reader is not allowed any more."""
 
     async def send_text(text: bytes) -> None:
         await send({"type": "http.response.body", "body": text, "more_body": True})
 
-    events = _events(stream, live)
     ends = [asyncio.ensure_future(ending.wait()), asyncio.ensure_future(_wait_for_disconnect(receive))]
-    with _counted(stream.reader):
-        async with aclosing(events):
-            await send_text(b"retry: %d\n\n" % RETRY)
-            following = asyncio.ensure_future(anext(events))
-            try:
-                while True:
-                    done, _ = await asyncio.wait(
-                        [following, *ends], timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED
-                    )
-                    if not done.isdisjoint(ends):
-                        break
-                    if not done:
-                        if not await _is_allowed(stream):
-                            break
-                        await send_text(b":\n\n")
-                        continue
+    async with aclosing(_events(stream, live)) as events:
+        await send_text(b"retry: %d\n\n" % RETRY)
+        following = asyncio.ensure_future(anext(events))
+        try:
+            while await _wait(following, access, ends):
+                is_allowed = await access.check()
+                if is_allowed is None:
+                    await asyncio.wait(ends, timeout=_PAUSE, return_when=asyncio.FIRST_COMPLETED)
+                elif not is_allowed:
+                    break
+                elif following.done():
                     await send_text(following.result())
                     following = asyncio.ensure_future(anext(events))
-            except (ExpiredToken, NoHistory):
-                pass  # the client learns it when it connects again
-            finally:
-                for task in (following, *ends):
-                    task.cancel()
-                await asyncio.gather(following, *ends, return_exceptions=True)
+                else:
+                    await send_text(b":\n\n")
+        except (ExpiredToken, NoHistory):
+            pass  # the client learns it when it connects again
+        finally:
+            for task in (following, *ends):
+                task.cancel()
+            await asyncio.gather(following, *ends, return_exceptions=True)
     await send({"type": "http.response.body"})
+
+
+async def _wait(
+    following: asyncio.Future[bytes], access: StreamAccess, ends: Sequence[asyncio.Future[Any]]
+) -> bool:
+    """Wait for an event, the next look at the access, or an end; return whether the stream goes on."""
+    due = asyncio.ensure_future(access.wait_until_due())
+    waiting: list[asyncio.Future[Any]] = [following, due, *ends]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        due.cancel()
+    return not any(end.done() for end in ends)
 
 
 async def _events(stream: Stream, live: LiveFeed) -> AsyncGenerator[bytes, None]:
@@ -140,24 +186,6 @@ def _write_page(stream: Stream, page: FeedPage, token: str) -> bytes:
         b"id: %b\ndata: %b\n\n" % (each.encode(), stream.write(change))
         for each, change in zip(tokens, page.changes, strict=True)
     )
-
-
-@contextmanager
-def _counted(reader: str) -> Iterator[None]:
-    _streams[reader] += 1
-    try:
-        yield
-    finally:
-        _streams[reader] -= 1
-        if not _streams[reader]:
-            del _streams[reader]
-
-
-async def _is_allowed(stream: Stream) -> bool:
-    try:
-        return await in_thread(stream.is_allowed)
-    except ServerBusy:
-        return True  # the database does not answer, so there is nothing to read either
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

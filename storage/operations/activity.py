@@ -22,8 +22,20 @@ from storage.models import Account, Activity, EntityChange, Table
 from storage.operations.actors import SAS_LABEL
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited, storable_text
+from storage.sql.notify import notify_access
 
 _BATCH: Final = 500  # rows
+# what can take away somebody's access; streams that are open then ask whether they may go on
+_ENDS_ACCESS: Final = frozenset(
+    {
+        Verb.ACCOUNT_DELETE,
+        Verb.API_TOKEN_REVOKE,
+        Verb.MEMBER_REMOVE,
+        Verb.MEMBER_SET,
+        Verb.USER_CHANGE,
+        Verb.USER_REMOVE,
+    }
+)
 _PAGE_TIMEOUT: Final = timedelta(seconds=5)
 _TIDY_BATCH: Final = 5_000
 
@@ -69,6 +81,8 @@ def record(
 
     An activity that ``undoes`` another gets the verb UNDO and its own verb as a detail; raises UndoneAlready.
     """
+    if verb in _ENDS_ACCESS:
+        notify_access()
     details = {**(detail or {}), **({"by_token": by.token} if by.token else {})}
     if undoes is not None:
         _check_not_undone(undoes)

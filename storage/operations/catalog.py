@@ -23,6 +23,7 @@ from storage.models import BlockedSas
 from storage.operations import accounts, history, indexes, retired_keys, service_properties, tables
 from storage.operations.replicas import Replicas
 from storage.operations.retired_keys import AcceptedKey
+from storage.operations.stream_access import AccessChanges
 from storage.operations.threads import in_thread, on_replica
 from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_of
@@ -72,8 +73,10 @@ class KnownTable(NamedTuple):
 
 
 class Catalog:
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, access_changes: AccessChanges | None = None) -> None:
+        """Announcements that concern the access of streams are passed on to ``access_changes``."""
         self._conninfo = conninfo
+        self._access_changes = access_changes or AccessChanges()
         self._accounts: dict[str, KnownAccount] = {}
         self._names: Collection[str] | None = None  # of all accounts, known after a look-up failed
         self._tables: dict[tuple[int, str], KnownTable] = {}
@@ -161,6 +164,8 @@ class Catalog:
             case News.TABLES:
                 self._generation += 1
                 self._tables.clear()
+            case News.ACCESS:
+                self._access_changes.announce()
             case News.STILL_HELD:
                 self._expires_at = event.at + LEASE
             case News.HELD:

@@ -45,6 +45,7 @@ from storage.operations.identity import Identity
 from storage.operations.live_feed import LiveFeed
 from storage.operations.observer import Observer
 from storage.operations.replicas import Replicas, ReplicaStatus
+from storage.operations.stream_access import AccessChanges
 from storage.operations.threads import in_thread
 from storage.operations.throughput import Throughput
 from storage.sql import batch, pages
@@ -74,7 +75,8 @@ class Service:
         """
         self.identity = Identity(trust) if trust is not None else None
         self.observer = Observer()
-        self._catalog = Catalog(conninfo)
+        self.access_changes = AccessChanges()
+        self._catalog = Catalog(conninfo, self.access_changes)
         self._lanes = Lanes(conninfo)
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)

@@ -22,6 +22,8 @@ T = TypeVar("T")
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="control")
 # what waits for a primary that does not answer must not delay what is read from a replica
 _standby = ThreadPoolExecutor(max_workers=4, thread_name_prefix="standby")
+# streams ask all at once whether they may go on, which must not delay requests either
+_access = ThreadPoolExecutor(max_workers=2, thread_name_prefix="access")
 # background jobs may take minutes and must not delay requests
 _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")
 
@@ -39,6 +41,11 @@ async def on_replica(alias: str, operation: Callable[P, T], *args: P.args, **kwa
             return operation(*args, **kwargs)
 
     return await _run(_standby, call)
+
+
+async def in_access_thread(operation: Callable[[], T]) -> T:
+    """Run a question about the access of a stream."""
+    return await _run(_access, operation)
 
 
 async def in_background(operation: Callable[[], T]) -> T:

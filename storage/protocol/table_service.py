@@ -22,6 +22,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.operations.catalog import KnownAccount
 from storage.operations.live_feed import LiveFeed
 from storage.operations.service import Service
+from storage.operations.stream_access import AccessChanges
 from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
@@ -84,6 +85,10 @@ class TableService:
     @property
     def live_feed(self) -> LiveFeed:
         return self._service.live_feed
+
+    @property
+    def access_changes(self) -> AccessChanges:
+        return self._service.access_changes
 
     async def startup(self) -> None:
         await self._service.open()

@@ -24,6 +24,7 @@ from storage.sql.django import execute, fetch, in_session, losing_locks
 CHANNEL: Final = "tablero_catalog"
 LISTENER: Final = "tablero catalog"  # application name of its connection
 CHANGE: Final = "change"
+_ACCESS: Final = "access"
 _TABLE: Final = "table"
 
 LEASE: Final = 5.0  # seconds
@@ -42,6 +43,7 @@ class News(Enum):
     STILL_HELD = auto()
     TABLE = auto()  # one was deleted, or its settings or indexes have changed
     TABLES = auto()  # any may have changed, as servers before 0.6 say it
+    ACCESS = auto()  # somebody may have lost access
     CHANGE = auto()  # drop the cache before asking for the next event
 
 
@@ -63,6 +65,11 @@ def notify_table(account_id: int, folded_name: str) -> None:
     do, because PostgreSQL puts notifications in the order of commits.
     """
     _notify(f"{_TABLE} {account_id} {folded_name}")
+
+
+def notify_access() -> None:
+    """Notify every process, when the current transaction commits, that somebody may have lost access."""
+    _notify(_ACCESS)
 
 
 def _notify(payload: str) -> None:
@@ -111,13 +118,15 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                 payloads: list[str] = []
                 while CHANGE not in payloads:
                     for payload in payloads:
-                        yield _read_table(payload, checked_at)
+                        yield _read_event(payload, checked_at)
                     if monotonic() - checked_at >= _CHECK_INTERVAL:
                         checked_at = monotonic()
                         async with asyncio.timeout(_CHECK_TIMEOUT):
                             await conn.execute("SELECT 1")
                         yield Event(News.STILL_HELD, checked_at)
                     payloads = await _receive(conn)
+                if _ACCESS in payloads:
+                    yield Event(News.ACCESS, checked_at)
                 yield Event(News.CHANGE, checked_at)
                 await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_SNAPSHOT,))
                 # wait for the change, which has the turn until it is done
@@ -126,7 +135,9 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
         raise OSError(str(error).strip()) from error
 
 
-def _read_table(payload: str, at: float) -> Event:
+def _read_event(payload: str, at: float) -> Event:
+    if payload == _ACCESS:
+        return Event(News.ACCESS, at)
     kind, _, rest = payload.partition(" ")
     if kind != _TABLE:
         return Event(News.TABLES, at)

@@ -17,6 +17,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.operations import accounts, catalog, indexes, policies, service_properties, tables
 from storage.operations.catalog import Catalog
+from storage.operations.stream_access import AccessChanges
 from storage.operations.threads import in_thread
 from storage.sql import notify
 from storage.sql.notify import LISTENER, Event, News
@@ -422,3 +423,20 @@ async def test_nobody_listens_after_the_end(database):
         return not await is_listening(database)
 
     await eventually(gone)
+
+
+# access of streams
+
+
+async def test_passes_on_announcements_also_beside_a_change(database):
+    changes = AccessChanges()
+    known = Catalog(settings.LANES_CONNINFO, changes)
+    await known.open()
+    try:
+        await in_thread(notify.notify_access)
+        await changes.wait_after(0)
+        query = "SELECT pg_notify(%(to)s, 'access'), pg_notify(%(to)s, %(change)s)"
+        database.execute(query, {"to": notify.CHANNEL, "change": notify.CHANGE})
+        await changes.wait_after(1)
+    finally:
+        await known.close()
