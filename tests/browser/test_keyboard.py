@@ -285,3 +285,43 @@ def test_after_a_reconnection_the_editor_saves(page, typed, way):
     closed(page)
     expect(page.locator(".trouble")).to_have_count(0)
     assert names(typed) == ["Offline, then more", "Ada", "Ada"]
+
+
+def test_keys_under_a_dialog_are_no_shortcuts(page, typed):
+    cell(page, "Age").click()
+    page.keyboard.press("Delete")
+    page.get_by_text("Age removed", exact=True).wait_for()
+    expire(page)
+    page.keyboard.type("1")
+    dialog = page.locator("dialog#sign-in")
+    expect(dialog.get_by_label("Password")).to_be_focused()
+    page.evaluate("document.activeElement.blur()")  # as when the part with the focus is exchanged
+    for key in (*"?/gke", "Control+z", "Alt+n"):
+        page.keyboard.press(key)
+    dialog.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(dialog).not_to_be_visible()
+    expect(page.locator(TYPED)).to_have_value("1")
+    expect(page.locator("dialog:modal")).to_have_count(0)
+    expect(page.locator("#drawer")).to_be_hidden()
+    assert page.url.endswith(GRID)
+    assert "Age" not in typed.get_entity("se", "0")
+
+
+def test_late_parts_do_not_take_the_keyboard_from_a_field(page, typed):
+    drawer = Held(page, "**/t/typed/entity/**")
+    page.locator("a[data-drawer]").first.click()
+    query(page).click()
+    page.keyboard.type("Age ")
+    drawer.release()
+    page.locator("#drawer").get_by_label("Name", exact=True).wait_for()
+    page.keyboard.type("gt 1")
+    expect(page.locator("#filter")).to_have_value("Age gt 1")
+    page.locator("[data-drawer-close]").click()
+
+    value = Held(page, "**/t/typed/value/**")
+    cell(page, "Notes").click()
+    page.keyboard.press("Alt+v")
+    query(page).click()
+    value.release()
+    expect(page.locator("#part-dialog h2")).to_be_focused()  # no button that a key would press

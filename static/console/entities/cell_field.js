@@ -1,5 +1,6 @@
 // The field of a cell before its editor comes. It has the focus, so it gets every key, pasted text and what an input method
 // composes; no other part of the page listens to keys for it.
+import { isModalOpen } from "../site/dialog.js";
 
 /** A form with nothing but that field; `address` is where drafts of the grid's cells are kept. */
 export function waitingForm(cell, address, text = "") {
@@ -34,7 +35,7 @@ export function handOver(from, to, isAdded) {
 export async function ready(field) {
   for (;;) {
     if (isComposing.has(field)) await once(field, "compositionend");
-    else if (document.querySelector("dialog:modal")) await once(document, "close");
+    else if (isModalOpen()) await once(document, "close");
     else return;
   }
 }

@@ -1,6 +1,7 @@
 // The drawer over the grid: entities are opened, added and duplicated there; ?open= says which one it is.
 import "./entity.js";
 import { enter, isChord } from "../grid/grid.js";
+import { isModalOpen, isTypingOutside } from "../site/dialog.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
 const drawer = document.getElementById("drawer");
@@ -85,6 +86,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("entity:open", ({ detail }) => guarded(() => open(detail)));
 
 document.addEventListener("keydown", (event) => {
+  if (isModalOpen()) return;
   if (isChord(event, "n") && !event.target.closest("input, textarea, select, dialog, [contenteditable]:not(td)")) {
     event.preventDefault();
     document.querySelector('[aria-keyshortcuts="Alt+N"]')?.click();
@@ -112,8 +114,8 @@ function show() {
   drawer.scrollTop = 0;
   if (entity) remember(entity.dataset.entity);
   const first = drawer.querySelector("[data-error-summary]") ?? drawer.querySelector("[autofocus]") ?? drawer.querySelector("[data-focus]");
-  // a reload takes the focus from nowhere else on the page
-  if (first && (isNew || document.activeElement === document.body)) first.focus({ preventScroll: !isNew });
+  // a reload takes the focus from nowhere else on the page, and nothing takes it from a field
+  if (first && !isTypingOutside(drawer) && (isNew || document.activeElement === document.body)) first.focus({ preventScroll: !isNew });
   if (entity) tell(entity);
   mark();
 }

@@ -1,5 +1,6 @@
 // Rows pasted on the grid, or [data-paste-open]: the page for pasting, as a dialog.
 import { get, post } from "../site/request.js";
+import { isModalOpen } from "../site/dialog.js";
 import { show } from "../site/part_dialog.js";
 import { notify } from "../site/toast.js";
 
@@ -43,7 +44,7 @@ function add(form, name, value) {
 
 document.addEventListener("paste", (event) => {
   const target = event.target instanceof Element ? event.target : document.activeElement;
-  if (!grid() || target?.closest("input, textarea, select, [contenteditable]:not(td), dialog")) return;
+  if (!grid() || isModalOpen() || target?.closest("input, textarea, select, [contenteditable]:not(td), dialog")) return;
   const text = event.clipboardData?.getData("text/plain") ?? "";
   if (!/[\t\n]|^\s*[[{]/.test(text.trim())) return;
   event.preventDefault();

@@ -6,6 +6,17 @@ export function open(id) {
   if (dialog && !dialog.open) dialog.showModal();
 }
 
+/** Whether a dialog has the keyboard: keys are for nothing below it, also while nothing in it has the focus. */
+export function isModalOpen() {
+  return document.querySelector("dialog:modal") !== null;
+}
+
+/** Whether the user types in a field outside of a part that came late. */
+export function isTypingOutside(part) {
+  const { activeElement: at } = document;
+  return !part.contains(at) && at.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not(td)");
+}
+
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-open]:not(.sidebar)");
   if (opener) {

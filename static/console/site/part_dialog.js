@@ -1,13 +1,19 @@
 // The dialog of a grid's page for parts that come from the server: a value, rows to paste, changes that wait.
+import { isTypingOutside } from "./dialog.js";
+
 const dialog = () => document.getElementById("part-dialog");
 
 /** Put a part, which another document holds, into the dialog, and the focus on what is most of use in it. */
 export function show(title, part, focused) {
   const it = dialog();
-  it.querySelector("h2").textContent = title;
+  const heading = it.querySelector("h2");
+  // what is typed into a field meanwhile must press no button
+  const isLate = isTypingOutside(it);
+  heading.textContent = title;
   it.querySelector(".body").replaceChildren(document.adoptNode(part));
   if (!it.open) it.showModal();
-  focused?.focus();
+  if (isLate) heading.tabIndex = -1;
+  (isLate ? heading : focused)?.focus();
 }
 
 export function close() {

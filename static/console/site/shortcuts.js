@@ -1,5 +1,5 @@
 // Keys that work anywhere but in a field: ? shows the list, / goes to the filter, G and a letter to a page of the sidebar.
-import { open } from "./dialog.js";
+import { isModalOpen, open } from "./dialog.js";
 
 const SOON = 1500; // milliseconds in which the letter has to come after G
 let leader = -SOON;
@@ -9,6 +9,7 @@ export function isPlain(event) {
   return (
     !(event.ctrlKey || event.metaKey || event.altKey || event.isComposing) &&
     document.documentElement.dataset.shortcuts !== "off" &&
+    !isModalOpen() &&
     // in a cell that can be edited a character starts a new value
     !event.target.closest?.("input, textarea, select, [contenteditable], dialog, [data-cell] td[data-property]")
   );

@@ -1,4 +1,5 @@
 // Toasts: leave after ten seconds unless pointed at, focused, or an error; three at most. Ctrl+Z undoes the newest.
+import { isModalOpen } from "./dialog.js";
 import { announce, post } from "./request.js";
 
 const STAY = 10_000;
@@ -65,7 +66,7 @@ async function undo(form) {
 
 document.addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
-  if (event.defaultPrevented || event.target.closest?.("input, textarea, select, [contenteditable]:not(td), dialog")) return;
+  if (event.defaultPrevented || isModalOpen() || event.target.closest?.("input, textarea, select, [contenteditable]:not(td), dialog")) return;
   const newest = [...region.querySelectorAll("[data-undo]")].at(-1);
   if (!newest) return;
   event.preventDefault();
