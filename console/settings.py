@@ -7,7 +7,7 @@ from pathlib import Path
 from csp.constants import NONCE, NONE, SELF
 
 from console.site import static_files
-from storage.server import database, options, secret
+from storage.server import database, logs, options, secret
 
 OPTIONS = options.read(os.environ)
 PACKAGE = Path(__file__).parent  # templates, static files and documents are links to the folders beside it
@@ -124,15 +124,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": "WARNING"},
-    # what Django refuses for its form is the client's mistake: each would write a traceback
-    "loggers": {"django": {"level": "ERROR"}, "django.security": {"level": "CRITICAL"}},
-}
+LOGGING = logs.configuration(OPTIONS)
 
 LANES_CONNINFO = database.conninfo(OPTIONS)
 REPLICAS = database.replicas(OPTIONS)

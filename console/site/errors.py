@@ -70,7 +70,9 @@ def failed(request: HttpRequest) -> HttpResponse:
     if isinstance(error, DataError) and "NUL" in str(error):
         # what a client sent, in any part of a request; a cookie may break the session, so its user stays unread
         return _render_bare(request, "400.html", {}, status=400)
-    logger.error("%s %s failed: request %s", request.method, request.path, number)
+    logger.error(
+        "%s %s failed: request %s", request.method, request.path, number, extra={"request_id": number}
+    )
     return _render_bare(request, "500.html", {"number": number}, status=500)
 
 

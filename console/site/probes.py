@@ -20,7 +20,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from storage.domain.errors import ServerBusy
-from storage.operations import prometheus
+from storage.operations import disk, prometheus
 from storage.operations.threads import in_thread
 
 PATHS: Final = frozenset({"/ui/healthz", "/ui/readyz", "/ui/metrics"})
@@ -70,7 +70,7 @@ async def _check() -> str:
     try:
         is_migrated = await in_thread(_is_migrated)
     except (DatabaseError, ServerBusy):
-        return "The database cannot be reached."
+        return disk.reason_for_no_database()
     return "" if is_migrated else "The database is not migrated."
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from storage.models import Account, DistributionRequest, Table
-from storage.operations import connections, jobs, replicas
+from storage.operations import connections, disk, jobs, replicas
 from storage.operations.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations
@@ -63,6 +64,21 @@ def _database() -> Iterator[Finding]:
             f"The transaction {name} has been prepared for {minutes} minutes and holds its locks. On a cluster,"
             " recover_prepared_transactions() settles it when all nodes are up; otherwise ROLLBACK PREPARED does.",
         )
+
+
+def _disk() -> Iterator[Finding]:
+    folder = settings.OPTIONS.data
+    if settings.OPTIONS.database_url:
+        yield Finding(Severity.OK, "The database is on another machine, whose disk is not examined.")
+        return
+    space = disk.space_of(folder)
+    text = disk.describe(folder, space)
+    if space.is_full:
+        yield Finding(Severity.ERROR, f"{text} PostgreSQL cannot write. Make room on it.")
+    elif space.is_low:
+        yield Finding(Severity.WARNING, f"{text} Writes fail once it is full.")
+    else:
+        yield Finding(Severity.OK, text)
 
 
 def _cluster() -> Iterator[Finding]:
@@ -196,6 +212,7 @@ def _replicas() -> Iterator[Finding]:
 # other parts are added here
 PARTS: Final[Mapping[str, Part]] = {
     "database": _database,
+    "disk": _disk,
     "cluster": _cluster,
     "connections": _connections,
     "jobs": _jobs,

@@ -20,6 +20,7 @@ from storage.operations import (
     adaptive_indexes,
     analytics,
     api_tokens,
+    disk,
     distribution,
     distribution_requests,
     feed,
@@ -120,6 +121,7 @@ async def run() -> None:
             _TIDY_INTERVAL,
             "Logs could not be tidied",
         ),
+        _Job(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
     async with asyncio.TaskGroup() as group:

@@ -5,11 +5,9 @@ kept than wanted; then it is packed. Nothing of this waits long for writers: wha
 again with the next run.
 """
 
-import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from django.conf import settings
@@ -18,7 +16,7 @@ from django.db.models import Count
 from django.db.models.functions import Now
 
 from storage.models import Account, HistorySegment
-from storage.operations import history, snapshot_copies
+from storage.operations import disk, history, snapshot_copies
 from storage.operations.accounts import LEAST_HISTORY
 from storage.sql import django as sql
 from storage.sql import history as statements
@@ -62,13 +60,7 @@ def share_of_disk() -> int:
     """Return the bytes that all histories may take together."""
     if settings.OPTIONS.database_url:
         return _REMOTE
-    return int(_disk_size(settings.OPTIONS.data) * _SHARE)
-
-
-def _disk_size(folder: Path) -> int:
-    """Return the bytes of the disk that has a folder, or will have it once it is created."""
-    existing = next(it for it in (folder, *folder.parents) if it.exists())
-    return shutil.disk_usage(existing).total
+    return int(disk.space_of(settings.OPTIONS.data).total * _SHARE)
 
 
 def tidy(now: datetime) -> None:

@@ -162,7 +162,8 @@ class TableService:
         except ClientDisconnected:
             raise
         except Exception:
-            logger.exception("Request %s failed", observed.request_id)
+            request_id = observed.request_id
+            logger.exception("Request %s failed", request_id, extra={"request_id": request_id})
             answer = _refuse(InternalError(), origin, request, account, head.headers, observed)
         return _complete(answer, origin, request, account, head, observed.request_id, terms)
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pwd
+import re
 import shutil
 import stat
 import subprocess
@@ -108,8 +109,13 @@ def _run(installation: Installation, program: str, *arguments: str | Path, text:
         **installation.popen,
     )
     if done.returncode != 0:
-        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
-        raise Refusal(f"The database could not be created: {reason}")
+        raise Refusal(f"The database could not be created: {_first_error(done.stderr)}")
+
+
+def _first_error(output: str) -> str:
+    """Return the line that says what went wrong; initdb goes on to say what it removes."""
+    lines = output.strip().splitlines() or ["no reason given"]
+    return next((line for line in lines if re.search(r"error: |FATAL: |PANIC: ", line)), lines[-1])
 
 
 def _make_socket_folder(installation: Installation, folder: DataFolder) -> None:

@@ -19,6 +19,8 @@ OWN = {
     "undistribute", "user",
 }  # fmt: skip
 
+ALONE = {"pg"}  # of ours; starts the database itself
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)

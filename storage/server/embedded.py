@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from storage.operations import disk
 from storage.server import cluster, installation, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
@@ -18,6 +19,7 @@ from storage.server.refusal import Refusal
 
 SLOW = 3.0  # seconds of a start after which it is worth a line
 LARGEST_LOG = 10 << 20
+PATIENCE = 30.0  # seconds that a command waits for the PostgreSQL of a live server
 
 Say = Callable[[str], None]
 
@@ -43,7 +45,9 @@ class Embedded:
                 warned = float("inf")
         if output.readline().strip() != b"ready":
             self.stop()
-            raise Refusal(f"PostgreSQL did not start: {_last_words(Path(json.loads(self._plan)['log']))}")
+            log = Path(json.loads(self._plan)["log"])
+            full = disk.problem(log.parent)
+            raise Refusal(f"PostgreSQL did not start: {_last_words(log)}{full and f' {full}'}")
 
     def keep(self) -> None:
         """From now on start the supervisor again should it be killed."""
@@ -99,7 +103,7 @@ def running(
         if not folder.database.exists():
             say(f"Creating the database in {folder.path} ...")
         cluster.prepare(found, folder, settings or {}, workers=options.workers)
-        embedded = Embedded(_plan(found, folder), lock, say)
+        embedded = Embedded(_plan(options, found, folder), lock, say)
         try:
             meanwhile()
             embedded.wait_until_ready()
@@ -117,20 +121,24 @@ def attached(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
         with running(options, purpose=purpose, say=say):
             yield
         return
+    deadline = time.monotonic() + PATIENCE
     while not cluster.is_ready(folder):
+        if time.monotonic() > deadline:
+            reason = disk.problem(folder.path) or f"See {folder.log}."
+            raise Refusal(f"PostgreSQL of the running server accepts no connections. {reason}")
         if folder.server() is None:
             raise Refusal(f"The server that held {folder.path} has just ended; run the command again.")
         time.sleep(0.05)
     yield
 
 
-def _plan(found: installation.Installation, folder: DataFolder) -> str:
-    if folder.log.exists() and folder.log.stat().st_size > LARGEST_LOG:
-        folder.log.replace(folder.log.with_suffix(".log.1"))
+def _plan(options: Options, found: installation.Installation, folder: DataFolder) -> str:
     plan = {
         "command": cluster.command(found, folder),
         "database": str(folder.database),
         "log": str(folder.log),
+        "log_limit": LARGEST_LOG,
+        "says_json": options.log_format == "json",
         "lock": str(folder.path / "database.lock"),
         "sockets": str(folder.socket_folder),
         "user": found.popen,

@@ -40,6 +40,7 @@ class Variable:
         return "--" + self.name.lower().replace("_", "-")
 
 
+LOG_LEVELS = ("debug", "info", "warning", "error")
 VARIABLES = (
     Variable("LISTEN", DEFAULT_LISTEN, "address and port to serve on", "HOST:PORT"),
     Variable("WORKERS", "1", "processes that share the port", "N"),
@@ -64,6 +65,10 @@ VARIABLES = (
     Variable("REPLICAS", "", "streaming replicas of DATABASE_URL (several: space)", "URL"),
     Variable("REPLICA_LAG", "30", "seconds by which a replica may be behind", "SECONDS"),
     Variable("METRICS_LISTEN", "", "serve Prometheus, without a token, on this address", "HOST:PORT"),
+    Variable(
+        "LOG_FORMAT", "text", "json: an object per line, for collectors of logs", None, ("text", "json")
+    ),
+    Variable("LOG_LEVEL", "warning", "least severity that is logged", None, LOG_LEVELS),
     Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
     Variable("OIDC_AUDIENCE"),
@@ -103,6 +108,8 @@ class Options:
     sign_in: sign_in.Provider | None
     metrics_listen: tuple[str, int] | None
     metrics_token: str
+    log_format: str
+    log_level: str
     pg_user: str
     secret: str
     accounts: str
@@ -155,6 +162,8 @@ def read(environ: Mapping[str, str]) -> Options:
         sign_in=_read_sign_in(value),
         metrics_listen=read_address(value["METRICS_LISTEN"]) if value["METRICS_LISTEN"] else None,
         metrics_token=_read_token("METRICS_TOKEN", value["METRICS_TOKEN"]),
+        log_format=_read_choice("LOG_FORMAT", value["LOG_FORMAT"]),
+        log_level=_read_choice("LOG_LEVEL", value["LOG_LEVEL"]),
         pg_user=value["PG_USER"],
         secret=value["SECRET"],
         accounts=value["ACCOUNTS"],

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ ORPHAN_PATIENCE = 20.0
 # PostgreSQL 18 never ends that is asked to while it recovers from the crash of a backend; but writing what is in memory
 # to the files of thousands of tables may take minutes, so only seconds without any work count
 SHUTDOWN_PATIENCE = 30.0
+LOG_INTERVAL = 60.0  # seconds between looks at the size of PostgreSQL's log
+SEGMENT = 16 << 20
 PR_SET_PDEATHSIG = 1
 
 
@@ -31,6 +34,8 @@ class Supervisor:
         self.command: list[str] = plan["command"]
         self.database = Path(plan["database"])
         self.log = Path(plan["log"])
+        self.log_limit: int = plan["log_limit"]
+        self.says_json: bool = plan["says_json"]
         self.lock = Path(plan["lock"])
         self.sockets = Path(plan["sockets"])
         self.user: dict[str, Any] = plan["user"]
@@ -57,13 +62,17 @@ class Supervisor:
             if not self.was_ready:
                 return 1
             wait = 0.0 if time.monotonic() - started > STEADY else min(max(0.5, wait * 2), LONGEST_WAIT)
-            say(f"PostgreSQL ended unexpectedly ({describe(child.returncode)}) and is being started again.")
+            self._say(
+                f"PostgreSQL ended unexpectedly ({describe(child.returncode)}) and is being started again."
+                f"{' The disk is full.' if is_full(self.database) else ''}"
+            )
 
     def _start(self, lock: int) -> subprocess.Popen[bytes]:
         # nobody else is left (see the lock), so the pids in these files are old, and may be somebody else's by now
         for old in (self.database / "postmaster.pid", *self.sockets.glob(".s.PGSQL.*")):
             with contextlib.suppress(FileNotFoundError):
                 old.unlink()
+        bound(self.log, self.log_limit)
         with open(self.log, "ab", buffering=0, opener=privately) as log:
             return subprocess.Popen(
                 self.command,
@@ -85,9 +94,11 @@ class Supervisor:
                 if not self.was_ready:
                     self.was_ready = True
                     report("ready")
-            if not self._sleep(None if is_ready else 0.01):
+            if not self._sleep(LOG_INTERVAL if is_ready else 0.01):
                 self._shut_down(child)
                 return False
+            if is_ready:
+                bound(self.log, self.log_limit)
         return True
 
     def _shut_down(self, child: subprocess.Popen[bytes]) -> None:
@@ -143,6 +154,11 @@ class Supervisor:
     def _stop_at_once(self, *_: object) -> None:
         self.at_once = True
 
+    def _say(self, text: str) -> None:
+        if self.says_json:
+            text = json.dumps({"level": "error", "logger": "storage.server.supervisor", "message": text})
+        say(text)
+
 
 def work_of_children(pid: int) -> int:
     """Return the CPU time that the children of a process have taken, in ticks; always 0 where /proc does not tell."""
@@ -153,6 +169,22 @@ def work_of_children(pid: int) -> int:
                 fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
                 work += int(fields[11]) + int(fields[12])
     return work
+
+
+def bound(log: Path, limit: int) -> None:
+    """Empty a log that is larger than the limit, and keep what it had as `.1`; PostgreSQL has it open to append."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_size <= limit:
+            return
+        try:
+            shutil.copy2(log, log.with_suffix(".log.1"))
+        finally:  # also when the disk is full
+            os.truncate(log, 0)
+
+
+def is_full(folder: Path) -> bool:
+    """Whether PostgreSQL finds no space for another segment of its write-ahead log."""
+    return shutil.disk_usage(folder).free < 2 * SEGMENT
 
 
 def privately(path: str, flags: int) -> int:

@@ -1,5 +1,6 @@
 """Several processes that serve one socket, each replaced when it dies."""
 
+import logging
 import os
 import select
 import socket
@@ -14,6 +15,8 @@ from storage.server import metrics
 from storage.server.http_server import DRAIN
 from storage.server.options import Options
 from storage.server.refusal import Refusal
+
+logger = logging.getLogger(__name__)
 
 ROOT = Path(__file__).parents[2]
 PAUSE = 1.0  # seconds before a worker that died young is replaced
@@ -93,10 +96,7 @@ class Workers:
             return
         if not self._has_started:
             raise Refusal("The first worker could not start; see the error above.")
-        print(
-            f"A worker exited unexpectedly (status {worker.process.returncode}); starting another.",
-            file=sys.stderr,
-        )
+        logger.error("A worker exited unexpectedly (status %d); starting another.", worker.process.returncode)
         if time.monotonic() - worker.started_at < YOUNG:
             time.sleep(PAUSE)
         self._workers[self._workers.index(worker)] = Worker(self._listener)

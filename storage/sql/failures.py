@@ -1,7 +1,11 @@
 """Map errors of PostgreSQL to errors of the service."""
 
+import logging
+
 from storage.domain import errors
 from storage.domain.errors import ChangeSetError, ServerBusy, StorageError, TableNotFound
+
+logger = logging.getLogger(__name__)
 
 # instead of the index of a change: it is not part of a change set
 ALONE = -1
@@ -9,6 +13,7 @@ ALONE = -1
 TRANSIENT = frozenset({"40P01", "40001"})
 # the server is a standby, to which nothing can be written
 READ_ONLY = "25006"
+DISK_FULL = "53100"
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 _NODE_LOST = ("failure on connection", "postmaster was shut down")
 
@@ -33,6 +38,8 @@ def failure(sqlstate: str | None, message: str) -> Exception:
             return TableNotFound()
         case "XX000" if message.startswith(_NODE_LOST):
             return ServerBusy()
+    if sqlstate == DISK_FULL:
+        logger.error("PostgreSQL has no space left on its disk: %s", message)
     if sqlstate is None or sqlstate in TRANSIENT or sqlstate.startswith(_UNAVAILABLE):
         return ServerBusy()
     return UnexpectedFailure(f"{sqlstate}: {message}")

@@ -282,3 +282,25 @@ def test_memory_sets_the_size_of_shared_buffers(monkeypatch, tmp_path):
         monkeypatch.setattr(cluster, "_memory", lambda size=gigabytes: int(size * (1 << 30)))
         sizes.append(cluster._settings(folder, 1)["shared_buffers"])
     assert sizes == ["128MB", "256MB", "512MB", "4096MB"]
+
+
+def test_a_command_gives_up_on_a_server_whose_postgresql_does_not_run(data, monkeypatch):
+    monkeypatch.setattr(embedded, "PATIENCE", 0.0)
+    folder = DataFolder(data)
+    folder.create()
+    found = options.read({"TABLERO_DATA": str(data)})
+    with (
+        folder.held("serve"),
+        pytest.raises(Refusal, match=r"accepts no connections\. See .*postgres\.log"),
+        embedded.attached(found, purpose="doctor", say=lambda line: None),
+    ):
+        pass
+
+
+def test_the_cause_of_a_failure_of_initdb():
+    output = (
+        'fixing permissions on existing directory ... ok\ninitdb: error: could not create directory "base":'
+        ' No space left on device\ninitdb: removing contents of data directory "database.new"\n'
+    )
+    assert cluster._first_error(output).endswith("No space left on device")
+    assert cluster._first_error("something\nelse\n") == "else"

@@ -23,3 +23,9 @@ from storage.sql.failures import Canceled, UnexpectedFailure, failure
 )
 def test_errors_of_the_database(sqlstate, message, expected):
     assert type(failure(sqlstate, message)) is expected
+
+
+def test_a_full_disk_is_named_in_the_log(caplog):
+    message = 'could not extend file "base/16384/16399": No space left on device'
+    assert type(failure("53100", message)) is ServerBusy
+    assert caplog.messages == [f"PostgreSQL has no space left on its disk: {message}"]

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from storage.server import options, serve
+from storage.server import logs, options, serve
 
 
 class Command(BaseCommand):
@@ -24,5 +24,5 @@ class Command(BaseCommand):
 
     def _write_line(self, line: str) -> None:
         with contextlib.suppress(BrokenPipeError):  # the server keeps running when its output is closed
-            self.stdout.write(line)
+            self.stdout.write(logs.announcement(settings.OPTIONS, line))
             self.stdout.flush()

@@ -1,0 +1,114 @@
+"""The server's log on standard error: its formats, its level, and no message again and again."""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from storage.server.options import Options
+
+REPEAT_AFTER: Final = 60.0  # seconds in which a message that is repeated is only counted
+_REMEMBERED: Final = 1000  # different messages
+_LIBRARIES: Final = ("asyncio", "django", "httptools", "psycopg", "urllib3", "uvicorn")
+
+
+class RepetitionFilter(logging.Filter):
+    """Pass a message once a minute, then with the number of times it was repeated.
+
+    While PostgreSQL does not answer, everything that asks it fails several times per second in the same words.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._passed: dict[tuple[object, ...], tuple[float, int]] = {}  # when, and how often not since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        # the pool names the connection, which is another each time
+        text = record.msg if record.name.startswith("psycopg") else record.getMessage()
+        key = (record.name, record.levelno, text, type(error), str(error))
+        now = self._clock()
+        at, number = self._passed.get(key, (-REPEAT_AFTER, 0))
+        if now - at < REPEAT_AFTER:
+            self._passed[key] = (at, number + 1)
+            return False
+        if len(self._passed) >= _REMEMBERED:
+            self._passed.clear()
+        self._passed[key] = (now, 0)
+        record.repeated = number
+        return True
+
+
+class TextFormatter(logging.Formatter):
+    """A line per message; only the traceback of an unexpected error takes more."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{_time(record)} {record.levelname} {record.name}: {_message(record)}"
+        if number := getattr(record, "repeated", 0):
+            line += f" (repeated {number} times)"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line, whatever happened."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        found: dict[str, Any] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+            "pid": record.process,
+        }
+        if number := getattr(record, "repeated", 0):
+            found["repeated"] = number
+        if request := getattr(record, "request_id", ""):
+            found["request_id"] = request
+        if record.exc_info:
+            found["exception"] = self.formatException(record.exc_info)
+        return json.dumps(found, ensure_ascii=False)
+
+
+def configuration(options: Options) -> dict[str, Any]:
+    """Return the configuration for `logging.config.dictConfig`."""
+    formatter = JsonFormatter if options.log_format == "json" else TextFormatter
+    level = options.log_level.upper()
+    quiet = level if level in {"ERROR", "WARNING"} else "WARNING"
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"()": formatter}},
+        "filters": {"repetitions": {"()": RepetitionFilter}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "line",
+                "filters": ["repetitions"],
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            **{name: {"level": quiet} for name in _LIBRARIES},
+            "django": {"level": "ERROR"},
+            # what Django refuses for its form is the client's mistake: each would write a traceback
+            "django.security": {"level": "CRITICAL"},
+        },
+    }
+
+
+def announcement(options: Options, line: str) -> str:
+    """Return a line that the server prints as it starts or stops in the format of the log."""
+    if options.log_format != "json":
+        return line
+    return JsonFormatter().format(logging.LogRecord("tablero", logging.INFO, "", 0, line, (), None))
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+
+def _message(record: logging.LogRecord) -> str:
+    return " ".join(record.getMessage().split())

@@ -1,0 +1,87 @@
+"""The server's log: formats, and messages that are repeated."""
+
+import json
+import logging
+
+import pytest
+
+from storage.server import logs, options, supervisor
+
+
+def record(message, *arguments, name="storage", error=None, **extra):
+    info = (type(error), error, error.__traceback__) if error else None
+    found = logging.LogRecord(name, logging.ERROR, "", 0, message, arguments, info)
+    found.__dict__.update(extra)
+    return found
+
+
+def failed():
+    try:
+        raise ValueError("first\nsecond")
+    except ValueError as error:
+        return error
+
+
+def test_json_is_one_line_with_the_exception_and_the_request():
+    line = logs.JsonFormatter().format(record("Request %s\nfailed", 7, error=failed(), request_id="abc"))
+    assert "\n" not in line
+    found = json.loads(line)
+    assert (found["level"], found["logger"], found["message"]) == ("error", "storage", "Request 7 failed")
+    assert found["request_id"] == "abc"
+    assert found["exception"].endswith("ValueError: first\nsecond")
+
+
+def test_text_puts_a_message_of_several_lines_on_one():
+    line = logs.TextFormatter().format(record("connection failed:\n\tIs the server running?"))
+    assert line.endswith(" ERROR storage: connection failed: Is the server running?")
+
+
+def test_a_message_is_repeated_once_a_minute_with_a_count():
+    now = 0.0
+    repetitions = logs.RepetitionFilter(lambda: now)
+    assert repetitions.filter(record("The database does not answer: %s", "refused"))
+    for _ in range(9):
+        assert not repetitions.filter(record("The database does not answer: %s", "refused"))
+    assert repetitions.filter(record("The database does not answer: %s", "another reason"))
+    assert repetitions.filter(record("The database does not answer: %s", "refused", error=failed()))
+    now = 61.0
+    again = record("The database does not answer: %s", "refused")
+    assert repetitions.filter(again)
+    assert logs.TextFormatter().format(again).endswith("refused (repeated 9 times)")
+
+
+def test_the_pool_names_another_connection_each_time():
+    repetitions = logs.RepetitionFilter()
+    assert repetitions.filter(record("discarding %s", "0x7f01", name="psycopg.pool"))
+    assert not repetitions.filter(record("discarding %s", "0x7f02", name="psycopg.pool"))
+
+
+@pytest.mark.parametrize(
+    ("level", "of_ours", "of_libraries"),
+    [("debug", "DEBUG", "WARNING"), ("warning", "WARNING", "WARNING"), ("error", "ERROR", "ERROR")],
+)
+def test_levels(level, of_ours, of_libraries):
+    found = logs.configuration(options.read({"TABLERO_LOG_LEVEL": level}))
+    assert found["root"]["level"] == of_ours
+    assert found["loggers"]["psycopg"]["level"] == of_libraries
+
+
+def test_what_the_server_announces_has_the_format_of_the_log():
+    line = logs.announcement(options.read({"TABLERO_LOG_FORMAT": "json"}), "Ready. Stop with Ctrl-C.")
+    found = json.loads(line)
+    assert (found["level"], found["message"]) == ("info", "Ready. Stop with Ctrl-C.")
+    assert logs.announcement(options.read({}), "Ready.") == "Ready."
+
+
+def test_the_log_of_postgresql_is_bounded(tmp_path):
+    log = tmp_path / "postgres.log"
+    with log.open("ab", buffering=0) as written:
+        written.write(b"x" * 10)
+        supervisor.bound(log, 10)
+        assert log.stat().st_size == 10
+        written.write(b"y")
+        supervisor.bound(log, 10)
+        written.write(b"z")
+    assert log.read_bytes() == b"z"
+    assert (tmp_path / "postgres.log.1").read_bytes() == b"x" * 10 + b"y"
+    supervisor.bound(tmp_path / "missing.log", 10)
