@@ -111,17 +111,25 @@ def in_session() -> Iterator[None]:
         direct.close()  # back to its pool
 
 
+_loses_locks: ContextVar[bool] = ContextVar("loses_locks", default=False)
+
+
 @contextmanager
 def losing_locks() -> Iterator[None]:
     """Have PostgreSQL end this session, and with it its locks, when the client does not go on.
 
     Within half a minute when its machine dies: PostgreSQL asks an idle client after two hours otherwise, and that of a
-    running statement never. Within minutes when the process hangs.
+    running statement never. Within minutes when the process hangs. Of nested blocks, the outermost decides.
     """
+    if _loses_locks.get():
+        yield
+        return
     fetch(_LOSE_LOCKS)
+    token = _loses_locks.set(True)
     try:
         yield
     finally:
+        _loses_locks.reset(token)
         if connection.is_usable() and not connection.needs_rollback:
             fetch(_KEEP_LOCKS)
 
