@@ -1,11 +1,10 @@
 """Have a table distributed or gathered by a background job: the rows of a large one take longer than a request may."""
 
-from dataclasses import asdict
 from typing import Final
 
 from django.db import DatabaseError, connection
 
-from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.actor import Actor, dump_actor, load_actor
 from storage.domain.errors import ResourceNotFound, StorageError
 from storage.models import DistributionRequest, Table
 from storage.operations import accounts, distribution, table_relations
@@ -26,8 +25,7 @@ def ask(table: Table, *, distributed: bool, by: Actor) -> None:
     if _is_done(table, distributed=distributed):
         state = "is distributed already" if distributed else "is not distributed"
         raise DistributionError(f"The table {table.name} {state}.")
-    actor = {**asdict(by), "kind": by.kind.value}
-    wanted = {"distributed": distributed, "actor": actor, "error": ""}
+    wanted = {"distributed": distributed, "actor": dump_actor(by), "error": ""}
     found, is_new = DistributionRequest.objects.get_or_create(table=table, defaults=wanted)
     if is_new:
         return
@@ -60,7 +58,7 @@ def run_pending() -> None:
 
 def _run(request: DistributionRequest) -> None:
     table, own = request.table, DistributionRequest.objects.filter(pk=request.pk, asked_at=request.asked_at)
-    by = Actor(**{**request.actor, "kind": ActorKind(request.actor["kind"])})
+    by = load_actor(request.actor)
     try:
         if not _is_done(table, distributed=request.distributed):
             (distribution.distribute if request.distributed else distribution.undistribute)(table, by=by)

@@ -1,8 +1,9 @@
 """Who performed a recorded activity."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 
 class ActorKind(StrEnum):
@@ -40,6 +41,15 @@ class Actor:
     def short_name(self) -> str:
         """The name for people; of a SAS token without a label, the start of its fingerprint."""
         return (self.label or self.name[:8]) if self.kind is ActorKind.SAS else self.name
+
+
+def dump_actor(actor: Actor) -> dict[str, str]:
+    """Write an actor as JSON, for work that another process may finish."""
+    return {**asdict(actor), "kind": actor.kind.value}
+
+
+def load_actor(written: Mapping[str, Any]) -> Actor:
+    return Actor(**{**written, "kind": ActorKind(written["kind"])})
 
 
 SERVER: Final = Actor(ActorKind.SERVER)
