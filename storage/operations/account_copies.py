@@ -11,10 +11,11 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit, find_misfit
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
+from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.models import Account, Table
-from storage.operations import accounts, entities, tables
+from storage.operations import account_building, entities, tables, totals
 from storage.operations.accounts import AccountError
 from storage.sql import copying
 from storage.sql import django as sql
@@ -65,7 +66,15 @@ def check(source: Account, kind: AccountKind) -> list[Finding]:
     return found
 
 
-def copy(source: Account, name: str, kind: AccountKind, *, skip: bool = False, by: Actor = SERVER) -> Copied:
+def copy(
+    source: Account,
+    name: str,
+    kind: AccountKind,
+    *,
+    skip: bool = False,
+    by: Actor = SERVER,
+    request_digest: str = "",
+) -> Copied:
     """Copy the tables of an account to a new one, which refuses requests until all are there.
 
     What does not fit is left out if ``skip``; else raises CopyRefused. In a copy of the same kind, Timestamps stay;
@@ -77,23 +86,27 @@ def copy(source: Account, name: str, kind: AccountKind, *, skip: bool = False, b
     if findings and not skip:
         raise CopyRefused(findings)
     refused = {it.table for it in findings if not it.number}
-    account = accounts.add(
+    with account_building.building(
+        Verb.ACCOUNT_CREATE,
         name,
-        kind=kind,
         by=by,
+        kind=kind,
         label=source.label,
         description=source.description,
         colour=source.colour,
         labels=source.labels,
-    )
-    try:
-        accounts.change(account, by=by, enabled=False)
+        request_digest=request_digest,
+    ) as operation:
+        account = operation.account
         copied = [_copy_table(table, account, by) for table in _tables(source) if table.name not in refused]
-        accounts.change(account, by=by, enabled=True)
-    except BaseException:
-        accounts.remove(name, with_tables=True, by=by)
-        raise
+        account_building.release(operation, enabled=True)
     return Copied(account, len(copied), sum(copied))
+
+
+def describe(account: Account) -> Copied:
+    """Return a copy as ``copy`` does, with estimates of what it has now."""
+    found = totals.contents([account.pk]).get(account.pk)
+    return Copied(account, found.tables if found else 0, found.entities if found else 0)
 
 
 def _copy_table(source: Table, account: Account, by: Actor) -> int:

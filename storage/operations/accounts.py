@@ -3,7 +3,8 @@
 import base64
 import binascii
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -31,7 +32,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT as DEVELOPMENT_ACCOUNT
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Activity, RetiredKey, Snapshot, Table
-from storage.operations import activity, history, snapshot_copies, table_relations
+from storage.operations import activity, history, long_operations, snapshot_copies, table_relations
 from storage.operations.catalog_change import invalidating_catalogs
 
 # published by Microsoft for the emulator: no secret
@@ -49,6 +50,10 @@ class AccountError(Exception):
 
 class AccountExists(AccountError):
     """The name is taken."""
+
+
+class AccountIsBusy(AccountError):
+    """Another request makes or deletes an account of this name."""
 
 
 class AccountIsProtected(AccountError):
@@ -229,6 +234,8 @@ def set_fields(
         snapshot_copies.copy_outstanding(seen)  # here nobody waits for it
     with invalidating_catalogs() if _IN_CATALOGS & fields.keys() else transaction.atomic():
         account = _locked(name)
+        if long_operations.unfinished(account) is not None:
+            raise busy(name)
         before = {field: getattr(account, field) for field in fields}
         if undoes is not None and _in_json(before) != undoes.after:
             raise activity.ChangedSince
@@ -333,11 +340,10 @@ def _purge(name: str, now: datetime) -> None:
     def may_be_purged(account: Account) -> bool:
         return account.purged_at is not None and account.purged_at <= now
 
-    dropped = _drop_many_tables(name, may_be_purged)
-    with invalidating_catalogs():
+    with _dropping_many_tables(name, may_be_purged, by=SERVER), invalidating_catalogs():
         account = _locked_or_none(name)
         if account is not None and may_be_purged(account):
-            _remove(name, with_tables=True, by=SERVER, dropped=dropped)
+            _remove(name, with_tables=True, by=SERVER)
 
 
 def _check_settings(fields: Mapping[str, object]) -> None:
@@ -382,29 +388,58 @@ def networks_of(account: Account) -> tuple[Network, ...]:
     return tuple(network for network in map(read_network, account.networks) if network is not None)
 
 
-def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER) -> None:
-    """Delete an account; raises AccountError if it is protected, or if it has tables and may not lose them."""
-    dropped = _drop_many_tables(name, lambda it: not (it.protected or it.read_only)) if with_tables else []
-    with invalidating_catalogs():
-        _remove(name, with_tables=with_tables, by=by, dropped=dropped)
+def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER, only: Account | None = None) -> None:
+    """Delete an account; raises AccountError if it is protected, or if it has tables and may not lose them.
+
+    With ``only``, another account that has taken its name stays. A process that dies meanwhile has deleted nothing, or
+    another one completes the deletion.
+    """
+
+    def may_be_deleted(account: Account) -> bool:
+        return with_tables and only in (None, account) and not (account.protected or account.read_only)
+
+    with _dropping_many_tables(name, may_be_deleted, by=by), invalidating_catalogs():
+        _remove(name, with_tables=with_tables, by=by, only=only)
 
 
-def _drop_many_tables(name: str, may_be_deleted: Callable[[Account], bool]) -> list[str]:
-    """Drop tables of an account in transactions of their own until few are left; return their names.
+@contextmanager
+def _dropping_many_tables(
+    name: str, may_be_deleted: Callable[[Account], bool], *, by: Actor
+) -> Iterator[None]:
+    """Drop tables of an account in transactions of their own until few are left, before the block deletes it.
 
     PostgreSQL locks whatever a transaction drops, and has room for the locks of some thousand tables.
     """
-    dropped: list[str] = []
-    while Table.objects.filter(account__name=name).count() > _DROPPED_TOGETHER:
-        with invalidating_catalogs():
-            account = _locked(name)
-            if not may_be_deleted(account):
-                break
-            found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
-            _drop(found)
-            Table.objects.filter(pk__in=[table.pk for table in found]).delete()
-            dropped += [table.name for table in found if table.is_own]
-    return dropped
+    if not _has_many_tables(name):
+        yield
+        return
+    with long_operations.holding_account(name) as lock:
+        if lock is None:
+            raise busy(name)
+        while _has_many_tables(name):
+            with invalidating_catalogs():
+                account = _locked(name)
+                if not may_be_deleted(account):
+                    break
+                _drop_some_tables(account, lock, by)
+        yield
+
+
+def _has_many_tables(name: str) -> bool:
+    return Table.objects.filter(account__name=name).count() > _DROPPED_TOGETHER
+
+
+def _drop_some_tables(account: Account, lock: int, by: Actor) -> None:
+    deletion = long_operations.Operation.resume(Verb.ACCOUNT_DELETE, account, lock, by=by)
+    found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
+    _drop(found)
+    Table.objects.filter(pk__in=[table.pk for table in found]).delete()
+    names = [table.name for table in found if table.is_own]
+    deletion.save({"tables": [*deletion.detail.get("tables", ()), *names]})
+
+
+def busy(name: str) -> AccountIsBusy:
+    return AccountIsBusy(f"The account {name} is being made or deleted. Try again when that is done.")
 
 
 def _drop(tables: Iterable[Table]) -> None:
@@ -414,10 +449,12 @@ def _drop(tables: Iterable[Table]) -> None:
         table_relations.drop(table)
 
 
-def _remove(name: str, *, with_tables: bool, by: Actor, dropped: Iterable[str] = ()) -> None:
+def _remove(name: str, *, with_tables: bool, by: Actor, only: Account | None = None) -> None:
     # also against new tables: waits for those being created
     Account.objects.select_for_update().filter(name=name).first()
     account = _locked(name)
+    if only not in (None, account):
+        return
     if account.protected:
         raise AccountIsProtected(f"The account {name} is protected; turn off the protection first.")
     names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
@@ -433,6 +470,7 @@ def _remove(name: str, *, with_tables: bool, by: Actor, dropped: Iterable[str] =
         snapshot_copies.drop_relations(snapshot)
     history.remove(account)
     before = _in_json({field: getattr(account, field) for field in SETTINGS})
+    dropped = long_operations.saved(Verb.ACCOUNT_DELETE, account).get("tables", ())
     activity.record(
         Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted([*dropped, *names])}
     )

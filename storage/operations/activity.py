@@ -99,7 +99,7 @@ def record(
         address=storable_text(by.address, 64),
         agent=storable_text(by.agent, 256),
         request_id=storable_text(by.request_id, 64),
-        detail=_in_json(details),
+        detail=in_json(details),
         before=before,
         after=after,
         undoes=undoes,
@@ -109,19 +109,29 @@ def record(
 def _check_not_undone(done: Activity) -> None:
     # locked, so that of two concurrent undos the second waits for the first
     Activity.objects.select_for_update().get(pk=done.pk)
-    if Activity.objects.filter(undoes=done).exists():
+    if is_undone(done):
         raise UndoneAlready
 
 
-def _in_json(value: object) -> object:
+def is_undone(done: Activity | int) -> bool:
+    """Return whether an activity was undone; an undo that was interrupted may be tried again."""
+    return any(not is_interrupted(undo) for undo in Activity.objects.filter(undoes=done))
+
+
+def is_interrupted(done: Activity) -> bool:
+    """Return whether the process died, or failed, before it had done everything."""
+    return bool(done.detail.get("interrupted"))
+
+
+def in_json(value: object) -> object:
     """Drop what PostgreSQL's JSON cannot store."""
     match value:
         case str():
             return storable_text(value, len(value))
         case Mapping():
-            return {name: _in_json(member) for name, member in value.items()}
+            return {name: in_json(member) for name, member in value.items()}
         case list() | tuple():
-            return [_in_json(member) for member in value]
+            return [in_json(member) for member in value]
     return value
 
 

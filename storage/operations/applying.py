@@ -1,7 +1,7 @@
 """Apply a comparison: make one side equal to the other, in whole or in part, by ordinary recorded writes."""
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -21,8 +21,8 @@ from storage.editing.comparison import DifferenceKind
 from storage.models import Activity, Table
 from storage.operations import (
     accounts,
-    activity,
     comparing,
+    long_operations,
     past,
     policies,
     reverting,
@@ -30,6 +30,7 @@ from storage.operations import (
     tables,
 )
 from storage.operations.comparing import ALL_KINDS, ComparedTable, Comparison
+from storage.operations.reverting import Reverted
 from storage.operations.sides import Side, SideTable
 from storage.sql import comparing as statements
 from storage.sql import django as sql
@@ -170,15 +171,18 @@ def apply(
         raise CannotApply(f"{side.name} is of the past. Only what is live can be changed.")
     accounts.check_writable(side.account.pk)
     by, began = replace(by, request_id=str(uuid.uuid4())), timezone.now()
-    work = _Application(target, side, source, selection, by, read_at, dry_run=dry_run)
     applied = Applied()
-    try:
-        for table in filter(selection.has, comparison.tables):
-            applied.tables.append(AppliedTable(table.name))
-            work.apply_table(table, applied.tables[-1])
-    finally:
-        if applied.written and not dry_run:
-            applied.activity = _record(applied, side, source, by, began)
+
+    def save() -> None:
+        operation.save(*_detail(applied, side, source, began))
+
+    work = _Application(target, side, source, selection, by, read_at, save, dry_run=dry_run)
+    if dry_run:
+        work.apply_tables(comparison, applied)
+    else:
+        with long_operations.running(Verb.ENTITY_APPLY, side.account, by=by) as operation:
+            work.apply_tables(comparison, applied)
+            applied.activity = operation.finish(*_detail(applied, side, source, began))
     differing = comparison.service_properties
     if selection.service_properties and differing is not None:
         applied.service_properties = True
@@ -193,8 +197,13 @@ def _both(table: ComparedTable, target: Target) -> tuple[SideTable | None, SideT
     return (table.right, table.left) if target is Target.RIGHT else (table.left, table.right)
 
 
-def _record(applied: Applied, side: Side, source: Side, by: Actor, began: datetime) -> Activity:
+def _detail(
+    applied: Applied, side: Side, source: Side, began: datetime
+) -> tuple[dict[str, object], Table | None]:
+    """What the activity log remembers, with the table if it is one; nothing if no entity was written."""
     written = [table for table in applied.tables if table.written]
+    if not written:
+        return {}, None
     only = next((it for it in side.tables.values() if len(written) == 1 and it.name == written[0].name), None)
     detail = {
         "source": str(source.name),
@@ -206,8 +215,7 @@ def _record(applied: Applied, side: Side, source: Side, by: Actor, began: dateti
         "tables": len(written),
         "began": began.isoformat(),
     }
-    table = None if only is None else Table.objects.filter(pk=only.table_id).first()
-    return activity.record(Verb.ENTITY_APPLY, by, account=side.account, table=table, detail=detail)
+    return detail, None if only is None else Table.objects.filter(pk=only.table_id).first()
 
 
 @dataclass(slots=True)
@@ -220,7 +228,13 @@ class _Application:
     selection: Selection
     by: Actor
     read_at: int | None
+    save: Callable[[], None]  # what was done, in the transaction that does it
     dry_run: bool
+
+    def apply_tables(self, comparison: Comparison, applied: Applied) -> None:
+        for table in filter(self.selection.has, comparison.tables):
+            applied.tables.append(AppliedTable(table.name))
+            self.apply_table(table, applied.tables[-1])
 
     def apply_table(self, table: ComparedTable, applied: AppliedTable) -> None:
         side, source = _both(table, self.target)
@@ -275,10 +289,15 @@ class _Application:
             for image in images:
                 _count(image, applied)
         elif images:
-            done = reverting.apply_images(changed, statements.images(images), by=self.by)
-            applied.inserted += done.inserted
-            applied.changed += done.changed
-            applied.deleted += done.deleted
+            before, done = (applied.inserted, applied.changed, applied.deleted), Reverted()
+
+            def save() -> None:
+                applied.inserted = before[0] + done.inserted
+                applied.changed = before[1] + done.changed
+                applied.deleted = before[2] + done.deleted
+                self.save()
+
+            reverting.apply_images(changed, statements.images(images), by=self.by, into=done, save=save)
             for skipped in done.examples:
                 applied.skip(skipped.key, SkipReason.CHANGED)
             applied.skipped += done.skipped - len(done.examples)

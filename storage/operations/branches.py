@@ -22,7 +22,7 @@ from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Branch, Membership, Snapshot, SnapshotTable, StoredAccessPolicy, Table
 from storage.operations import (
-    accounts,
+    account_building,
     activity,
     past,
     policies,
@@ -32,6 +32,8 @@ from storage.operations import (
     totals,
 )
 from storage.operations.accounts import AccountError
+from storage.operations.catalog_change import invalidating_catalogs
+from storage.operations.long_operations import Operation
 from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql import masking as masks
@@ -97,7 +99,8 @@ class _Source:
 def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Branched:
     """Make a branch, which refuses requests until it is complete and holds no value that should be masked.
 
-    Raises AccountError for a name that is taken and for tables that do not exist.
+    Raises AccountError for a name that is taken and for tables that do not exist. The source of a process that dies
+    does not change, and the branch is removed later, or by the next request for it.
     """
     wanted = _folded(wanted, AccountKind(source.kind))
     sources = _selected(_sources(source, wanted), wanted)
@@ -107,23 +110,21 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
                 f"The table {it.table.name} is distributed over several nodes, which have no moment in common."
                 " Name the tables to copy."
             )
-    account = accounts.add(
+    with account_building.building(
+        Verb.BRANCH_CREATE,
         wanted.name,
-        kind=AccountKind(source.kind),
         by=by,
+        kind=AccountKind(source.kind),
         label=source.label,
         description=source.description,
         colour=source.colour,
         labels={**source.labels, **wanted.labels},
         expires_at=wanted.expires_at,
         request_digest=wanted.request_digest,
-        enabled=False,
-    )
-    try:
-        return _fill(source, account, sources, wanted, by)
-    except BaseException:
-        accounts.remove(account.name, with_tables=True, by=by)
-        raise
+    ) as operation:
+        made = _fill(source, operation.account, sources, wanted, by)
+        _complete(operation, source, made.branch)
+        return made
 
 
 def _fill(
@@ -158,19 +159,21 @@ def _fill(
             actor_kind=by.kind,
             actor=sql.storable_text(by.name, 256),
         )
-        activity.record(
-            Verb.BRANCH_CREATE,
-            by,
-            account=source,
-            detail={"branch": account.name, "snapshot": branch.snapshot_name},
-        )
     account.refresh_from_db()
     branch.account = account
-    branch.origin = snapshots.take_automatic(account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None)
-    branch.save(update_fields=("origin",))
-    if not originals:
-        accounts.change(account, by=by, enabled=True)
     return Branched(branch, len(copied), sum(number for _, number in copied), originals)
+
+
+def _complete(operation: Operation, source: Account, branch: Branch) -> None:
+    """Take the snapshot that a reset returns to, and release the branch unless originals were found in it."""
+    by = operation.by
+    origin = snapshots.take_automatic(operation.account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None)
+    with invalidating_catalogs():
+        branch.origin = origin
+        branch.save(update_fields=("origin",))
+        detail = {"branch": branch.account.name, "snapshot": branch.snapshot_name}
+        activity.record(Verb.BRANCH_CREATE, by, account=source, detail=detail)
+        account_building.release(operation, enabled=not branch.originals)
 
 
 # what is copied
@@ -293,6 +296,11 @@ def listed(account: Account) -> list[Branch]:
 def find(account: Account) -> Branch | None:
     """Return what an account is a branch of; None if it is not one."""
     return Branch.objects.filter(account=account).select_related("account", "origin", "source").first()
+
+
+def is_complete(branch: Branch) -> bool:
+    """Return whether a branch is ready; one with original values that should be masked is, though it is frozen."""
+    return branch.origin_id is not None or branch.account.enabled
 
 
 def describe(branch: Branch) -> Branched:

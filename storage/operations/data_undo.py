@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import transaction
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
@@ -19,7 +18,7 @@ from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Activity, HistoryActor, Table
-from storage.operations import accounts, activity, changes, reverting, table_relations
+from storage.operations import accounts, changes, long_operations, reverting, table_relations
 from storage.operations.actors import label_actors, read_actor
 from storage.operations.changes import ChangeFilter
 from storage.operations.reverting import Reverted
@@ -85,6 +84,16 @@ class Undone:
             total.skipped += it.skipped
         return total
 
+    @property
+    def written(self) -> list[Table]:
+        """The tables in which entities were written."""
+        return [table for table, it in self.tables if it.written]
+
+    @property
+    def only(self) -> Table | None:
+        """The table if entities were written in one."""
+        return self.written[0] if len(self.written) == 1 else None
+
 
 def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoPreview:
     """Say what undoing the matching changes would do now; raises OperationTimedOut."""
@@ -124,22 +133,25 @@ def _newer(account: Account, table: Table, keys: list[EntityKey]) -> dict[Entity
 def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Undone:
     """Undo the matching changes of all tables, as far as there is no newer work; recorded as one activity.
 
-    Tables are done one after another, each in chunks: a failure leaves done, and recorded, what was written before it.
+    Tables are done one after another, each in chunks: a failure leaves done, and recorded, what was written before it,
+    as does the death of the process.
     Raises InsufficientAccountPermissions, OperationTimedOut and ServerBusy.
     """
     accounts.check_writable(account.pk)
     by = replace(by, request_id=str(uuid.uuid4()))
     undone, began = Undone(), timezone.now()
-    try:
+
+    def save() -> None:
+        operation.save(_detail(wanted, undone, began), undone.only)
+
+    with long_operations.running(Verb.ENTITY_REVERT, account, by=by, undoes=undoes) as operation:
         for table in _existing(account, changes.count_by_table(account, wanted)):
             images = _images(account, table, wanted)
             if images is not None:
                 reverted = Reverted()
                 undone.tables.append((table, reverted))
-                reverting.apply_images(table, images, by=by, into=reverted)
-    finally:
-        if undone.total.written:
-            undone.activity = _record(account, wanted, undone, by, began, undoes)
+                reverting.apply_images(table, images, by=by, into=reverted, save=save)
+        undone.activity = operation.finish(_detail(wanted, undone, began), undone.only)
     return undone
 
 
@@ -167,35 +179,21 @@ def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | No
     return None if selection is None or not names else statements.undoing(table.pk, names, selection)
 
 
-@transaction.atomic
-def _record(
-    account: Account,
-    wanted: ChangeFilter,
-    undone: Undone,
-    by: Actor,
-    began: datetime,
-    undoes: Activity | None,
-) -> Activity:
+def _detail(wanted: ChangeFilter, undone: Undone, began: datetime) -> dict[str, object]:
+    """What the activity log remembers; nothing if no entity was written."""
     total = undone.total
-    written = [table for table, it in undone.tables if it.written]
-    detail: dict[str, object] = {
+    if not total.written:
+        return {}
+    return {
         "changed": total.changed,
         "inserted": total.inserted,
         "deleted": total.deleted,
         "skipped": total.skipped,
         "rows": total.written,
-        "tables": len(written),
+        "tables": len(undone.written),
         "began": began.isoformat(),
         "selection": _describe(wanted),
     }
-    return activity.record(
-        Verb.ENTITY_REVERT,
-        by,
-        account=account,
-        table=written[0] if len(written) == 1 else None,
-        detail=detail,
-        undoes=undoes,
-    )
 
 
 def _describe(wanted: ChangeFilter) -> dict[str, object]:

@@ -26,6 +26,7 @@ from storage.operations import (
     feed,
     indexes,
     metrics,
+    recovery,
     request_log,
     retention,
     retired_keys,
@@ -75,6 +76,7 @@ async def run() -> None:
             _SOON,
             "Tables could not be distributed or brought back",
         ),
+        _Job(lambda: recovery.run(), _SOON, "Operations that were killed could not be ended"),
         _Job(
             lambda: run_exclusively("metrics", _INTERVAL, writer.write),
             _INTERVAL,

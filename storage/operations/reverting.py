@@ -1,6 +1,6 @@
 """Make entities equal to images of them, as ordinary recorded writes that never overwrite newer work."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -49,22 +49,34 @@ class Reverted:
         self.examples += chunk.skipped[: SKIPPED_LIMIT - len(self.examples)]
 
 
-def apply_images(table: Table, images: Images, *, by: Actor, into: Reverted | None = None) -> Reverted:
+def apply_images(
+    table: Table,
+    images: Images,
+    *,
+    by: Actor,
+    into: Reverted | None = None,
+    save: Callable[[], object] = lambda: None,
+) -> Reverted:
     """Make the entities of a table equal to their images, those that are still in the expected version.
 
     Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
-    then a failure leaves the chunks before it done, which ``into`` counts. In the caller's transaction it is all or
-    nothing. The request id of ``by`` is that of all changes. Raises OperationTimedOut if the query of the images
-    takes too long, and ServerBusy if a chunk is rolled back again and again because of concurrent writes.
+    then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in the transaction of
+    each chunk, when that is counted. In the caller's transaction it is all or nothing. The request id of ``by`` is
+    that of all changes. Raises OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk
+    is rolled back again and again because of concurrent writes.
     """
     accounts.check_writable(table.account_id)
     table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
     relation, reverted = relation_name(table.pk), Reverted() if into is None else into
     recorder = history.recorder(table.account, by)
+
+    def count(chunk: Chunk) -> None:
+        reverted.add(chunk)
+        save()
+
     with _collected(images) as has_long:
         for span in sql.run(restoring.spans()):
-            for chunk in _apply(relation, span, recorder, has_long=has_long):
-                reverted.add(chunk)
+            _apply(relation, span, recorder, count, has_long=has_long)
     if reverted.written:
         table_use.record_write(table)
     return reverted
@@ -84,24 +96,29 @@ def _collected(images: Images) -> Iterator[bool]:
                 sql.execute(restoring.DROP)
 
 
-def _apply(relation: str, span: Span, recorder: Recorder | None, *, has_long: bool) -> Iterator[Chunk]:
+def _apply(
+    relation: str, span: Span, recorder: Recorder | None, count: Callable[[Chunk], None], *, has_long: bool
+) -> None:
     """Apply a chunk, or its halves if it takes longer than a statement may."""
     try:
-        yield _apply_together(relation, span, recorder, has_long=has_long)
+        _apply_together(relation, span, recorder, count, has_long=has_long)
     except Canceled:
         if span.first == span.last:
             raise OperationTimedOut from None
         for half in span.halves():
-            yield from _apply(relation, half, recorder, has_long=has_long)
+            _apply(relation, half, recorder, count, has_long=has_long)
 
 
-def _apply_together(relation: str, span: Span, recorder: Recorder | None, *, has_long: bool) -> Chunk:
+def _apply_together(
+    relation: str, span: Span, recorder: Recorder | None, count: Callable[[Chunk], None], *, has_long: bool
+) -> None:
     for _ in range(_ATTEMPTS):
         try:
             with transaction.atomic():
                 if has_long:
                     sql.run_in_lane(restoring.make_room(relation, span))
-                return sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long))
+                count(sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long)))
+                return
         except ServerBusy:
             continue
     raise ServerBusy

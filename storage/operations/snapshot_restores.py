@@ -5,7 +5,7 @@ Only what differs is written, as ordinary recorded changes that never overwrite 
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -23,7 +23,7 @@ from storage.domain.values.names import fold_table_name
 from storage.models import Account, Activity, Branch, Snapshot, SnapshotTable, StoredAccessPolicy, Table
 from storage.operations import (
     accounts,
-    activity,
+    long_operations,
     policies,
     reverting,
     service_properties,
@@ -32,6 +32,7 @@ from storage.operations import (
     table_relations,
     tables,
 )
+from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.reverting import Reverted
 from storage.operations.snapshots import SnapshotError
 from storage.sql import django as sql
@@ -169,11 +170,13 @@ def restore(
     by: Actor = SERVER,
     takes_snapshot: bool = True,
     undoes: Activity | None = None,
+    finish: Callable[[Restored], None] = lambda restored: None,
 ) -> Restored:
     """Restore what is wanted, after a snapshot of the present.
 
-    Entities that somebody changes meanwhile are skipped. Raises SnapshotError, and InsufficientAccountPermissions in a
-    read-only account.
+    Entities that somebody changes meanwhile are skipped. If the process dies, the activity log says what was restored,
+    and another restore does the rest. ``finish`` is called in the last transaction. Raises SnapshotError, and
+    InsufficientAccountPermissions in a read-only account.
     """
     began = time.perf_counter()
     account = snapshot.account
@@ -182,28 +185,33 @@ def restore(
     newer = _tables_to_delete(snapshot, wanted)
     by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
     restored = Restored()
-    if takes_snapshot:
-        restored.before = snapshots.take_automatic(
-            account, f"before-restore-{snapshot.name}", SnapshotReason.RESTORE, by=by
-        )
-    for pair in pairs:
-        _restore_table(pair, wanted, restored, by)
-    for table in newer:
-        tables.delete(account.pk, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION)
-        restored.deleted.append(table.name)
-    if wanted.with_settings and _changes_settings(snapshot):
-        properties = service_properties.read_stored(snapshot.service_properties)
-        service_properties.replace(account.pk, lambda _: properties, by=by)
-        restored.changes_settings = True
-    restored.seconds = time.perf_counter() - began
-    with transaction.atomic():
-        restored.activity = activity.record(
-            Verb.SNAPSHOT_RESTORE,
-            by,
-            account=account,
-            detail=_detail(snapshot, wanted, restored),
-            undoes=undoes,
-        )
+    with long_operations.running(Verb.SNAPSHOT_RESTORE, account, by=by, undoes=undoes) as operation:
+
+        def save() -> None:
+            operation.save(_detail(snapshot, wanted, restored))
+
+        def save_snapshot(before: Snapshot) -> None:
+            restored.before = before
+            save()
+
+        if takes_snapshot:
+            name = f"before-restore-{snapshot.name}"
+            snapshots.take_automatic(account, name, SnapshotReason.RESTORE, by=by, save=save_snapshot)
+        for pair in pairs:
+            _restore_table(pair, wanted, restored, by, save)
+        for table in newer:
+            with invalidating_catalogs():
+                tables.delete(account.pk, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION)
+                restored.deleted.append(table.name)
+                save()
+        if wanted.with_settings and _changes_settings(snapshot):
+            properties = service_properties.read_stored(snapshot.service_properties)
+            service_properties.replace(account.pk, lambda _: properties, by=by)
+            restored.changes_settings = True
+        restored.seconds = time.perf_counter() - began
+        with transaction.atomic():
+            restored.activity = operation.finish(_detail(snapshot, wanted, restored))
+            finish(restored)
     return restored
 
 
@@ -211,11 +219,13 @@ def reset(branch: Branch, *, by: Actor = SERVER) -> Restored:
     """Make a branch what it was when it was made: tables, policies and service properties."""
     if branch.origin is None:
         raise SnapshotError(f"The account {branch.account.name} no longer has the snapshot it began with.")
-    restored = restore(branch.origin, _everything(branch.origin), by=by, takes_snapshot=False)
-    branch.reset_at, branch.reset_entities = timezone.now(), restored.entities
-    branch.reset_seconds = restored.seconds
-    branch.save(update_fields=("reset_at", "reset_entities", "reset_seconds"))
-    return restored
+
+    def finish(restored: Restored) -> None:
+        branch.reset_at, branch.reset_entities = timezone.now(), restored.entities
+        branch.reset_seconds = restored.seconds
+        branch.save(update_fields=("reset_at", "reset_entities", "reset_seconds"))
+
+    return restore(branch.origin, _everything(branch.origin), by=by, takes_snapshot=False, finish=finish)
 
 
 def reset_to(snapshot: Snapshot, *, by: Actor = SERVER) -> Restored:
@@ -303,15 +313,19 @@ def _read_past(found: SnapshotTable, past: Past, images: Images) -> Images:
     return Images(statement.text, statement.parameters)
 
 
-def _restore_table(pair: _Pair, wanted: RestoreRequest, restored: Restored, by: Actor) -> None:
+def _restore_table(
+    pair: _Pair, wanted: RestoreRequest, restored: Restored, by: Actor, save: Callable[[], None]
+) -> None:
     found, table, action = pair.found, pair.present, pair.action
     if table is None:
-        table = _make_table(pair, by)
-        restored.created.append(table.name)
+        with transaction.atomic():
+            table = _make_table(pair, by)
+            restored.created.append(table.name)
+            save()
         pair = replace(pair, present=table, deleted=None)
     restored.actions[table.name] = action
-    reverted = reverting.apply_images(table, _images(pair, wanted.keys), by=by)
-    restored.tables[table.name] = reverted
+    reverted = restored.tables[table.name] = Reverted()
+    reverting.apply_images(table, _images(pair, wanted.keys), by=by, into=reverted, save=save)
     if wanted.with_policies and _changes_policies(pair):
         policies.replace(table.account_id, table.folded_name, policies.read(found.policies), by=by)
         restored.policies.add(table.name)

@@ -5,7 +5,7 @@ copied into relations of their own before the history that it needs is dropped, 
 none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -95,8 +95,12 @@ def take_automatic(
     by: Actor = SERVER,
     lifetime: timedelta | None = AUTOMATIC_LIFETIME,
     tables: Sequence[Table] | None = None,
+    save: Callable[[Snapshot], object] = lambda snapshot: None,
 ) -> Snapshot:
-    """Take a snapshot for a reason of the server; a number is added to a name that is taken."""
+    """Take a snapshot for a reason of the server; a number is added to a name that is taken.
+
+    ``save`` is called in its transaction.
+    """
     own = _own_tables(account) if tables is None else tables
     # over several nodes there is no moment to take it of; the others are better than nothing
     found = [table for table in own if not table.distributed]
@@ -106,7 +110,7 @@ def take_automatic(
         free = numbered_name(name, number)
         if find(account, free) is None:
             try:
-                return _take(account, free, found, by, reason, expires_at, is_whole=is_whole)
+                return _take(account, free, found, by, reason, expires_at, is_whole=is_whole, save=save)
             except IntegrityError:
                 continue
     raise ServerBusy
@@ -121,6 +125,7 @@ def _take(
     expires_at: datetime | None,
     *,
     is_whole: bool = True,
+    save: Callable[[Snapshot], object] = lambda snapshot: None,
 ) -> Snapshot:
     is_recorded = history.is_recorded(account)
     # without history, all tables are copied as they are at one moment
@@ -149,6 +154,7 @@ def _take(
             snapshot_copies.copy(snapshot)
         if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):
             activity.record(Verb.SNAPSHOT_TAKE, by, account=account, detail={"snapshot": name})
+        save(snapshot)
     return snapshot
 
 

@@ -153,7 +153,7 @@ def _table(done: Activity) -> Table:
 
 def _check_first(done: Activity) -> None:
     """Raise UndoneAlready early: the undo has changed its target too, but this reason is clearer."""
-    if Activity.objects.filter(undoes=done).exists():
+    if activity.is_undone(done):
         raise activity.UndoneAlready
 
 
