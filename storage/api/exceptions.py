@@ -13,7 +13,7 @@ from rest_framework.views import set_rollback
 from storage.api import problems
 from storage.api.problems import FieldError, Problem, replace_surrogates
 from storage.domain.errors import ServerBusy, StorageError
-from storage.operations.accounts import AccountError
+from storage.operations.accounts import AccountError, AccountIsBusy
 from storage.operations.api_tokens import TokenError
 from storage.operations.snapshots import SnapshotError, SnapshotNotFound
 
@@ -45,6 +45,8 @@ def problem_of(error: Exception) -> Problem | None:
             return Problem(
                 problems.BY_STATUS.get(error.status, problems.FAILED), error.text, error.code, headers
             )
+        case AccountIsBusy():
+            return Problem(problems.CONFLICT, str(error), headers={"Retry-After": str(RETRY_AFTER)})
         case SnapshotNotFound():
             return Problem(problems.NOT_FOUND, str(error))
         case AccountError() | TokenError() | SnapshotError():

@@ -1,14 +1,17 @@
 """Snapshots and branches by scripts."""
 
+import psycopg
 import pytest
+from django.conf import settings
 
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import Activity, Branch, Snapshot
-from storage.operations import accounts, history, snapshots, tables
+from storage.models import Activity, Branch, LongOperation, Snapshot
+from storage.operations import accounts, history, long_operations, snapshots, tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
@@ -21,6 +24,13 @@ def write(table, *changes):
     recorder = history.recorder(table.account, SERVER)
     for change in changes:
         sql.run(statements.change(relation_name(table.pk), change, recorder))
+
+
+@pytest.fixture
+def direct(account):
+    """A session of another process."""
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as connection:
+        yield connection
 
 
 @pytest.fixture
@@ -140,6 +150,35 @@ def test_a_leaky_branch_stays_frozen(call, people):
     made = ask("POST", "accounts/acme/branches", body).json()
     assert made["originals"] == [{"table": "people", "property": "Note", "entities": 1}]
     assert made["account"]["state"] == "frozen"
+    again = ask("POST", "accounts/acme/branches", body)
+    assert (again.status_code, again.json()["originals"]) == (200, made["originals"])
+
+
+def test_a_branch_whose_maker_died_is_made_again(call, people, direct):
+    ask, body = call("ada"), {"name": "branch", "labels": {"pr": "482"}}
+    with direct:
+        lock = long_operations.lock_of("branch")
+        direct.execute("SELECT pg_advisory_lock(%s, %s)", [long_operations.LOCKS, lock])
+        # as its maker begins: frozen, without tables
+        half = accounts.add("branch", enabled=False)
+        long_operations.Operation.begin(Verb.BRANCH_CREATE, half, lock, by=SERVER)
+        waiting = ask("POST", "accounts/acme/branches", body)
+        assert (waiting.status_code, waiting["Retry-After"]) == (409, "5")
+        assert ask("POST", "accounts/branch/thaw", {}).status_code == 409
+    made = ask("POST", "accounts/acme/branches", body)
+    assert (made.status_code, made.json()["entities"]) == (201, 2)
+    assert made.json()["account"]["state"] == "active"
+    assert not LongOperation.objects.exists()
+
+
+def test_an_incomplete_branch_of_an_older_version_is_no_success(call, people):
+    ask, body = call("ada"), {"name": "branch"}
+    assert ask("POST", "accounts/acme/branches", body).status_code == 201
+    Branch.objects.update(origin=None)
+    accounts.set_fields("branch", {"enabled": False})
+    refused = ask("POST", "accounts/acme/branches", body)
+    assert refused.status_code == 409
+    assert "incomplete" in refused.json()["detail"]
 
 
 def test_the_schedule(call, people):

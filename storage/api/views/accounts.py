@@ -23,6 +23,7 @@ from storage.domain.service.connections import write_connection as write_form
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ApiToken
 from storage.operations import account_copies, accounts, activity, keys, members
+from storage.operations.account_copies import Copied
 from storage.operations.accounts import AccountExists, AccountHasTables
 from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.keys import KeyState
@@ -88,11 +89,8 @@ class AccountListViewSet(ApiViewSet):
     def _create_named(self, name: str, fields: dict[str, Any]) -> tuple[Account, bool]:
         try:
             return accounts.add(name, by=self.by, **fields), True
-        except AccountExists:
-            found = accounts.find(name)
-            if found is None or found.request_digest != fields["request_digest"]:
-                raise
-            return found, False
+        except AccountExists as taken:
+            return _made_by_same_request(name, fields["request_digest"], taken), False
 
     def _create_unnamed(self, key: str, fields: dict[str, Any]) -> tuple[Account, bool]:
         digest = fields["request_digest"]
@@ -105,6 +103,14 @@ class AccountListViewSet(ApiViewSet):
             if key:
                 idempotency.save(self.token, key, digest, account)
         return account, True
+
+
+def _made_by_same_request(name: str, digest: str, taken: AccountExists) -> Account:
+    """Return the account that the same request made; raises ``taken`` if another did."""
+    found = accounts.find(name)
+    if found is None or found.request_digest != digest:
+        raise taken
+    return found
 
 
 def _is_wanted(account: Account, wanted: dict[str, Any]) -> bool:
@@ -205,7 +211,9 @@ class AccountViewSet(AccountScopedViewSet):
         "copy_account",
         "Copy an account",
         "Copies the tables to a new account, of the other kind if you like, and answers when all are there. If"
-        " something does not fit, nothing is copied unless `skip` is true; `GET` the same path to see what.",
+        " something does not fit, nothing is copied unless `skip` is true; `GET` the same path to see what. Repeating"
+        " the same request answers 200 with the account as it is now, 409 while it is being made, and begins again if"
+        " the server ended before the copy was complete.",
         body=serializers.CopySerializer,
         answer=serializers.CopiedSerializer,
         is_creation=True,
@@ -216,14 +224,24 @@ class AccountViewSet(AccountScopedViewSet):
         data = self.read_body()
         access.check_server(self.token)
         kind = data.get("kind") or AccountKind(self.account.kind)
-        copied = account_copies.copy(self.account, data["name"], kind, skip=data["skip"], by=self.by)
+        copied, is_new = self._copy(data["name"], kind, skip=data["skip"])
         activity.record(Verb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
         found = {
             "account": (copied.account, Role.OWNER),
             "tables": copied.tables,
             "entities": copied.entities,
         }
-        return self.answer_created(found, is_new=True)
+        return self.answer_created(found, is_new=is_new)
+
+    def _copy(self, name: str, kind: AccountKind, *, skip: bool) -> tuple[Copied, bool]:
+        digest = idempotency.request_digest(self.request)
+        try:
+            copied = account_copies.copy(
+                self.account, name, kind, skip=skip, by=self.by, request_digest=digest
+            )
+        except AccountExists as taken:
+            return account_copies.describe(_made_by_same_request(name, digest, taken)), False
+        return copied, True
 
 
 class KeyViewSet(AccountScopedViewSet):

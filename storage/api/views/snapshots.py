@@ -171,7 +171,8 @@ class BranchViewSet(AccountScopedViewSet):
         "create_branch",
         "Make a branch of an account",
         "A branch is an account with the tables of another, as they are now, in a snapshot or at a time. Repeating the"
-        " same request answers 200 with the branch that there is. With masking rules, the branch stays frozen if"
+        " same request answers 200 with the branch that there is, 409 while it is being made, and begins again if the"
+        " server ended before the branch was complete. With masking rules, the branch stays frozen if"
         " an original value is found in it. Only admins of the server can make branches.",
         body=serializers.NewBranchSerializer,
         answer=serializers.CreatedBranchSerializer,
@@ -211,6 +212,11 @@ class BranchViewSet(AccountScopedViewSet):
         branch = None if found is None else branches.find(found)
         if branch is None or branch.account.request_digest != digest:
             raise Problem(problems.CONFLICT, f"An account named {name} already exists.")
+        if not branches.is_complete(branch):
+            detail = (
+                f"The branch {name} was left incomplete by an older version. Delete the account {name} first."
+            )
+            raise Problem(problems.CONFLICT, detail)
         return branches.describe(branch)
 
     @operation(
