@@ -181,7 +181,7 @@ def _change_entry(entry: ChangeEntry, account: Account, *, may_revert: bool) -> 
 
 
 def _entry(done: Activity, account: Account | None, *, may: bool) -> TimelineEntry:
-    undone_by = next(iter(done.undone_by.all()), None)
+    undone_by = next((it for it in done.undone_by.all() if not activity.is_interrupted(it)), None)
     return TimelineEntry(
         done,
         _address("entry", account, done.pk),
