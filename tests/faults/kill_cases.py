@@ -1,0 +1,244 @@
+"""Long operations: what each one starts from, and the request that runs it, once or again after a kill."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from console.entities.query_deletion import QueryDeletion
+from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.changes import Delete, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.masking import read_rules
+from storage.domain.errors import ResourceNotFound
+from storage.domain.service.activity import Verb
+from storage.domain.service.sides import SideName
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.domain.values.kinds import AccountKind
+from storage.models import Account, Activity, PropertyIndex, Table
+from storage.operations import (
+    account_copies,
+    accounts,
+    applying,
+    branches,
+    comparing,
+    data_undo,
+    edits,
+    indexes,
+    policies,
+    sides,
+    snapshot_restores,
+    snapshots,
+    tables,
+    undo,
+)
+from storage.operations.accounts import AccountError, AccountExists
+from storage.operations.applying import Selection, Target
+from storage.operations.branches import BranchRequest
+from storage.operations.changes import ChangeFilter
+from storage.operations.snapshot_restores import RestoreRequest
+from storage.operations.undo import CannotUndo, Reason
+from storage.sql import django as sql
+from storage.sql.relations import relation_name
+
+ADA = Actor(ActorKind.USER, "ada")
+SCRIPT = Actor(ActorKind.KEY, "script")
+READER = [SignedIdentifier("reader", AccessPolicy("", "", "r"))]
+EVERYTHING = RestoreRequest(with_policies=True, with_settings=True, deletes_new=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """``undone``: the verbs of activities whose undo takes back what an interrupted operation did."""
+
+    prepare: Callable[[], object]
+    request: Callable[[], object]
+    undone: tuple[Verb, ...] = field(default=())
+
+
+def put(account, name, by=SERVER, **values):
+    """Upsert entities by their RowKeys; None deletes one."""
+    folded = name if account.kind == AccountKind.COSMOS else name.lower()
+    table = tables.find(account.pk, folded) or tables.create(account.pk, name)
+    changes = [
+        Delete(EntityKey("p", key), ANY)
+        if value is None
+        else Upsert(Entity(EntityKey("p", key), {"Name": EdmValue(Edm.STRING, value)}), merge=False)
+        for key, value in values.items()
+    ]
+    edits.apply(table, changes, by=by)
+    return table
+
+
+def shop():
+    account = accounts.add("shop")
+    for name in ("Customers", "Orders", "Prices"):
+        put(account, name, a="Ada", b="Bob", c="Cy")
+    policies.replace(account.pk, "orders", READER)
+    return account
+
+
+def change(account, by=SERVER):
+    """Change entities in all tables, delete a table, and create another one."""
+    put(account, "Customers", by, a="Eve", b=None, d="Dan")
+    put(account, "Orders", by, a="Eve", d="Dan")
+    policies.replace(account.pk, "orders", [])
+    tables.delete(account.pk, "prices", keep=tables.DELETED_TABLE_RETENTION)
+    put(account, "New", by, a="Ada")
+
+
+def find(name):
+    return Account.objects.get(name=name)
+
+
+def branch():
+    rules = {"customers": read_rules({"Name": "hash"})}
+    try:
+        branches.create(find("shop"), BranchRequest("twig", rules=rules), by=ADA)
+    except AccountExists:
+        assert branches.is_complete(branches.find(find("twig")))
+
+
+def copy(kind):
+    try:
+        account_copies.copy(find("shop"), "there", kind, by=ADA)
+    except AccountExists:
+        pass
+
+
+def changed_since_a_snapshot():
+    account = shop()
+    snapshots.take(account, "before")
+    change(account)
+
+
+def restore():
+    return snapshot_restores.restore(snapshots.get(find("shop"), "before"), EVERYTHING, by=ADA)
+
+
+def changed_branch():
+    shop()
+    branch()
+    change(find("twig"))
+
+
+def reset():
+    snapshot_restores.reset(branches.find(find("twig")), by=ADA)
+
+
+def written_by_a_script():
+    account = shop()
+    put(account, "Customers", SCRIPT, a="Eve", b=None, d="Dan")
+    put(account, "Orders", SCRIPT, a="Eve", d="Dan")
+    put(account, "Prices", SCRIPT, c=None)
+
+
+def undo_many():
+    return data_undo.undo(find("shop"), ChangeFilter(actors=(("key", "script"),)), by=ADA)
+
+
+def undo_latest(verb):
+    done = Activity.objects.filter(verb=verb).latest("pk")
+    try:
+        undo.undo(done, ADA)
+    except CannotUndo as cannot:
+        # by the request that was killed
+        if cannot.reason not in (Reason.ALREADY_UNDONE, Reason.CHANGED_SINCE):
+            raise
+
+
+def side(name):
+    return sides.find(SideName(name), find(name))
+
+
+def two_accounts():
+    source = shop()
+    account_copies.copy(source, "there", AccountKind.STORAGE)
+    change(source)
+
+
+def apply():
+    comparison = comparing.compare(side("shop"), side("there"))
+    names = [it.name for it in comparison.tables]
+    applying.apply(comparison, Target.RIGHT, Selection(names, policies=True), by=ADA)
+
+
+def many_tables():
+    account = shop()
+    for number in range(4):
+        tables.create(account.pk, f"table{number}")
+
+
+def delete_account():
+    try:
+        accounts.remove("shop", with_tables=True, by=ADA)
+    except AccountError:
+        assert not Account.objects.filter(name="shop").exists()
+
+
+def delete_table():
+    try:
+        tables.delete(find("shop").pk, "customers", by=ADA)
+    except ResourceNotFound:
+        pass
+    tables.drop_expired_tables()
+
+
+def more_than_a_page():
+    table = tables.get(shop().pk, "customers")
+    sql.execute(
+        f"INSERT INTO {relation_name(table.pk)} (pk, rk, ts, props, anns, vals)"
+        " SELECT 'q', n::text, 1, '{}', '', '' FROM generate_series(1, 1000) AS n"
+    )
+
+
+def delete_by_query():
+    """As the page does it, which begins again where it was."""
+    deletion, table = QueryDeletion(None), tables.get(find("shop").pk, "customers")
+    while not deletion.is_finished:
+        deletion = deletion.step(table, ADA)
+
+
+def index():
+    table = tables.get(find("shop").pk, "customers")
+    if not PropertyIndex.objects.filter(table=table).exists():
+        indexes.add(table, "Name", by=ADA)
+    indexes.run_pending()
+
+
+def index_and_drop():
+    table = Table.objects.get(folded_name="customers")
+    found = PropertyIndex.objects.filter(table=table).first()
+    if found is not None and found.state == "ready":
+        indexes.drop(table, "Name", by=ADA)
+    indexes.run_pending()
+
+
+CASES = {
+    "branch": Case(shop, branch),
+    "copy": Case(shop, lambda: copy(AccountKind.STORAGE)),
+    "copy to Cosmos DB": Case(
+        lambda: policies.replace(shop().pk, "orders", []), lambda: copy(AccountKind.COSMOS)
+    ),
+    "restore": Case(changed_since_a_snapshot, restore, (Verb.SNAPSHOT_RESTORE,)),
+    "reset": Case(changed_branch, reset),
+    "undo of many": Case(written_by_a_script, undo_many, (Verb.ENTITY_REVERT,)),
+    "undo of an undo": Case(
+        lambda: (written_by_a_script(), undo_many()),
+        lambda: undo_latest(Verb.ENTITY_REVERT),
+        (Verb.UNDO,),
+    ),
+    "undo of a restore": Case(
+        lambda: (changed_since_a_snapshot(), restore()),
+        lambda: undo_latest(Verb.SNAPSHOT_RESTORE),
+        (Verb.UNDO,),
+    ),
+    "apply": Case(
+        two_accounts, apply, (Verb.ENTITY_APPLY, Verb.TABLE_CREATE, Verb.TABLE_DELETE, Verb.POLICIES_SET)
+    ),
+    "deletion of an account": Case(many_tables, delete_account),
+    "deletion of a table": Case(shop, delete_table),
+    "deletion by query": Case(more_than_a_page, delete_by_query, (Verb.ENTITY_DELETE,)),
+    "index": Case(shop, index),
+    "drop of an index": Case(lambda: (shop(), index()), index_and_drop),
+}
