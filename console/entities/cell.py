@@ -1,6 +1,7 @@
 """The editor of one property: its form, and the note beside the input."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, cast
@@ -8,11 +9,15 @@ from typing import Final, cast
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils import timezone
 from django.utils.formats import number_format
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from console.entities.value_field import TypedInput, ValueField, suggested_type
+from console.grid import cells
 from console.site.typed_text import LOSSES, edited_text, sentence
+from storage.domain.entities.previews import BINARY_PREVIEW_LENGTH, STRING_PREVIEW_LENGTH
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
@@ -144,11 +149,51 @@ def change_type(
     return TypedInput(to, kept, text), note
 
 
-def shorten_value(value: EdmValue | None) -> str:
+def draw_value(value: EdmValue | None) -> SafeString:
+    """Draw a value as the grid does, in the reader's time zone."""
+    return cells.draw_or_absent(value, timezone.get_current_timezone()).markup
+
+
+def write_preview(value: EdmValue | None) -> str:
+    """Write what a grid shows of a value, for a form to send back: its type, its beginning and, if cut, its size."""
+    match value:
+        case None:
+            return ""
+        case (Edm.STRING, str(text)) if len(text) > STRING_PREVIEW_LENGTH:
+            shown = EdmValue(Edm.STRING, text[:STRING_PREVIEW_LENGTH])
+            size = len(text.encode(errors="surrogatepass"))
+        case (Edm.BINARY, bytes(data)) if len(data) > BINARY_PREVIEW_LENGTH:
+            shown, size = EdmValue(Edm.BINARY, data[:BINARY_PREVIEW_LENGTH]), len(data)
+        case _:
+            shown, size = value, 0
+    return json.dumps([shown.type.value, typed_text.write(shown, _preview_form(shown.type)), size])
+
+
+def draw_preview(text: str) -> SafeString:
+    """Draw the value of ``write_preview``; "not set" for any other text."""
+    with suppress(InvalidText, OverflowError, RecursionError, TypeError, ValueError):
+        type_name, written, size = json.loads(text)
+        type_ = Edm(type_name)
+        value = typed_text.read(type_, str(written), timezone.now(), _preview_form(type_))
+        return cells.draw(value, int(size) or None, timezone.get_current_timezone()).markup
+    return draw_value(None)
+
+
+def _preview_form(type_: Edm) -> TextForm | None:
+    return TextForm.ESCAPED if type_ is Edm.STRING else None
+
+
+def shorten_value(value: EdmValue) -> str:
     """A value for a sentence."""
-    if value is None:
-        return _("not set")
     if value.type is Edm.BINARY:
-        return cast("bytes", value.value)[:24].hex()
-    text = edited_text(value, TextForm.ESCAPED if value.type is Edm.STRING else None)
+        return cast("bytes", value.value)[:BINARY_PREVIEW_LENGTH].hex()
+    if value.type is Edm.STRING:
+        text = f'"{"".join(map(_visible, str(value.value)[: _LONGEST_SHORTENED + 1]))}"'
+    else:
+        text = edited_text(value)
     return text if len(text) <= _LONGEST_SHORTENED else text[:_LONGEST_SHORTENED] + "…"
+
+
+def _visible(character: str) -> str:
+    """Escape what cannot be seen, or ends the quotation; letters of all scripts stay."""
+    return character if character.isprintable() and character not in '"\\' else json.dumps(character)[1:-1]

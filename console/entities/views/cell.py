@@ -15,7 +15,16 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.entities.cell import CellForm, Note, change_type, check_input, hint, shorten_value
+from console.entities.cell import (
+    CellForm,
+    Note,
+    change_type,
+    check_input,
+    draw_preview,
+    draw_value,
+    hint,
+    write_preview,
+)
 from console.entities.staged import is_staging
 from console.entities.value_field import TypedInput, read_form, read_type, typed_input
 from console.grid import cells, grid
@@ -192,8 +201,9 @@ def _conflict(
     changed = activity.latest_change(target.table, target.key)
     ticks = target.stored.timestamp if target.stored else None
     conflict = {
-        "theirs": shorten_value(target.value),
-        "mine": shorten_value(value),
+        "was": draw_preview(request.POST.get("was", "")),
+        "theirs": draw_value(target.value),
+        "mine": draw_value(value),
         "etag": target.etag,
         "is_gone": target.stored is None,
         "by": changed.activity if changed is not None and changed.ticks_after == ticks else None,
@@ -218,7 +228,7 @@ def _editor(
         "token": token,
         "property": target.name,
         "etag": etag or request.POST.get("etag", ""),
-        "was": request.POST.get("was", shorten_value(target.value)),
+        "was": request.POST.get("was", write_preview(target.value)),
         "typed": typed,
         "agreed": "agreed" in request.POST and "retype" not in request.POST,
         "note": note,

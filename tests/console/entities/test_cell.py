@@ -4,12 +4,17 @@ import pytest
 
 from console.grid.tokens import encode_key
 from console.models import EditMode, User
-from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.entities.changes import Update
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.etag import write_etag
+from storage.domain.values.etag import ANY, write_etag
 from storage.models import Activity
 from storage.operations import accounts, entities, tables
+from storage.sql import entities as sql
+from storage.sql.django import run
+from storage.sql.relations import relation_name
+from tests.console.conftest import as_edm
 
 ADA = EntityKey("se", "ada")
 HTMX = {"HX-Request": "true"}
@@ -36,6 +41,13 @@ def properties(account, key=ADA):
 
 def etag(account, key=ADA):
     return write_etag(stored(account, key).timestamp)
+
+
+def change(account, **values):
+    """Merge values as a client does."""
+    table = tables.get(account.pk, "people")
+    found = {name: as_edm(value) for name, value in values.items()}
+    run(sql.change(relation_name(table.pk), Update(Entity(ADA, found), ANY, merge=True)))
 
 
 def form(account, name, type_, value, **more):
@@ -167,7 +179,7 @@ def test_refuses_an_entity_that_would_be_too_large(visit, people, account):
 
 
 def test_a_stale_row_is_a_conflict_that_shows_both(visit, ada, account):
-    sent = form(account, "Age", "Int32", "40", was="36")
+    sent = form(account, "Age", "Int32", "40", was=opened(visit("eve"), "Age").context["was"])
     visit("alice").post(EDITOR, form(account, "Age", "Int32", "38"), headers=HTMX)
     answer = visit("eve").post(EDITOR, sent, headers=HTMX)
     assert answer.status_code == 412
@@ -177,6 +189,55 @@ def test_a_stale_row_is_a_conflict_that_shows_both(visit, ada, account):
     assert properties(account)["Age"].value == 38
     assert visit("eve").post(EDITOR, {**sent, "etag": etag(account)}, headers=HTMX).status_code == 200
     assert properties(account)["Age"].value == 40
+
+
+@pytest.mark.parametrize(
+    ("before", "theirs", "mine", "shown"),
+    [
+        ("Ağan", "Hélène", "王小明", ["<bdi>Ağan</bdi>", "<bdi>Hélène</bdi>", "<bdi>王小明</bdi>"]),
+        (" a\n\x00", HOSTILE, "", ['<span class="mark">·</span>a', "&lt;img", 'title="empty string"']),
+        (
+            "é" * 200,
+            EdmValue(Edm.DATETIME, 1_504_099_233_4139141),
+            "x",
+            ["é…", ">2017-08-30 22:20:33<", "x"],
+        ),
+        (None, b"\x00" * 30, "x", [">not set<", ">" + "00" * 24 + "…<", "x"]),
+    ],
+    ids=["letters", "unseen", "cut", "absent"],
+)
+def test_a_conflict_shows_values_as_the_grid_does(visit, people, account, before, theirs, mine, shown):
+    people(*ADA, Age=36, **({} if before is None else {"Name": before}))
+    eve = visit("eve")
+    eve.cookies["tablero_zone"] = "Asia/Tokyo"
+    page = opened(eve, "Name")
+    sent = form(account, "Name", "String", mine, was=page.context["was"])
+    change(account, Name=theirs)
+    answer = eve.post(EDITOR, sent, headers=HTMX)
+    assert answer.status_code == 412
+    values = [row.split("</dd>")[0] for row in answer.content.decode().split('<dd class="mono">')[1:]]
+    assert [part in value for part, value in zip(shown, values, strict=True)] == [True] * 3, values
+    assert "\\u" not in "".join(values)
+
+
+@pytest.mark.parametrize(
+    "was",
+    [
+        "",
+        "36",
+        "[]",
+        '["Edm.Int32", "x", 0]',
+        '["Edm.Mars", "1", 0]',
+        '["Edm.Binary", "00", 1e999]',
+        "[" * 9999,
+    ],
+    ids=range(7),
+)
+def test_a_conflict_without_a_former_value(visit, people, ada, account, was):
+    sent = form(account, "Age", "Int32", "40", was=was)
+    change(account, Age=38)
+    answer = visit("eve").post(EDITOR, sent, headers=HTMX)
+    assert answer.status_code == 412 and b"not set" in answer.content
 
 
 def test_a_deleted_row_is_a_conflict_too(visit, ada, account):
