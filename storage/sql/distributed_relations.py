@@ -24,7 +24,7 @@ from storage.sql.relations import (
 _PATIENCE: Final = "3s"
 # otherwise functions and relations could not be changed in one transaction
 _IN_ORDER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
-_SPREADING: Final = 0x7461626F  # class of advisory locks, an arbitrary number
+_SPREADING: Final = 0x74616270  # class of advisory locks, an arbitrary number
 # two transactions that distribute relations and then functions would deadlock on pg_dist_colocation
 _ALONE: Final = (
     f"SET LOCAL lock_timeout = '{_PATIENCE}'",
