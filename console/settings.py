@@ -206,6 +206,7 @@ SPECTACULAR_SETTINGS = {
     " profile page in the `Authorization` header of every request. It has the user's permissions, limited to its scope"
     " and account. Errors are problem details (RFC 9457).",
     "SCHEMA_PATH_PREFIX": "/ui/api/v1",
+    "SERVERS": [{"url": "/", "description": "The server that this document comes from."}],
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": [],

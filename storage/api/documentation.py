@@ -142,6 +142,12 @@ class Schema(AutoSchema):
             "x-role": "admin" if is_for_admins else role,
         }
 
+    def _get_serializer_field_meta(self, field: Any, direction: Direction) -> dict[str, Any]:
+        meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)
+        if meta.get("default") == "" and not getattr(field, "allow_blank", False):
+            del meta["default"]  # it stands for a parameter that is left out; sending it is refused
+        return meta
+
     def _map_basic_serializer(self, serializer: Any, direction: Direction) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
         if direction == "request" and isinstance(serializer, StrictSerializer):

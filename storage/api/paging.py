@@ -35,6 +35,12 @@ class PageParameters(QueryParameters):
     cursor = CursorField(default="", help_text="The cursor in `next` of the previous page.")
 
 
+class PageSerializer(serializers.Serializer[Any]):
+    """A list; those that are always complete have the form of a last page."""
+
+    next = serializers.URLField(allow_null=True, help_text="URL of the next page; null on the last one.")
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """``end``: after what the next page starts; None on the last page."""

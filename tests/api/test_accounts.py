@@ -171,7 +171,7 @@ def test_the_level_of_consistency(ada, account):
 
 
 def test_a_server_without_replicas_lists_none(ada):
-    assert ada("GET", "replicas").json() == {"items": []}
+    assert ada("GET", "replicas").json() == {"items": [], "next": None}
 
 
 def test_tables_keep_an_account_unless_they_may_go(ada, account):

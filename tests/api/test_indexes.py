@@ -18,7 +18,7 @@ def test_it_works(call, people):
     )
     assert ask("POST", INDEXES, {"property": "Score"}).status_code == 200
     assert ask("GET", f"{INDEXES}/Score").json() == found
-    assert ask("GET", INDEXES).json() == {"items": [found]}
+    assert ask("GET", INDEXES).json() == {"items": [found], "next": None}
     assert ask("DELETE", f"{INDEXES}/Score").status_code == 204
     for method in ("GET", "DELETE"):
         assert ask(method, f"{INDEXES}/Missing").status_code == 404

@@ -5,6 +5,7 @@ from django.test import Client
 from drf_spectacular.drainage import GENERATOR_STATS, reset_generator_stats
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
+from jsonschema import Draft202012Validator
 
 from console.help import api_reference
 from storage.api import documentation, problems
@@ -29,6 +30,33 @@ def test_it_is_valid_and_nothing_had_to_be_guessed(capsys):
     validate_schema(SchemaGenerator().get_schema(request=None, public=True))
     assert capsys.readouterr().err == ""
     assert not GENERATOR_STATS
+
+
+def test_defaults_are_values_that_the_parameters_allow(document):
+    """A generated client sends them, and generators leave out operations whose defaults are invalid."""
+    for name, operation in operations(document):
+        for parameter in operation.get("parameters", ()):
+            schema = parameter["schema"]
+            if "default" in schema and "$ref" not in schema:
+                validator = Draft202012Validator(schema)
+                assert validator.is_valid(schema["default"]), (name, parameter["name"])
+    for name, component in document["components"]["schemas"].items():
+        for member, schema in component.get("properties", {}).items():
+            if "default" in schema and "$ref" not in str(schema):
+                assert Draft202012Validator(schema).is_valid(schema["default"]), (name, member)
+
+
+def test_paths_begin_at_the_server(document):
+    assert [server["url"] for server in document["servers"]] == ["/"]
+    assert all(path.startswith(f"{API}/") for path in document["paths"])
+
+
+def test_lists_have_items_and_next(document):
+    schemas = document["components"]["schemas"]
+    lists = [name for name in schemas if name.endswith("List")]
+    assert len(lists) > 10
+    for name in lists:
+        assert {"items", "next"} <= schemas[name]["properties"].keys(), name
 
 
 def test_every_operation_says_what_it_does(document):

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters
+from storage.api.paging import PageParameters, PageSerializer
 from storage.api.serializers.fields import (
     InstantField,
     LifetimeField,
@@ -320,9 +320,8 @@ class CopiedSerializer(serializers.Serializer[Any]):
     entities = serializers.IntegerField()
 
 
-class AccountListSerializer(serializers.Serializer[Any]):
+class AccountListSerializer(PageSerializer):
     items = AccountSerializer(many=True)
-    next = serializers.URLField(allow_null=True, help_text="URL of the next page.")
 
 
 class KeySerializer(serializers.Serializer[Any]):
@@ -338,7 +337,7 @@ class KeySerializer(serializers.Serializer[Any]):
         return accounts.encode_key(accounts.keys_of(self.context["account"])[state.number - 1])
 
 
-class KeyListSerializer(serializers.Serializer[Any]):
+class KeyListSerializer(PageSerializer):
     items = KeySerializer(many=True)
 
 

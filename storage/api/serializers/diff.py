@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from storage.api.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM
+from storage.api.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM, PageSerializer
 from storage.api.serializers.fields import (
     QueryParameters,
     StrictBooleanField,
@@ -166,9 +166,8 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     properties = PropertyDifferenceSerializer(many=True)
 
 
-class DifferenceListSerializer(serializers.Serializer[Any]):
+class DifferenceListSerializer(PageSerializer):
     items = DifferenceSerializer(many=True)
-    next = serializers.URLField(allow_null=True)
 
 
 class ChosenEntitySerializer(StrictSerializer):

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from storage.api.paging import PageParameters
+from storage.api.paging import PageParameters, PageSerializer
 from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.service.versions import VersionKind
@@ -67,6 +67,5 @@ class VersionSerializer(serializers.Serializer[Any]):
         return write_datetime(version.ticks)
 
 
-class VersionListSerializer(serializers.Serializer[Any]):
+class VersionListSerializer(PageSerializer):
     items = VersionSerializer(many=True)
-    next = serializers.URLField(allow_null=True)

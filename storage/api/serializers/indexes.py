@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from storage.api.paging import PageSerializer
 from storage.api.serializers.fields import InstantField, StrictCharField, StrictSerializer
 from storage.domain.service.indexes import IndexOrigin, IndexState
 
@@ -32,5 +33,5 @@ class IndexSerializer(serializers.Serializer[Any]):
     )
 
 
-class IndexListSerializer(serializers.Serializer[Any]):
+class IndexListSerializer(PageSerializer):
     items = IndexSerializer(many=True)

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters
+from storage.api.paging import PageParameters, PageSerializer
 from storage.api.serializers.accounts import KEYS
 from storage.api.serializers.fields import (
     InstantField,
@@ -136,9 +136,8 @@ class SasSerializer(serializers.Serializer[Any]):
         }
 
 
-class SasListSerializer(serializers.Serializer[Any]):
+class SasListSerializer(PageSerializer):
     items = SasSerializer(many=True)
-    next = serializers.URLField(allow_null=True)
 
 
 class IssuedSasSerializer(SasSerializer):

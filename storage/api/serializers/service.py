@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters
+from storage.api.paging import PageParameters, PageSerializer
 from storage.api.serializers.accounts import ROLES, RoleField
 from storage.api.serializers.fields import (
     InstantField,
@@ -92,7 +92,7 @@ class MemberSerializer(serializers.Serializer[Any]):
     since = InstantField(source="created_at")
 
 
-class MemberListSerializer(serializers.Serializer[Any]):
+class MemberListSerializer(PageSerializer):
     items = MemberSerializer(many=True)
 
 
@@ -148,9 +148,8 @@ class ActivitySerializer(serializers.Serializer[Any]):
     entities = serializers.IntegerField(source="changed", help_text="Number of changed entities.")
 
 
-class ActivityListSerializer(serializers.Serializer[Any]):
+class ActivityListSerializer(PageSerializer):
     items = ActivitySerializer(many=True)
-    next = serializers.URLField(allow_null=True)
 
 
 class ReplicaSerializer(serializers.Serializer[Any]):
@@ -180,7 +179,7 @@ class ReplicaSerializer(serializers.Serializer[Any]):
         return super().to_representation({**asdict(instance), "synchronized_at": moment})
 
 
-class ReplicaListSerializer(serializers.Serializer[Any]):
+class ReplicaListSerializer(PageSerializer):
     items = ReplicaSerializer(many=True)
 
 

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.api.paging import PageSerializer
 from storage.api.serializers.accounts import AccountNameField, CreatedAccountSerializer, LabelsField
 from storage.api.serializers.fields import (
     InstantField,
@@ -76,7 +77,7 @@ class SnapshotSerializer(serializers.Serializer[Any]):
     tables = SnapshotTableSerializer(many=True, source="tables.all")
 
 
-class SnapshotListSerializer(serializers.Serializer[Any]):
+class SnapshotListSerializer(PageSerializer):
     items = SnapshotSerializer(many=True)
 
 
@@ -299,7 +300,7 @@ class BranchSerializer(serializers.Serializer[Any]):
     reset_at = InstantField(allow_null=True, help_text="When it was last reset.")
 
 
-class BranchListSerializer(serializers.Serializer[Any]):
+class BranchListSerializer(PageSerializer):
     items = BranchSerializer(many=True)
 
 

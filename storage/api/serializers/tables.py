@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters
+from storage.api.paging import PageParameters, PageSerializer
 from storage.api.serializers.fields import (
     InstantField,
     OptionalCharField,
@@ -85,9 +85,8 @@ class TableSerializer(serializers.Serializer[Any]):
         return f"{endpoint(self.context['request'], self.context['account'].name)}/{table.name}"
 
 
-class TableListSerializer(serializers.Serializer[Any]):
+class TableListSerializer(PageSerializer):
     items = TableSerializer(many=True)
-    next = serializers.URLField(allow_null=True)
 
 
 class PolicyInstantField(StrictCharField):

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from storage.api import access, idempotency, problems
 from storage.api.documentation import IDEMPOTENCY_KEY, PLAIN_TEXT, operation
-from storage.api.paging import take_page
+from storage.api.paging import Page, take_page
 from storage.api.problems import Problem
 from storage.api.serializers import accounts as serializers
 from storage.api.serializers.fields import read_expiry
@@ -261,7 +261,7 @@ class KeyViewSet(AccountScopedViewSet):
     def index(self, request: Request, account: str) -> Response:
         for number in (1, 2):
             self._record_reveal(number)
-        return self.answer({"items": [self._state(number) for number in (1, 2)]})
+        return self.answer_page(Page([self._state(number) for number in (1, 2)]))
 
     @operation(
         "rotate_key",

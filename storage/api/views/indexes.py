@@ -6,6 +6,7 @@ from rest_framework.response import Response
 
 from storage.api import problems
 from storage.api.documentation import operation
+from storage.api.paging import Page
 from storage.api.serializers import indexes as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
@@ -25,7 +26,7 @@ class IndexViewSet(AccountScopedViewSet):
 
     @operation("list_indexes", "List the property indexes of a table", answer=serializers.IndexListSerializer)
     def index(self, request: Request, account: str, table: str) -> Response:
-        return self.answer({"items": indexes.describe(self.table())})
+        return self.answer_page(Page(indexes.describe(self.table())))
 
     @operation(
         "create_index",

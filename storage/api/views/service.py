@@ -77,7 +77,7 @@ class MemberViewSet(AccountScopedViewSet):
         answer=serializers.MemberListSerializer,
     )
     def index(self, request: Request, account: str) -> Response:
-        return self.answer({"items": members.members(self.account)})
+        return self.answer_page(Page(members.members(self.account)))
 
     @operation(
         "set_member",
@@ -177,7 +177,7 @@ class ReplicaViewSet(ApiViewSet):
         answer=serializers.ReplicaListSerializer,
     )
     def index(self, request: Request) -> Response:
-        return self.answer({"items": replicas.states()})
+        return self.answer_page(Page(replicas.states()))
 
 
 class TokenViewSet(ApiViewSet):

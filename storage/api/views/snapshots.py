@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from storage.api import access, idempotency, problems
 from storage.api.documentation import operation
+from storage.api.paging import Page
 from storage.api.problems import Problem
 from storage.api.serializers import snapshots as serializers
 from storage.api.views.base import AccountScopedViewSet
@@ -44,7 +45,7 @@ class SnapshotViewSet(AccountScopedViewSet):
         "list_snapshots", "List snapshots", "The latest first.", answer=serializers.SnapshotListSerializer
     )
     def index(self, request: Request, account: str) -> Response:
-        return self.answer({"items": snapshots.listed(self.account)})
+        return self.answer_page(Page(snapshots.listed(self.account)))
 
     @operation(
         "take_snapshot",
@@ -165,7 +166,7 @@ class BranchViewSet(AccountScopedViewSet):
         answer=serializers.BranchListSerializer,
     )
     def index(self, request: Request, account: str) -> Response:
-        return self.answer({"items": branches.listed(self.account)})
+        return self.answer_page(Page(branches.listed(self.account)))
 
     @operation(
         "create_branch",
