@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
+from django import setup
 from django.conf import settings
-from django.core.asgi import get_asgi_application
+from django.core.handlers.asgi import ASGIHandler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-django: Any = get_asgi_application()  # sets Django up, which the service's models need
+setup(set_prefix=False)  # which the service's models need
 
 from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
@@ -83,6 +84,16 @@ async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
     await streams.run(django, service.live_feed, service.access_changes, scope, receive, send)
 
 
+class _Django(ASGIHandler):
+    """Sends the content of a response as one message, so that it never waits for the client.
+
+    Between several, a response would keep its thread and its database connection for as long as the client likes.
+    """
+
+    chunk_size = sys.maxsize
+
+
+django: Any = _Django()
 applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)
 
 

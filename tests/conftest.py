@@ -15,6 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from storage.server import embedded, installation, options
 from storage.server.data_folder import DataFolder
+from storage.server.database import close_pools
 from tests import distribution, emptying
 from tests.live_server import LiveServer, start_server
 
@@ -98,6 +99,14 @@ def django_db_modify_db_settings(postgres):
     settings.LANES_CONNINFO = make_conninfo("", **{**postgres, "dbname": "test_tablero"})
     settings.SERVER_SECRET = b"the secret of the tests"
     emptying.install()
+    creation = connections["default"].creation
+    destroy = creation._destroy_test_db
+
+    def close_pools_and_destroy(*arguments):
+        close_pools()  # also that of the Table service, of which Django knows nothing
+        destroy(*arguments)
+
+    creation._destroy_test_db = close_pools_and_destroy
 
 
 @pytest.fixture(scope="session")

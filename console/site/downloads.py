@@ -7,9 +7,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
-from storage.operations.threads import pieces_in_thread
+from console.site import errors
+from storage.operations.threads import Download, TooManyDownloads
 
 Item = TypeVar("Item")
 
@@ -21,16 +22,21 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 def stream_file(
     request: HttpRequest, pieces: Iterator[str], *, content_type: str, filename: str
-) -> StreamingHttpResponse:
+) -> HttpResponse | StreamingHttpResponse:
     """Send the pieces as a file; ``filename`` must be ASCII."""
     return stream_bytes(request, _gathered(pieces), content_type=content_type, filename=filename)
 
 
 def stream_bytes(
     request: HttpRequest, gathered: Generator[bytes, None, None], *, content_type: str, filename: str
-) -> StreamingHttpResponse:
-    # given a synchronous iterator, an ASGI server would first collect all of it
-    content = pieces_in_thread(gathered) if isinstance(request, ASGIRequest) else gathered
+) -> HttpResponse | StreamingHttpResponse:
+    try:
+        # given a synchronous iterator, an ASGI server would first collect all of it
+        content = (
+            Download(gathered, f"user {request.user.pk}") if isinstance(request, ASGIRequest) else gathered
+        )
+    except TooManyDownloads:
+        return errors.too_many_downloads(request)
     response = StreamingHttpResponse(content, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     response["Cache-Control"] = "no-store"
@@ -60,7 +66,7 @@ def stream_list(
     fields: Mapping[str, Callable[[Item], Any]],
     *,
     more: Callable[[Item], dict[str, Any]] | None = None,
-) -> StreamingHttpResponse:
+) -> HttpResponse | StreamingHttpResponse:
     """Send a list as CSV for spreadsheets, or NDJSON for programs, as ``format`` in the address says.
 
     ``more`` gives further fields for NDJSON.

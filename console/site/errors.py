@@ -16,6 +16,7 @@ from console.site import appearance, rate_limits
 from console.site.access import RoleNeeded, users_with_role
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.operations.threads import DOWNLOADS_PER_READER
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,12 @@ def too_many(request: HttpRequest) -> HttpResponse:
     response = _render(request, "429.html", {"seconds": seconds}, status=429)
     if seconds:
         response["Retry-After"] = str(seconds)
+    return response
+
+
+def too_many_downloads(request: HttpRequest) -> HttpResponse:
+    response = _render(request, "429_downloads.html", {"limit": DOWNLOADS_PER_READER}, status=429)
+    response["Retry-After"] = "30"
     return response
 
 

@@ -21,7 +21,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from storage.domain.errors import ServerBusy
 from storage.operations import disk, prometheus
-from storage.operations.threads import in_thread
+from storage.operations.threads import in_probe_thread
 
 PATHS: Final = frozenset({"/ui/healthz", "/ui/readyz", "/ui/metrics"})
 _CACHED_FOR: Final = 1.0  # seconds; many probes must not keep the database busy
@@ -68,7 +68,7 @@ class _Readiness:
 
 async def _check() -> str:
     try:
-        is_migrated = await in_thread(_is_migrated)
+        is_migrated = await in_probe_thread(_is_migrated)
     except (DatabaseError, ServerBusy):
         return disk.reason_for_no_database()
     return "" if is_migrated else "The database is not migrated."

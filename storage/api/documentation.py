@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from django.http import HttpRequest, JsonResponse
@@ -41,8 +42,17 @@ _ETAG: Final = OpenApiParameter(
 )
 
 
-@cache
 def document() -> dict[str, Any]:
+    """Return the OpenAPI document; the generator fails when two threads use it."""
+    with _generating:
+        return _generate()
+
+
+_generating: Final = Lock()
+
+
+@cache
+def _generate() -> dict[str, Any]:
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return found
 

@@ -5,13 +5,21 @@ import logging
 from collections.abc import AsyncIterator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import ParamSpec, TypeVar
+from threading import Lock
+from typing import ClassVar, Final, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from asgiref.sync import sync_to_async
-from django.db import InterfaceError, InternalError, OperationalError, connection
+from django.db import (
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    close_old_connections,
+    connection,
+)
 
 from storage.domain.errors import ServerBusy
-from storage.sql.django import reading_from
+from storage.sql.django import RESERVED_CONNECTIONS, reading_from, reserved_connection
 from storage.sql.failures import READ_ONLY
 
 logger = logging.getLogger(__name__)
@@ -19,7 +27,8 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="control")
+_probe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="probe")
+_threads = ThreadPoolExecutor(max_workers=RESERVED_CONNECTIONS - 1, thread_name_prefix="control")
 # what waits for a primary that does not answer must not delay what is read from a replica
 _standby = ThreadPoolExecutor(max_workers=4, thread_name_prefix="standby")
 # streams ask all at once whether they may go on, which must not delay requests either
@@ -29,8 +38,13 @@ _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")
 
 
 async def in_thread(operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run an operation in a thread and return its database connection to the pool."""
-    return await _run(_threads, partial(operation, *args, **kwargs))
+    """Run an operation in a thread, with a database connection that the console cannot take."""
+    return await _run(_threads, partial(_reserved, partial(operation, *args, **kwargs)))
+
+
+def _reserved(operation: Callable[[], T]) -> T:
+    with reserved_connection():
+        return operation()
 
 
 async def on_replica(alias: str, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -46,6 +60,11 @@ async def on_replica(alias: str, operation: Callable[P, T], *args: P.args, **kwa
 async def in_access_thread(operation: Callable[[], T]) -> T:
     """Run a question about the access of a stream."""
     return await _run(_access, operation)
+
+
+async def in_probe_thread(operation: Callable[[], T]) -> T:
+    """Run an operation that tells whether the server is ready, whatever other threads wait for."""
+    return await _run(_probe, partial(_reserved, operation))
 
 
 async def in_background(operation: Callable[[], T]) -> T:
@@ -71,12 +90,49 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(executor, call)
 
 
-async def pieces_in_thread(pieces: Generator[bytes, None, None]) -> AsyncIterator[bytes]:
-    """Yield the pieces of a response that a thread makes one by one, as they are sent."""
-    following = sync_to_async(lambda: next(pieces, None))
-    try:
-        while (piece := await following()) is not None:
-            yield piece
-    finally:
-        # also when the client is gone: a record written at the end must not wait for the garbage collector
-        await asyncio.shield(sync_to_async(pieces.close)())
+DOWNLOADS_PER_READER: Final = 8
+DOWNLOADS: Final = 64  # of a process; each has a thread until its client has read it
+
+
+class TooManyDownloads(Exception):
+    """The reader, or the process, has as many unfinished downloads as it may."""
+
+
+class Download:
+    """A response whose pieces a thread makes one by one, as they are sent; it counts until it ends or is dropped."""
+
+    _unfinished: ClassVar[WeakSet["Download"]] = WeakSet()
+    _lock: ClassVar = Lock()
+
+    def __init__(self, pieces: Generator[bytes, None, None], reader: str) -> None:
+        """``reader`` is whose downloads are counted; raises TooManyDownloads."""
+        self._reader = reader
+        self._pieces = pieces
+        with self._lock:
+            readers = [download._reader for download in self._unfinished]
+            if len(readers) >= DOWNLOADS or readers.count(reader) >= DOWNLOADS_PER_READER:
+                raise TooManyDownloads
+            self._unfinished.add(self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        following = sync_to_async(_without_connection(lambda: next(self._pieces, None)))
+        try:
+            while (piece := await following()) is not None:
+                yield piece
+        finally:
+            with self._lock:
+                self._unfinished.discard(self)
+            # also when the client is gone: a record written at the end must not wait for the garbage collector
+            await asyncio.shield(sync_to_async(_without_connection(self._pieces.close))())
+
+
+def _without_connection(step: Callable[[], T]) -> Callable[[], T]:
+    """Give the database connection back after a step: the client may take its time before it wants the next one."""
+
+    def run() -> T:
+        try:
+            return step()
+        finally:
+            close_old_connections()
+
+    return run

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from storage.server.cluster import NAME
@@ -115,8 +116,9 @@ def close_pools() -> None:
     """Django's connections of this process; a pool that is left open delays the end of the interpreter."""
     for connection in connections.all(initialized_only=True):
         connection.close()
-        if "pool" in connection.settings_dict["OPTIONS"]:
-            cast("Any", connection).close_pool()
+    pools: dict[str, Any] = cast("Any", DatabaseWrapper)._connection_pools  # also of threads' own aliases
+    for alias in list(pools):
+        pools.pop(alias).close()
 
 
 def databases(options: Options) -> dict[str, dict[str, Any]]:

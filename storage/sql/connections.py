@@ -3,9 +3,9 @@
 from typing import Final, NamedTuple
 
 from django.conf import settings
-from django.db import connection, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
-from storage.sql.django import SESSION, fetch
+from storage.sql.django import RESERVED_CONNECTIONS, SESSION, fetch
 from storage.sql.lanes import COUNTS
 from storage.sql.notify import LISTENER
 
@@ -32,8 +32,8 @@ def most_per_process() -> int:
     own = sum(COUNTS.values()) + (2 if settings.REPLICAS else 1)
     if SESSION in connections:
         return own
-    pool = connection.settings_dict["OPTIONS"].get("pool") or {}
-    return own + int(pool.get("max_size", 1))
+    pool = settings.DATABASES[DEFAULT_DB_ALIAS]["OPTIONS"].get("pool") or {}
+    return own + RESERVED_CONNECTIONS + int(pool.get("max_size", 1))
 
 
 _COUNTS: Final = """

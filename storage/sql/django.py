@@ -114,6 +114,30 @@ def in_session() -> Iterator[None]:
 _loses_locks: ContextVar[bool] = ContextVar("loses_locks", default=False)
 
 
+# connections that requests of the console cannot take: one for each thread that needs one
+RESERVED_CONNECTIONS: Final = 5
+_RESERVED: Final = "reserved"
+
+
+@contextmanager
+def reserved_connection() -> Iterator[None]:
+    """Let Django's connection of the block come from a pool for the Table service and the probes.
+
+    The console's pool may be exhausted, and who waits for it may wait for seconds.
+    """
+    usual = connections[DEFAULT_DB_ALIAS]
+    reserved = usual.copy(alias=_RESERVED)
+    pool = reserved.settings_dict["OPTIONS"].get("pool")
+    if pool:
+        pool["max_size"] = RESERVED_CONNECTIONS
+    connections[DEFAULT_DB_ALIAS] = connections[_RESERVED] = reserved
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = usual
+        reserved.close()  # back to its pool
+
+
 @contextmanager
 def losing_locks() -> Iterator[None]:
     """Have PostgreSQL end this session, and with it its locks, when the client does not go on.

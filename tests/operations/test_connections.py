@@ -26,7 +26,7 @@ async def test_counts_those_of_all_processes():
     assert after.counts.ours >= before.counts.ours + 3
     assert after.others >= before.others + 1
     assert after.counts.allowed < 300
-    assert after.most == before.most + 2 * 21
+    assert after.most == before.most + 2 * 26
 
 
 @pytest.mark.parametrize(("processes", "missing"), [(0, 0), (4, 0), (5, 12)])

@@ -28,7 +28,7 @@ from storage.operations import applying, comparing, sides
 from storage.operations.applying import CannotApply, Selection, Target
 from storage.operations.comparing import ComparedTable, Comparison
 from storage.operations.sides import Side, SideNotFound
-from storage.operations.threads import pieces_in_thread
+from storage.operations.threads import DOWNLOADS_PER_READER, Download, TooManyDownloads
 
 NDJSON: Final = "application/x-ndjson"
 _PIECE: Final = 64 * 1024
@@ -86,7 +86,12 @@ class DiffViewSet(AccountScopedViewSet):
             lines = comparing.walk(comparison, kinds, tables=tables, after=after)
             pieces = gather(comparing.write_difference(*found) + b"\n" for found in lines)
             is_asgi = isinstance(request._request, ASGIRequest)
-            return StreamingHttpResponse(pieces_in_thread(pieces) if is_asgi else pieces, content_type=NDJSON)
+            try:
+                streamed = Download(pieces, f"user {self.token.user_id}") if is_asgi else pieces
+            except TooManyDownloads:
+                detail = f"A user can have {DOWNLOADS_PER_READER} unfinished downloads; end one first."
+                raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+            return StreamingHttpResponse(streamed, content_type=NDJSON)
         found = list(
             islice(comparing.walk(comparison, kinds, tables=tables, after=after, top=limit + 1), limit + 1)
         )
