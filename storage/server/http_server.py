@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from storage.protocol.http_connection import Applications, HttpConnection
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
+logger = logging.getLogger(__name__)
+
 APPLICATION = "console.asgi:application"
 APPLICATIONS = "console.asgi:applications"
 BACKLOG = 2048
@@ -28,7 +31,9 @@ class Server(uvicorn.Server):
 
     def __init__(self, options: Options, started: Callable[[], None]) -> None:
         super().__init__(_config(options))
+        self._options = options
         self._started = started
+        self._is_reload_wanted = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -42,6 +47,26 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._is_reload_wanted:
+            self._is_reload_wanted = False
+            self._load_certificate()
+        return await super().on_tick(counter)
+
+    def reload(self) -> None:
+        """Read the certificate again soon; called by signals, so that it only notes the wish."""
+        self._is_reload_wanted = True
+
+    def _load_certificate(self) -> None:
+        """Use what is in the files for new connections; an unusable certificate changes nothing."""
+        if self.config.ssl is None:
+            return
+        try:
+            check_tls(self._options)
+            self.config.ssl.load_cert_chain(self._options.tls_cert, self._options.tls_key)
+        except (OSError, Refusal) as error:
+            logger.error("%s The server goes on with the certificate it has.", error)
 
     def drain(self) -> None:
         self.should_exit = True

@@ -1,5 +1,6 @@
 """The life of a server: bind, database, migrations, workers, drain, stop."""
 
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -18,10 +19,12 @@ class Stopped(BaseException):
 
 
 class Signals:
-    """The first SIGTERM or SIGINT ends the server in order, the second at once."""
+    """The first SIGTERM or SIGINT ends the server in order, the second at once; SIGHUP reads the certificate again."""
 
     def __init__(self) -> None:
         self.first: Callable[[], None] = self._give_up
+        self.reload: Callable[[], None] = lambda: None
+        self._had_terminal = has_terminal()
         self.second: list[Callable[[], None]] = []
         self._count = 0
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -29,6 +32,9 @@ class Signals:
                 signal.signal(number, self._receive)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP and not (self._had_terminal and not has_terminal()):
+            self.reload()
+            return
         self._count += 1
         if self._count == 1:
             self.first()
@@ -38,6 +44,15 @@ class Signals:
 
     def _give_up(self) -> None:
         raise Stopped
+
+
+def has_terminal() -> bool:
+    """Whether the process has a terminal; when that is closed, SIGHUP means to end."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def run(options: Options, say: Say) -> None:
@@ -91,5 +106,6 @@ def _serve(
         Workers(options, listener, announce) if options.workers > 1 else http_server.Server(options, announce)
     )
     signals.first = server.drain
+    signals.reload = server.reload
     signals.second.insert(0, server.stop_at_once)
     server.run([listener])

@@ -19,6 +19,7 @@ def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[1]))
     server = http_server.Server(settings.OPTIONS, lambda: print("ready", flush=True))
     signal.signal(signal.SIGTERM, lambda *_: server.drain())
+    signal.signal(signal.SIGHUP, lambda *_: server.reload())
     try:
         server.run([listener])
     finally:

@@ -3,6 +3,7 @@
 import logging
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +28,7 @@ TICK = 0.1
 class Worker:
     def __init__(self, listener: socket.socket) -> None:
         self.started_at = time.monotonic()
+        self.is_serving = False
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "storage.server.worker", str(listener.fileno())],
@@ -44,7 +46,8 @@ class Worker:
 
     def read(self) -> bool:
         """False when the worker is gone."""
-        return self.output.readline() != b""
+        self.is_serving = self.output.readline() != b""
+        return self.is_serving
 
     def end(self, deadline: float) -> None:
         try:
@@ -74,6 +77,11 @@ class Workers:
 
     def drain(self) -> None:
         self._is_draining = True
+
+    def reload(self) -> None:
+        for worker in self._workers:
+            if worker.is_serving:  # the others read the certificate as they start, and take no signal yet
+                worker.process.send_signal(signal.SIGHUP)
 
     def stop_at_once(self) -> None:
         for worker in self._workers:

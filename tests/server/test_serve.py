@@ -4,9 +4,13 @@ import datetime
 import ipaddress
 import json
 import os
+import pty
 import re
 import signal
 import socket
+import ssl
+import subprocess
+import sys
 import time
 
 import psutil
@@ -19,7 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from psycopg.conninfo import make_conninfo
 
-from tests.live_server import start_server
+from tests.live_server import ROOT, clean_environment, start_server
 
 UNFINISHED = (
     b"POST /devstoreaccount1/Tables HTTP/1.1\r\nHost: localhost\r\n"
@@ -189,6 +193,64 @@ def test_tls_and_an_idle_client_that_does_not_delay_the_end(used, scratch):
         began = time.monotonic()
         assert live.stop() == 0
         assert time.monotonic() - began < 10  # which requests in flight would have
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_sighup_reads_the_certificate_again(used, scratch, workers):
+    cert, key = make_certificate(scratch)
+    options = ("--tls-cert", str(cert), "--tls-key", str(key), "--workers", workers)
+    with start_server(used, *options) as live:
+
+        def shown():
+            return ssl.get_server_certificate(("127.0.0.1", live.port)).strip()
+
+        assert shown() == cert.read_text().strip()
+        before = shown()
+        key.write_text("half a key")
+        live.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: any("goes on with the certificate it has" in line for line in live.output))
+        assert shown() == before
+        make_certificate(scratch)
+        live.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: all(shown() == cert.read_text().strip() for _ in range(10)))
+        assert live.stop() == 0
+
+
+def test_sighup_without_tls_changes_nothing(used):
+    with start_server(used) as live:
+        live.process.send_signal(signal.SIGHUP)
+        assert get(f"{live.url}/ui/healthz")[0] == 200
+        assert live.stop() == 0
+        assert live.process.returncode == 0
+
+
+IN_A_TERMINAL = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def test_a_server_ends_with_its_terminal(used):
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-c", IN_A_TERMINAL, str(ROOT / "manage.py"), "serve", "--data", str(used)]
+    with subprocess.Popen(
+        [*command, "--listen", "127.0.0.1:0"], stdin=end, stdout=end, stderr=end, env=clean_environment()
+    ) as process:
+        os.close(end)
+        said = b""
+        while b"Ready" not in said:
+            said += os.read(terminal, 4096)
+        os.close(terminal)
+        assert process.wait(60) == 0
+
+
+def wait_until(condition, timeout=60):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
 
 
 def make_certificate(folder):

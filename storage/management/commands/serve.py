@@ -23,6 +23,6 @@ class Command(BaseCommand):
         serve.run(settings.OPTIONS, self._write_line)
 
     def _write_line(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the server keeps running when its output is closed
+        with contextlib.suppress(OSError):  # the server keeps running when its output is closed
             self.stdout.write(logs.announcement(settings.OPTIONS, line))
             self.stdout.flush()
