@@ -141,6 +141,8 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
         "offered_zone": time_zones.offered_zone(request),
+        "page_zone": time_zones.page_zone(),
+        "follows_browser_zone": time_zones.follows_browser(request),
         "stylesheets": _stylesheets(request),
     }
     current = account_context(request)

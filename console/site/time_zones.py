@@ -1,25 +1,48 @@
-"""The time zone in which a request shows times."""
+"""The time zone in which a request shows times.
+
+It belongs to the page: requests for its parts name it in a header, so that times in one column agree although the user
+has chosen another zone meanwhile or the browser has moved.
+"""
 
 import zoneinfo
 from typing import Final
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 COOKIE: Final = "tablero_zone"  # the zone of the browser, written by JavaScript
+HEADER: Final = "X-Tablero-Zone"  # the zone of the page that sends the request
 # what users had before the browser's zone was known, and what those have who chose UTC since
 FORMER_DEFAULT: Final = "UTC"
 UTC: Final = "Etc/UTC"
 
 
 def find_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
-    """Return the zone that the user chose, or else that of the browser; None if this machine does not know it."""
-    return _find(getattr(request.user, "time_zone", "") or request.COOKIES.get(COOKIE, ""))
+    """Return the zone of the page, the user's choice, or the browser's zone; None if this machine does not know it."""
+    usual = _chosen_zone(request) or request.COOKIES.get(COOKIE, "")
+    return _find(request.headers.get(HEADER, "")) or _find(usual)
+
+
+def page_zone() -> str:
+    """Name the zone in which the page is drawn."""
+    return getattr(timezone.get_current_timezone(), "key", FORMER_DEFAULT)
+
+
+def follows_browser(request: HttpRequest) -> bool:
+    """Whether the page is to be drawn again once the zone of the browser turns out to be another."""
+    user = getattr(request, "user", None)  # a request that fails early has no user yet
+    return (
+        request.method == "GET" and user is not None and user.is_authenticated and not _chosen_zone(request)
+    )
+
+
+def _chosen_zone(request: HttpRequest) -> str:
+    return getattr(getattr(request, "user", None), "time_zone", "")
 
 
 def offered_zone(request: HttpRequest) -> str:
     """Name the zone of the browser to users who still have the former default; empty for all others."""
-    # a request that fails early has no user yet
-    if getattr(getattr(request, "user", None), "time_zone", "") != FORMER_DEFAULT:
+    if _chosen_zone(request) != FORMER_DEFAULT:
         return ""
     zone = _find(request.COOKIES.get(COOKIE, ""))
     return "" if zone is None or zone.key in {FORMER_DEFAULT, UTC} else zone.key

@@ -40,6 +40,7 @@ async function attempt(address, options) {
   const { signal, body } = options;
   const headers = new Headers(options.headers);
   headers.set("X-Requested-With", "fetch");
+  headers.set("X-Tablero-Zone", document.documentElement.dataset.zone); // times in parts agree with those of the page
   if (token && headers.has("X-CSRFToken")) headers.set("X-CSRFToken", token);
   if (token && body?.has?.("csrfmiddlewaretoken")) body.set("csrfmiddlewaretoken", token);
   // a signal that has timed out has had its say: Retry starts without it

@@ -45,6 +45,14 @@ def test_times_are_in_the_zone_of_the_reader(visit, cast):
     assert b' JST">just now</time>' in client.get("/ui/me/sessions/").content
     client.post("/ui/me/", {**CHOICES, "language": "en"})
     assert b' +03">just now</time>' in client.get("/ui/me/sessions/").content
+    # that of the page which asks for a part wins
+    for zone, shown in (
+        ("Asia/Tokyo", b" JST"),
+        ("Mars/Olympus", b" +03"),
+        ("../etc", b" +03"),
+        ("", b" +03"),
+    ):
+        assert shown in client.get("/ui/me/sessions/", headers={"X-Tablero-Zone": zone}).content
     type(cast["alice"]).objects.update(time_zone="Mars/Olympus")  # which this machine does not know
     assert client.get("/ui/").status_code == 200
 
