@@ -1,7 +1,7 @@
 """Long operations: what each one starts from, and the request that runs it, once or again after a kill."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from console.entities.query_deletion import QueryDeletion
 from storage.domain.access.actor import SERVER, Actor, ActorKind
@@ -23,6 +23,8 @@ from storage.operations import (
     branches,
     comparing,
     data_undo,
+    distribution,
+    distribution_requests,
     edits,
     indexes,
     policies,
@@ -36,6 +38,7 @@ from storage.operations.accounts import AccountError, AccountExists
 from storage.operations.applying import Selection, Target
 from storage.operations.branches import BranchRequest
 from storage.operations.changes import ChangeFilter
+from storage.operations.distribution import DistributionError
 from storage.operations.snapshot_restores import RestoreRequest
 from storage.operations.undo import CannotUndo, Reason
 from storage.sql import django as sql
@@ -49,11 +52,15 @@ EVERYTHING = RestoreRequest(with_policies=True, with_settings=True, deletes_new=
 
 @dataclass(frozen=True)
 class Case:
-    """``undone``: the verbs of activities whose undo takes back what an interrupted operation did."""
+    """``undone``: the verbs of activities whose undo takes back what an interrupted operation did.
+
+    ``in_cluster``: in a database with the stand-ins of Citus.
+    """
 
     prepare: Callable[[], object]
     request: Callable[[], object]
-    undone: tuple[Verb, ...] = field(default=())
+    undone: tuple[Verb, ...] = ()
+    in_cluster: bool = False
 
 
 def put(account, name, by=SERVER, **values):
@@ -214,6 +221,19 @@ def index_and_drop():
     indexes.run_pending()
 
 
+def distribute(*, distributed):
+    table = tables.get(find("shop").pk, "customers")
+    try:
+        distribution_requests.ask(table, distributed=distributed, by=ADA)
+    except DistributionError:
+        pass  # it was asked for, or is done
+    distribution_requests.run_pending()
+
+
+def distributed_shop():
+    distribution.distribute(tables.get(shop().pk, "customers"))
+
+
 CASES = {
     "branch": Case(shop, branch),
     "copy": Case(shop, lambda: copy(AccountKind.STORAGE)),
@@ -241,4 +261,6 @@ CASES = {
     "deletion by query": Case(more_than_a_page, delete_by_query, (Verb.ENTITY_DELETE,)),
     "index": Case(shop, index),
     "drop of an index": Case(lambda: (shop(), index()), index_and_drop),
+    "distribution": Case(shop, lambda: distribute(distributed=True), in_cluster=True),
+    "gathering": Case(distributed_shop, lambda: distribute(distributed=False), in_cluster=True),
 }

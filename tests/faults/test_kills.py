@@ -1,6 +1,7 @@
 """A process is killed in the middle of a long operation: nothing stays that another process does not end."""
 
 import time
+from contextlib import nullcontext
 
 import pytest
 from django.conf import settings
@@ -10,11 +11,21 @@ from console.entities import query_deletion
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Activity, Branch, LongOperation, PropertyIndex, Table
-from storage.operations import accounts, entities, indexes, policies, recovery, tables, undo
+from storage.operations import (
+    accounts,
+    distribution_requests,
+    entities,
+    indexes,
+    policies,
+    recovery,
+    tables,
+    undo,
+)
 from storage.sql.django import fetch
 from tests import emptying
 from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, Forge
+from tests.sql import citus
 
 POINTS = 20  # at which each operation is killed
 ENDED_TIMEOUT = 60
@@ -24,20 +35,17 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(scope="module")
 def forge(django_db_setup):
-    database = connection.settings_dict
-    with Forge(database, settings.SERVER_SECRET.decode()) as forge:
+    with Forge(connection.settings_dict, settings.SERVER_SECRET.decode()) as forge:
         yield forge
 
 
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
+@pytest.fixture(params=CASES)
+def name(request, monkeypatch):
     monkeypatch.setattr(accounts, "_DROPPED_TOGETHER", FEW)
     monkeypatch.setattr(query_deletion, "_STEP", FEW)
-
-
-@pytest.fixture(params=CASES)
-def name(request):
-    return request.param
+    with citus.installed() if CASES[request.param].in_cluster else nullcontext():
+        yield request.param
+        emptying.empty()
 
 
 def state():
@@ -63,39 +71,25 @@ def content(table):
         for page in entities.all_pages(table, EntityQuery())
         for it in page
     }
-    masked = table.account.name == "twig" and table.name == "Customers"
-    return (
-        sorted(rows) if masked else rows,
-        policies.stored(table.account_id, table.folded_name) if table.account.kind == "storage" else [],
-        list(PropertyIndex.objects.filter(table=table).values_list("name", "state", "error")),
-    )
+    is_masked = table.account.name == "twig" and table.name == "Customers"
+    return {
+        "entities": sorted(rows) if is_masked else rows,
+        "policies": table.account.kind == "storage" and policies.stored(table.account_id, table.folded_name),
+        "indexes": list(PropertyIndex.objects.filter(table=table).values_list("name", "state", "error")),
+        "distributed": table.distributed,
+    }
 
 
 def relations():
+    """The ids of tables that have a relation."""
     found = fetch(
         "SELECT substring(relname FROM '[0-9]+')::bigint FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
     )
     return {pk for (pk,) in found}
 
 
-def check_nothing_is_left():
-    """Neither operations, nor relations of no table; older ones are those of other tests."""
-    known = Table.objects.values_list("pk", flat=True)
-    assert not LongOperation.objects.exists()
-    assert not {pk for pk in relations() if pk > OLDER[0]} - set(known)
-
-
-OLDER = [0]
-
-
-def run_jobs():
-    recovery.run()
-    indexes.run_pending()
-    tables.drop_expired_tables()
-
-
 def wait_for_end():
-    """Wait until PostgreSQL has noticed the deaths of the clients that were killed."""
+    """Wait until PostgreSQL has noticed the death of the client that was killed."""
     deadline = time.monotonic() + ENDED_TIMEOUT
     others = (
         "SELECT count(*) FROM pg_stat_activity"
@@ -106,61 +100,70 @@ def wait_for_end():
         time.sleep(0.005)
 
 
-def begin(case):
-    emptying.empty()
-    OLDER[0] = max(relations(), default=0)
-    case.prepare()
-    connection.close()  # its caches of plans are not the subject
-    return state(), Activity.objects.latest("pk").pk
+def run_jobs():
+    recovery.run()
+    indexes.run_pending()
+    distribution_requests.run_pending()
+    tables.drop_expired_tables()
 
 
-def take_back(case, since):
-    """Undo what was done, latest first."""
-    verbs = case.undone
-    found = Activity.objects.filter(pk__gt=since, actor="ada", verb__in=verbs).order_by("-pk")
-    for done in list(found):
-        undo.undo(done, ADA)
+class Attempt:
+    """One run from the beginning, in a database that is empty but for relations of other tests."""
+
+    def __init__(self, case):
+        self.case = case
+        emptying.empty()
+        self.others = relations()
+        case.prepare()
+        self.before, self.since = state(), Activity.objects.latest("pk").pk
+
+    def check_nothing_is_left(self):
+        assert not LongOperation.objects.exists()
+        assert not relations() - self.others - set(Table.objects.values_list("pk", flat=True))
+
+    def end(self, after, *, is_repeated):
+        """End what was killed by the same request or by jobs, and return what became of it."""
+        if is_repeated:
+            self.case.request()
+            # of what was killed before it changed an account as a whole, jobs record how far it came
+            run_jobs()
+            assert state() == after
+            return "finished by the same request"
+        run_jobs()
+        self.check_nothing_is_left()
+        if (found := state()) == self.before:
+            return "removed, or not begun"
+        if found == after:
+            return "complete after jobs"
+        if self.case.undone:
+            self.undo()
+            assert state() == self.before
+            return "undone"
+        self.case.request()
+        assert state() == after
+        return "finished after jobs"
+
+    def undo(self):
+        """Undo what is in the activity log, the latest first."""
+        found = Activity.objects.filter(pk__gt=self.since, actor=ADA.name, verb__in=self.case.undone)
+        for done in list(found.order_by("-pk")):
+            undo.undo(done, ADA)
 
 
-def test_killed_at_any_moment(name, forge, record_property):
+def test_killed_at_any_moment(name, forge):
     case = CASES[name]
-    before, _ = begin(case)
+    whole = Attempt(case)
     number = forge.run(name)
     after = state()
-    assert after != before
-    check_nothing_is_left()
+    assert after != whole.before
+    whole.check_nothing_is_left()
 
-    points = sorted({1 + number * place // POINTS for place in range(POINTS)})
     outcomes = {}
-    for place, point in enumerate(points):
-        outcome = kill(case, name, point, forge, before=before, after=after, is_repeated=place % 2 == 0)
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
-    print(f"\n{name}: {number} statements, {len(points)} kills, {outcomes}")
-
-
-def kill(case, name, point, forge, *, before, after, is_repeated):
-    start, since = begin(case)
-    assert start == before
-    assert forge.run(name, after=point) is None
-    wait_for_end()
-    if is_repeated:
-        case.request()
-        if LongOperation.objects.exists():
-            run_jobs()  # records the run that was killed
-        assert state() == after
-        check_nothing_is_left()
-        return "finished by the same request"
-    run_jobs()
-    check_nothing_is_left()
-    found = state()
-    if found == before:
-        return "removed or not begun"
-    if found == after:
-        return "finished before or by the job"
-    if case.undone:
-        take_back(case, since)
-        assert state() == before
-        return "undone"
-    case.request()
-    assert state() == after
-    return "finished after the job"
+    for place, point in enumerate(sorted({1 + number * place // POINTS for place in range(POINTS)})):
+        attempt = Attempt(case)
+        assert forge.run(name, after=point) is None
+        wait_for_end()
+        outcome = attempt.end(after, is_repeated=place % 2 == 0)
+        attempt.check_nothing_is_left()
+        outcomes.setdefault(outcome, []).append(point)
+    print(f"{name}: {number} statements, killed after", outcomes)

@@ -8,9 +8,10 @@ from django.db import connections, transaction
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
+from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
-from storage.operations import accounts, jobs, reverting, tables
+from storage.operations import accounts, jobs, long_operations, reverting, tables
 from storage.server import database, options
 from storage.sql import notify
 from storage.sql.background import try_job_lock
@@ -99,6 +100,16 @@ def test_a_job_is_locked_until_it_ends(direct):
         assert held.fetchone() == (1,)
     assert all(is_free() for _ in range(pooler.SERVER_CONNECTIONS + 1))
     assert jobs.run_exclusively("work", 60, lambda now: None)
+
+
+def test_a_long_operation_is_not_abandoned_until_it_ends(direct):
+    locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
+    account, by = accounts.add("acme"), Actor(ActorKind.USER, "ada")
+    with long_operations.running(Verb.ENTITY_REVERT, account, by=by) as operation:
+        operation.save({"rows": 1})
+        assert direct.execute(locks, [long_operations.LOCKS]).fetchone() == (1,)
+        assert operation.finish({"rows": 2}).detail == {"rows": 2}
+    assert direct.execute(locks, [long_operations.LOCKS]).fetchone() == (0,)
 
 
 def test_changes_of_accounts_take_their_turns(direct):

@@ -69,6 +69,15 @@ def test_undoes_and_offers_to_redo(visit, post, table, inserted):
     assert post("eve", last, address="//example.com")["Location"].startswith("/ui/a/acme/")
 
 
+def test_an_undo_that_was_interrupted_can_be_tried_again(visit, account):
+    done = activity.record(Verb.SNAPSHOT_RESTORE, by("max"), account=account, detail={"snapshot": "base"})
+    half = {"snapshot": "before-restore-base", "interrupted": True}
+    activity.record(Verb.SNAPSHOT_RESTORE, by("max"), account=account, detail=half, undoes=done)
+    page = visit("max").get(reverse("activity:index", args=("acme",))).content.decode()
+    assert page.count('"badge warn"') == 1
+    assert f'action="{reverse("activity:undo", args=[done.pk])}"' in page
+
+
 def test_says_why_not_and_where_to_look(visit, table, inserted):
     edits.apply(table, [Update(Entity(KEY, {"A": as_edm(2)}), ANY, merge=False)], by=by("max"))
     eve = visit("eve")
