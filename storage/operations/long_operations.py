@@ -67,7 +67,7 @@ class Operation:
     def finish(self, detail: Mapping[str, Any] | None, table: Table | None = None) -> Activity | None:
         """End the operation, and record it in the activity log unless there is nothing to say."""
         if self.row is not None:
-            self.row.delete()
+            LongOperation.objects.filter(pk=self.row.pk).delete()
         if not detail:
             return None
         return activity.record(

@@ -28,7 +28,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
 from storage.operations import accounts, retention, table_relations, totals
-from storage.operations.accounts import AccountError, AccountExpired
+from storage.operations.accounts import AccountError, AccountExpired, AccountIsBusy
 from storage.operations.totals import Contents
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
@@ -109,6 +109,9 @@ def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
         done = _change(request, account, values)
     except AccountExpired:
         form.add_error(None, _("The account has expired. Extend its expiration to enable it again."))
+        return False
+    except AccountIsBusy:
+        form.add_error(None, _("The account is being made or deleted. Try again when that is done."))
         return False
     if done is not None:
         notify_success(

@@ -5,8 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from storage.domain.access.actor import SERVER
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations import accounts
+from storage.operations.long_operations import Operation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SETTINGS = "/ui/a/acme/settings/"
@@ -56,6 +59,14 @@ def test_an_owner_sets_its_end_and_takes_it_back(visit, account):
     visit("alice").post(f"/ui/undo/{done.pk}/", {"next": SETTINGS})
     account.refresh_from_db()
     assert account.expires_at is None
+
+
+def test_an_account_that_is_being_made_is_not_enabled(visit, account):
+    accounts.set_fields("acme", {"enabled": False})
+    Operation.begin(Verb.BRANCH_CREATE, account, 1, by=SERVER)
+    refused = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
+    assert refused.status_code == 422
+    assert "being made or deleted" in refused.content.decode()
 
 
 def test_more_time_brings_it_back(visit, account):
