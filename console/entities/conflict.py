@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -11,6 +11,7 @@ from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_draft import read_signed_entity, sign_entity
 from console.entities.entity_page import EntityTarget
+from console.grid import formats
 from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
@@ -27,7 +28,7 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
 from storage.editing import merge, typed_text
 from storage.editing.merge import MergeResult
-from storage.operations import activity, edits, entities
+from storage.operations import edits, entities, last_change
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
 LONGEST: Final = 2_000  # characters of a displayed value
@@ -70,7 +71,7 @@ def render_conflict(
     """Show the conflict; ``chosen``: the choices so far, None at the first visit."""
     theirs = entities.get(target.table, target.key)
     lines = _lines(base, theirs, mine, chosen)
-    by = _by(target, theirs)
+    mine_stored = write_stored(Entity(target.key, mine), base.timestamp)
     context = {
         "table": target.table,
         "entity_key": target.key,
@@ -81,13 +82,13 @@ def render_conflict(
         "problems": [line for line in lines if line.problem],
         "problem": problem,
         "is_deleted": theirs is None,
-        "by": by,
-        "is_recent": by is not None and pages.is_recent(by.at),
+        "last": last_change.of_entity(target.table, target.key, theirs),
         "opened_at": pages.local_time(base.timestamp),
         "now_at": pages.local_time(theirs.timestamp) if theirs is not None else "",
         "etag": write_etag(theirs.timestamp) if theirs is not None else "",
         "opened": sign_entity(target.table, base),
-        "mine": sign_entity(target.table, write_stored(Entity(target.key, mine), base.timestamp)),
+        "mine": sign_entity(target.table, mine_stored),
+        "copy": formats.write_pretty_document(mine_stored) if theirs is None else "",
         "in_drawer": wants_part(request),
     }
     return render_part(
@@ -97,14 +98,6 @@ def render_conflict(
         context,
         status=412 if chosen is None else 422,
     )
-
-
-def _by(target: EntityTarget, theirs: StoredEntity | None) -> Any:
-    """The activity behind the stored version; None if it came from outside the console."""
-    change = activity.latest_change(target.table, target.key)
-    if change is None or change.ticks_after != (theirs.timestamp if theirs is not None else None):
-        return None
-    return change.activity
 
 
 def _lines(

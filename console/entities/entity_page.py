@@ -29,7 +29,7 @@ from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.operations import activity, entities, versions
+from storage.operations import entities, last_change, versions
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy for new properties
@@ -160,18 +160,19 @@ def leave(request: HttpRequest, target: EntityTarget, address: str) -> HttpRespo
 
 def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """The page of an entity that does not exist: who deleted it, if that is known, and how to restore it."""
-    change = activity.latest_change(target.table, target.key)
-    deleted = change if change is not None and change.after is None and change.before is not None else None
+    deletion = last_change.of_entity(target.table, target.key, None)
+    done = None if deletion is None or deletion.done is None else deletion.done
+    can_undo = done is not None and not done.undone_by.exists()
     context = {
         "table": target.table,
         "entity_key": target.key,
-        "deleted": deleted,
-        "others": deleted.activity.changes.count() - 1 if deleted else 0,
-        "is_recent": deleted is not None and is_recent(deleted.activity.at),
-        "can_restore": deleted is not None and not deleted.activity.undone_by.exists(),
+        "deletion": deletion,
+        "undo": done if can_undo else None,
+        "others": done.changes.count() - 1 if done is not None else 0,
         "table_address": target.table_address,
         "new_address": target.address("entities:new"),
-        "has_history": bool(versions.page(target.table, target.key, top=1).versions),
+        "has_history": (deletion is not None and deletion.sequence is not None)
+        or bool(versions.page(target.table, target.key, top=1).versions),
         "history_address": target.address("history:entity"),
         "in_drawer": wants_part(request),
     }

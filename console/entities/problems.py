@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.entities.entity_form import FieldError
+from console.site.last_changes import plain_change
 from storage.domain.entities.entity import Entity, EntityKey, entity_size
 from storage.domain.errors import (
     EntityTooLarge,
@@ -24,6 +25,8 @@ from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import COSMOS_KEY_LIMITS, check_key
 from storage.editing.document import DocumentFault, InvalidDocument
+from storage.models import Table
+from storage.operations import last_change
 
 _FAULTS: Final[Mapping[DocumentFault, Promise]] = {
     DocumentFault.NOT_JSON: gettext_lazy("JSON syntax error."),
@@ -88,6 +91,12 @@ def describe_error(error: StorageError, entity: Entity) -> FieldError:
         case _:
             text = error.text
     return FieldError("", "", text)
+
+
+def describe_deletion(table: Table, key: EntityKey) -> str:
+    """Say who deleted an entity that is no longer there, and when, as far as it is known."""
+    last = last_change.of_entity(table, key, None)
+    return _("This entity was deleted.") if last is None else plain_change(last)
 
 
 def check_limits(kind: AccountKind, entity: Entity) -> FieldError | None:

@@ -11,11 +11,14 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.urls import reverse
 
 from console.site import appearance, rate_limits
-from console.site.access import RoleNeeded, users_with_role
+from console.site.access import RoleNeeded, account_context, users_with_role
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.operations import last_change
+from storage.operations.last_change import TableDeletion
 from storage.operations.threads import DOWNLOADS_PER_READER
 
 logger = logging.getLogger(__name__)
@@ -48,7 +51,31 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 @login_not_required
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _render(request, "404.html", {}, status=404)
+    """Say who deleted the table that the address names, if that is why, and offer to restore it."""
+    deletion = _find_deletion(request)
+    if deletion is None:
+        return _render(request, "404.html", {}, status=404)
+    context = {"deletion": deletion, "next": _table_address(request)}
+    layout = "problem.html" if is_script(request) else "framed_error.html"
+    return _render(request, "404_table.html", {**context, "layout": layout}, status=404)
+
+
+def _find_deletion(request: HttpRequest) -> TableDeletion | None:
+    """Find what happened to the table of an address, for somebody who may read its account."""
+    current, match = account_context(request), request.resolver_match
+    if current is None or match is None or "table" not in match.kwargs:
+        return None
+    return last_change.of_table(current.account, match.kwargs["table"])
+
+
+def _table_address(request: HttpRequest) -> str:
+    """Return where to go when the table is restored: this page, unless it is a part of one or a form."""
+    if request.method == "GET" and not is_script(request):
+        return request.get_full_path()
+    current, match = account_context(request), request.resolver_match
+    assert current is not None
+    assert match is not None
+    return reverse("entities:index", args=(current.account.name, match.kwargs["table"]))
 
 
 @login_not_required

@@ -13,10 +13,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.site import actors, glyphs, notices, roles, times
+from console.site import actors, glyphs, last_changes, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
 from storage.domain.access.actor import Actor
 from storage.models import Account
+from storage.operations.last_change import LastChange, TableDeletion
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)
@@ -40,10 +41,26 @@ def icon(name: str, size: int = 16) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def actor(context: template.Context, who: Actor) -> SafeString:
-    """Name who made a change; a SAS token leads to its page for those who may see it."""
+    """Name who made a change."""
+    return actors.draw_actor(who, _account_of_tokens(context))
+
+
+@register.simple_tag(takes_context=True)
+def last_change(context: template.Context, change: LastChange) -> SafeString:
+    """Say who changed or deleted an entity, and when."""
+    return last_changes.describe_change(change, _account_of_tokens(context))
+
+
+@register.simple_tag(takes_context=True)
+def table_deletion(context: template.Context, deletion: TableDeletion) -> SafeString:
+    """Say who deleted a table, and when."""
+    return last_changes.describe_deletion(deletion, _account_of_tokens(context))
+
+
+def _account_of_tokens(context: template.Context) -> str:
+    """Name the account whose SAS tokens the reader may see, so that their names lead to their pages."""
     allowed = context.get("may")
-    account = context["account"].name if allowed and allowed["manage_access"] else ""
-    return actors.draw_actor(who, account)
+    return context["account"].name if allowed and allowed["manage_access"] else ""
 
 
 @register.filter

@@ -35,15 +35,21 @@ from console.site.addresses import is_console_path
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
-from storage.domain.entities.changes import Update
+from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
-from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    ResourceNotFound,
+    StorageError,
+    UpdateConditionNotSatisfied,
+)
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
 from storage.editing import typed_text
 from storage.models import Table
-from storage.operations import activity, edits, entities
+from storage.operations import edits, entities, last_change
+from storage.operations.last_change import LastChange
 
 CONFLICT = 412
 
@@ -83,9 +89,9 @@ def edit(request: HttpRequest, table: Table) -> HttpResponse:
     if request.method == "POST":
         return _save(request, _find_target(table, request.POST))
     target = _find_target(table, request.GET)
-    if target.stored is None:
-        raise Http404
     typed = typed_input(target.value, read_type(request.GET.get("type", "")))
+    if target.stored is None:
+        return _deleted(request, target, typed)
     note = None if target.value is None else hint(target.value, typed)
     if request.GET.get("etag", target.etag) not in ("", target.etag):
         text = _("This entity has changed since the page was loaded. This is the current value.")
@@ -117,6 +123,8 @@ def _save(request: HttpRequest, target: CellTarget) -> HttpResponse:
     if action == "retype":  # without JavaScript, a button changes the type
         return _change_type(request, target)
     form = CellForm(request.POST, target.value, local_now())
+    if action == "insert" and target.stored is None and form.edm_value is not None:
+        return _insert_again(request, target, form.edm_value, form.typed)
     if action == "remove":
         return _apply(request, target, None, form.typed)
     if form.edm_value is None:
@@ -152,6 +160,38 @@ def _apply(
         return _editor(request, target, typed, Note("error", error.text), status=422)
     text = _("%(property)s saved") if value is not None else _("%(property)s removed")
     notices.notify_success(request, text % {"property": target.name}, undo=applied.activity)
+    return _saved(request, target, applied.after[target.key])
+
+
+def _deleted(request: HttpRequest, target: CellTarget, typed: TypedInput) -> HttpResponse:
+    """Show who deleted the entity of a cell that is opened; what is typed meanwhile can be inserted or copied."""
+    last = last_change.of_entity(target.table, target.key, None)
+    # the grid takes no other answer for the editor, into which it puts what was typed
+    status = 200 if wants_part(request) else 404
+    return _editor(request, target, typed, None, conflict=_lost(target, last), status=status)
+
+
+def _lost(target: CellTarget, last: LastChange | None) -> dict[str, Any]:
+    return {"is_gone": True, "last": last, "can_insert": last is not None and last.before is not None}
+
+
+def _insert_again(
+    request: HttpRequest, target: CellTarget, value: EdmValue, typed: TypedInput
+) -> HttpResponse:
+    """Insert a deleted entity as it was, with what was typed."""
+    last = last_change.of_entity(target.table, target.key, None)
+    if last is None or last.before is None:
+        return _conflict(request, target, value, typed)
+    properties = {**read_stored(last.before).properties, target.name: value}
+    try:
+        change = Insert(Entity(target.key, properties))
+        applied = edits.apply_one(target.table, change, by=actor_of(request))
+    except EntityAlreadyExists:
+        return _conflict(request, _read_again(target), value, typed)
+    except StorageError as error:
+        note = Note("error", error.text)
+        return _editor(request, target, typed, note, conflict=_lost(target, last), status=422)
+    notices.notify_success(request, _("Inserted the entity again"), undo=applied.activity)
     return _saved(request, target, applied.after[target.key])
 
 
@@ -198,15 +238,15 @@ def _conflict(
     request: HttpRequest, target: CellTarget, value: EdmValue | None, typed: TypedInput
 ) -> HttpResponse:
     """Another save came first: show the value it left, and who made it, if that is known."""
-    changed = activity.latest_change(target.table, target.key)
-    ticks = target.stored.timestamp if target.stored else None
+    last = last_change.of_entity(target.table, target.key, target.stored)
+    if target.stored is None:
+        return _editor(request, target, typed, None, conflict=_lost(target, last), status=CONFLICT)
     conflict = {
         "was": draw_preview(request.POST.get("was", "")),
         "theirs": draw_value(target.value),
         "mine": draw_value(value),
         "etag": target.etag,
-        "is_gone": target.stored is None,
-        "by": changed.activity if changed is not None and changed.ticks_after == ticks else None,
+        "last": last,
     }
     return _editor(request, target, typed, None, conflict=conflict, status=CONFLICT)
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from console.entities import cell_range, staged
+from console.entities import cell_range, problems, staged
 from console.entities.cell_range import CellRange, InvalidRange, UnreadableRange
 from console.entities.staged import StagedChange
 from console.entities.value_field import typed_input
@@ -19,7 +19,7 @@ from console.site.access import actor_of, table_required
 from console.site.responses import render_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
-from storage.domain.errors import ChangeSetError, StorageError, UpdateConditionNotSatisfied
+from storage.domain.errors import ChangeSetError, ResourceNotFound, StorageError, UpdateConditionNotSatisfied
 from storage.domain.values.edm import Edm
 from storage.models import Table
 from storage.operations import edits
@@ -58,9 +58,12 @@ def _changes(request: HttpRequest, cells: CellRange) -> list[StagedChange]:
 
 
 def _apply(request: HttpRequest, table: Table, changes: list[StagedChange]) -> HttpResponse:
+    wanted = staged.changes(table, changes)
     try:
-        applied = edits.apply(table, staged.changes(table, changes), by=actor_of(request))
+        applied = edits.apply(table, wanted, by=actor_of(request))
     except ChangeSetError as failure:
+        if isinstance(failure.error, ResourceNotFound):
+            return _refuse(request, problems.describe_deletion(table, wanted[failure.index].key), status=412)
         if isinstance(failure.error, UpdateConditionNotSatisfied):
             text = _(
                 "Someone else changed these entities. Nothing was changed. Check the new values and try again."

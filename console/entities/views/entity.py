@@ -220,7 +220,7 @@ def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     try:
         done = edits.apply_one(target.table, Delete(target.key, _condition(request)), by=actor_of(request))
     except ResourceNotFound:
-        notify_error(request, _("This entity was already deleted."))
+        notify_error(request, problems.describe_deletion(target.table, target.key))
         return pages.leave(request, target, target.table_address)
     except UpdateConditionNotSatisfied:
         notify_error(

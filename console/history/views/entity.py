@@ -135,7 +135,7 @@ def restore(request: HttpRequest, table: Table) -> HttpResponse:
     if error:
         notify_error(request, error)
         return see_other(target.address(ADDRESS, v=str(version.sequence)))
-    return see_other(target.address(ADDRESS))
+    return see_other(target.address() if request.POST.get("to") == "entity" else target.address(ADDRESS))
 
 
 def _chosen(version: Version, now: StoredEntity | None, names: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console.site.access import account_required, actor_of
+from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
 from console.tables.forms import NewTableForm, TagsField
@@ -176,4 +177,6 @@ def restore(request: HttpRequest, account: Account) -> HttpResponse:
         notify_error(request, error.text)
     else:
         notify_success(request, _("Restored %(table)s.") % {"table": table.name})
+        if is_console_path(wanted_page := request.POST.get("next", "")):
+            return redirect(wanted_page)
     return redirect("tables:index", account.name)

@@ -1,16 +1,19 @@
 """The editor of a cell: it saves one property on the condition of the row as shown, and refuses with a reason."""
 
+import re
+
 import pytest
 
 from console.grid.tokens import encode_key
 from console.models import EditMode, User
-from storage.domain.entities.changes import Update
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, write_etag
 from storage.models import Activity
-from storage.operations import accounts, entities, tables
+from storage.operations import accounts, entities, history, tables
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
@@ -184,7 +187,7 @@ def test_a_stale_row_is_a_conflict_that_shows_both(visit, ada, account):
     answer = visit("eve").post(EDITOR, sent, headers=HTMX)
     assert answer.status_code == 412
     text = answer.content.decode()
-    assert "changed while you were editing" in text and "by alice" in text
+    assert "changed while you were editing" in text and "Changed by <bdi>alice</bdi> at" in text
     assert [part in text for part in (">36<", ">38<", ">40<")] == [True] * 3
     assert properties(account)["Age"].value == 38
     assert visit("eve").post(EDITOR, {**sent, "etag": etag(account)}, headers=HTMX).status_code == 200
@@ -244,7 +247,62 @@ def test_a_deleted_row_is_a_conflict_too(visit, ada, account):
     sent = form(account, "Age", "Int32", "40")
     visit("eve").post("/ui/a/acme/t/people/delete/", {"key": encode_key(ADA), "scope": "rows"})
     answer = visit("eve").post(EDITOR, sent, headers=HTMX)
-    assert answer.status_code == 412 and b"deleted while you were editing" in answer.content
+    assert answer.status_code == 412 and b"<bdi>eve</bdi> deleted this entity at" in answer.content
+
+
+@pytest.fixture
+def by_a_client(account):
+    """`by_a_client(change)`: apply a change as an SDK does."""
+
+    def by_a_client(change):
+        table = tables.get(account.pk, "people")
+        by = Actor(ActorKind.KEY, "key1", "127.0.0.1", "azsdk")
+        run(sql.change(relation_name(table.pk), change, history.recorder(account, by)))
+
+    return by_a_client
+
+
+def test_a_conflict_names_the_client_that_changed_the_entity(visit, ada, account, by_a_client):
+    sent = form(account, "Age", "Int32", "40", was="36")
+    by_a_client(Update(Entity(ADA, {"Age": EdmValue(Edm.INT32, 38)}), ANY, merge=True))
+    answer = " ".join(visit("eve").post(EDITOR, sent, headers=HTMX).content.decode().split())
+    assert re.search(
+        r'Changed with <bdi>key1</bdi> from <span class="mono">127.0.0.1</span> at <time [^>]*>\d\d:\d\d:\d\d</time>',
+        answer,
+    )
+
+
+def test_a_row_that_a_client_deleted_is_inserted_again_with_what_was_typed(visit, ada, account, by_a_client):
+    before = properties(account)
+    sent = form(account, "Age", "Int32", "40")
+    by_a_client(Delete(ADA, ANY))
+    client = visit("eve")
+    editor = opened(client, "Age", type="Edm.Int32")
+    assert editor.status_code == 200  # the page puts what is typed into it
+    for answer in (editor, client.post(EDITOR, sent, headers=HTMX)):
+        text = answer.content.decode()
+        assert re.search(r"<bdi>key1</bdi> deleted this entity at <time [^>]*>\d\d:\d\d:\d\d</time>", text)
+        assert all(label in text for label in ("Insert again", "Copy text", "Discard"))
+    assert client.get(EDITOR, {"key": encode_key(ADA), "property": "Age"}).status_code == 404  # as a page
+
+    done = client.post(EDITOR, {**sent, "action": "insert", "index": "2"}, headers=HTMX)
+    assert done.status_code == 200 and b"Inserted the entity again" in done.content and b"<tr" in done.content
+    assert properties(account) == {**before, "Age": EdmValue(Edm.INT32, 40)}
+    assert client.post(EDITOR, {**sent, "action": "insert"}, headers=HTMX).status_code == 412
+
+
+def test_a_row_that_was_deleted_without_history_can_be_copied(visit, ada, account, by_a_client):
+    accounts.change(account, history_days=0)
+    by_a_client(Delete(ADA, ANY))
+    client = visit("eve")
+    for answer in (opened(client, "Age"), client.post(EDITOR, form_of_gone("40"), headers=HTMX)):
+        text = answer.content.decode()
+        assert "This entity was deleted" in text and "Copy text" in text and "Insert again" not in text
+
+
+def form_of_gone(value):
+    sent = {"key": encode_key(ADA), "property": "Age", "type": "Edm.Int32", "value": value}
+    return {**sent, "etag": "W/\"datetime'2020-01-01T00%3A00%3A00Z'\""}
 
 
 def test_a_read_only_account_is_told_so(visit, ada, account, cast):

@@ -1,13 +1,15 @@
 """The page of one entity: it shows what is stored, and stores nothing but what somebody changed."""
 
 import math
+import re
+from html import unescape
 from urllib.parse import urlencode
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from console.grid import tokens
-from storage.domain.access.actor import SERVER
+from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
@@ -15,6 +17,10 @@ from storage.domain.values.etag import ANY
 from storage.editing import merge
 from storage.models import Account, Activity, Table
 from storage.operations import edits, entities
+from storage.operations.history import recorder
+from storage.sql import entities as sql
+from storage.sql.django import run
+from storage.sql.relations import relation_name
 from tests.console import markup
 from tests.console.forms import fields_of
 
@@ -494,7 +500,9 @@ def test_c7_of_a_deleted_entity_offers_to_insert(opened):
     edits.apply(table(), [Delete(EntityKey("se", "ada"), ANY)], by=SERVER)
     conflict = save(client, page, Small="7")
     assert conflict.status_code == 412
-    assert "Insert again" in conflict.content.decode()
+    text = conflict.content.decode()
+    assert "<bdi>Server</bdi> deleted this entity at" in text
+    assert "Insert again" in text and "Copy as JSON" in text and "&quot;Small&quot;: 7" in text
     answer = client.post(address(), fields_of(conflict, action="insert"))
     assert answer.status_code == 303
     assert is_same(properties(), {**HOSTILE, "Small": EdmValue(Edm.INT32, 7)})
@@ -517,7 +525,7 @@ def test_c7_changed_once_more(opened, visit):
     client, page = opened(A="1", B="1")
     save(visit("alice"), page, A="2")
     conflict = save(client, page, B="3")
-    assert "By alice" in conflict.content.decode()
+    assert "Changed by <bdi>alice</bdi> at" in conflict.content.decode()
     by_others(B="4")
     again = client.post(address(), fields_of(conflict, action="merged"))
     assert again.status_code == 412
@@ -547,10 +555,30 @@ def test_c8_what_was_deleted_can_be_restored(opened):
     client.post(address(), {"action": "delete", "etag": page.context["etag"]})
     gone = client.get(address())
     assert gone.status_code == 404
-    assert "Deleted just now by eve." in gone.content.decode()
-    undo = gone.context["deleted"].activity_id
+    assert "<bdi>eve</bdi> deleted this entity at" in gone.content.decode()
+    undo = gone.context["undo"].pk
     client.post(f"/ui/undo/{undo}/", {"next": address()})
     assert stored().content == before.content
+
+
+def test_c8_what_a_client_deleted_can_be_restored(opened):
+    client, _ = opened(**HOSTILE)
+    by = Actor(ActorKind.KEY, "key1", "127.0.0.1")
+    run(
+        sql.change(
+            relation_name(table().pk), Delete(EntityKey("se", "ada"), ANY), recorder(table().account, by)
+        )
+    )
+    gone = client.get(address())
+    assert gone.status_code == 404 and "<bdi>key1</bdi> deleted this entity at" in gone.content.decode()
+    form = re.search(
+        r'<form method="post" action="([^"]*history[^"]*)">(.*?)</form>', gone.content.decode(), re.DOTALL
+    )
+    assert '<button class="button primary">' in form[2]
+    fields = dict(re.findall(r'name="(v|etag|to)" value="([^"]*)"', form[2]))
+    answer = client.post(unescape(form[1]), fields)
+    assert answer["Location"] == address()
+    assert is_same(properties(), HOSTILE)
 
 
 def test_what_never_was(visit, people):

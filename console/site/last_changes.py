@@ -1,0 +1,63 @@
+"""What happened last to an entity or a table, as sentences for people."""
+
+from datetime import datetime
+from html import unescape
+
+from django.utils import timezone
+from django.utils.html import format_html, strip_tags
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from console.site.actors import DOOR_LABELS, draw_actor
+from console.site.times import to_local
+from storage.domain.access.actor import Actor, ActorKind
+from storage.operations.last_change import LastChange, TableDeletion
+
+_KEYS_AND_TOKENS = frozenset({ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER})
+
+
+def describe_change(change: LastChange, account: str = "") -> SafeString:
+    """Say who changed or deleted an entity, and when; with an account, a SAS token leads to its page."""
+    words = {"who": _draw_with_door(change.by, account), "time": _draw_time(change.at)}
+    if change.is_deletion:
+        return _fill(_("{who} deleted this entity at {time}."), words)
+    if change.by.kind not in _KEYS_AND_TOKENS:
+        return _fill(_("Changed by {who} at {time}."), words)
+    if not change.by.address:
+        return _fill(_("Changed with {who} at {time}."), words)
+    words["address"] = format_html('<span class="mono">{}</span>', change.by.address)
+    return _fill(_("Changed with {who} from {address} at {time}."), words)
+
+
+def plain_change(change: LastChange) -> str:
+    return unescape(strip_tags(describe_change(change)))
+
+
+def describe_deletion(deletion: TableDeletion, account: str = "") -> SafeString:
+    """Say who deleted a table, and when."""
+    words = {"table": format_html("<bdi>{}</bdi>", deletion.name), "time": _draw_time(deletion.at)}
+    if deletion.by is None:
+        return _fill(_("The table {table} was deleted at {time}."), words)
+    words["who"] = _draw_with_door(deletion.by, account)
+    return _fill(_("{who} deleted the table {table} at {time}."), words)
+
+
+def _fill(text: str, words: dict[str, SafeString]) -> SafeString:
+    return format_html(text, **words)
+
+
+def _draw_with_door(actor: Actor, account: str) -> SafeString:
+    """Name an actor; tokens are named with their kind, which their names do not tell."""
+    name = draw_actor(actor, account)
+    if actor.kind not in (ActorKind.SAS, ActorKind.BEARER):
+        return name
+    return format_html("{} ({})", name, DOOR_LABELS[actor.kind])
+
+
+def _draw_time(at: datetime) -> SafeString:
+    """Write the time of day, or of another day the date too."""
+    local = to_local(at)
+    is_today = local.date() == to_local(timezone.now()).date()
+    text = f"{local:%H:%M:%S}" if is_today else f"{local:%Y-%m-%d %H:%M:%S}"
+    exact = f"{local:%Y-%m-%d %H:%M:%S %Z}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, text)

@@ -1,0 +1,109 @@
+"""What happened last to an entity or a table: who changed or deleted it, when, and what can be restored.
+
+The history knows it of all clients; in an account that keeps none, the activity log knows it of the console.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.errors import StorageError
+from storage.domain.service.activity import Verb
+from storage.domain.service.versions import Version, VersionKind
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_datetime
+from storage.models import Account, Activity, EntityChange, Table
+from storage.operations import activity, versions
+from storage.operations.activity import ActivityFilter
+from storage.operations.actors import SAS_LABEL, actor_of
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """The change that left an entity as it is, or deleted it.
+
+    ``before``: the entity before it, None if that is unknown. ``sequence``: of its version in the history, None if the
+    account keeps none. ``done``: the activity of the console that made it.
+    """
+
+    is_deletion: bool
+    at: datetime
+    by: Actor
+    before: StoredEntity | None
+    sequence: int | None
+    done: Activity | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableDeletion:
+    """``by`` is None if the log no longer says it; ``table``: what can be restored, None if its retention is over."""
+
+    name: str
+    at: datetime
+    by: Actor | None
+    table: Table | None
+
+
+def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> LastChange | None:
+    """Return the change that left an entity as ``now``; None if it is not known, or if there never was one."""
+    recorded = next((it for it in versions.page(table, key, top=1).versions if _left(it, now)), None)
+    logged = activity.latest_change(table, key)
+    if logged is not None and logged.ticks_after != (None if now is None else now.timestamp):
+        logged = None
+    if recorded is None:
+        return None if logged is None else _from_log(logged)
+    is_same = logged is not None and _before(recorded) == logged.ticks_before
+    return LastChange(
+        recorded.kind is VersionKind.DELETE,
+        to_datetime(recorded.ticks),
+        recorded.actor,
+        recorded.before,
+        recorded.sequence,
+        logged.activity if logged is not None and is_same else None,
+    )
+
+
+def _left(version: Version, now: StoredEntity | None) -> bool:
+    if now is None:
+        return version.kind is VersionKind.DELETE
+    return version.kind is not VersionKind.DELETE and version.ticks == now.timestamp
+
+
+def _before(version: Version) -> int | None:
+    return None if version.before is None else version.before.timestamp
+
+
+def _from_log(change: EntityChange) -> LastChange:
+    done = change.activity
+    before = activity.entity_before(change)
+    return LastChange(change.after is None, done.at, actor_of(done), before, None, done)
+
+
+def of_table(account: Account, name: str) -> TableDeletion | None:
+    """Return who deleted a table; None if there is one of this name, or if there never was one."""
+    kind = AccountKind(account.kind)
+    try:
+        own = Table.objects.filter(account=account, folded_name=fold_table_name(name, kind))
+    except StorageError:
+        return None
+    if own.filter(deleted_at=None).exists():
+        return None
+    deleted = own.order_by("-deleted_at").first()
+    done = _deletion(account, name if deleted is None else deleted.name, kind)
+    if deleted is not None and deleted.deleted_at is not None:
+        is_kept = deleted.kept_until is not None and deleted.kept_until > timezone.now()
+        by = None if done is None else actor_of(done)
+        return TableDeletion(deleted.name, deleted.deleted_at, by, deleted if is_kept else None)
+    return None if done is None else TableDeletion(done.table_name, done.at, actor_of(done), None)
+
+
+def _deletion(account: Account, name: str, kind: AccountKind) -> Activity | None:
+    wanted = ActivityFilter(account_ids=[account.pk], verbs=(Verb.TABLE_DELETE,), table=name)
+    found = activity.find(wanted)
+    if kind is AccountKind.COSMOS:
+        found = found.filter(table_name=name)  # others may differ in letter case
+    return found.annotate(sas_label=SAS_LABEL).order_by("-pk").first()
