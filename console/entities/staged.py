@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from console.entities import problems
 from console.entities.value_field import TypedInput, ValueField, read_form, read_type
 from console.grid import tokens
 from console.models import EditMode
@@ -83,17 +84,25 @@ def _read_one(found: Mapping[str, str], now: datetime) -> StagedChange:
 
 def lines(table: Table, staged: Sequence[StagedChange], errors: Mapping[EntityKey, str]) -> list[StagedRow]:
     there = _there(table, staged)
-    return [_line(one, there.get(one.key), errors.get(one.key, "")) for one in staged]
+    return [
+        _line(one, stored, errors.get(one.key, ""))
+        if (stored := there.get(one.key)) is not None
+        else _deleted_line(table, one)
+        for one in staged
+    ]
 
 
 def _there(table: Table, staged: Sequence[StagedChange]) -> dict[EntityKey, StoredEntity]:
     return {stored.key: stored for stored in entities.get_many(table, {one.key for one in staged})}
 
 
-def _line(staged: StagedChange, stored: StoredEntity | None, error: str) -> StagedRow:
+def _deleted_line(table: Table, staged: StagedChange) -> StagedRow:
+    error = problems.describe_deletion(table, staged.key)
+    return StagedRow(staged, tokens.encode_key(staged.key), None, "", error)
+
+
+def _line(staged: StagedChange, stored: StoredEntity, error: str) -> StagedRow:
     token = tokens.encode_key(staged.key)
-    if stored is None:
-        return StagedRow(staged, token, None, "", _("This entity was deleted while you were editing."))
     etag = write_etag(stored.timestamp)
     if etag != staged.etag:
         error = _("This entity was changed while you were editing.")

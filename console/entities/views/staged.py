@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from console.entities import problems, staged
+from console.entities import staged
 from console.entities.staged import StagedChange
 from console.grid.cells import draw_or_absent
 from console.site import notices
@@ -15,7 +15,7 @@ from console.site.responses import render_part, wants_part
 from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.errors import ChangeSetError, ResourceNotFound, StorageError
+from storage.domain.errors import ChangeSetError, StorageError
 from storage.models import Table
 from storage.operations import edits
 
@@ -40,10 +40,7 @@ def _apply(request: HttpRequest, table: Table, kept: list[StagedChange]) -> Http
     try:
         applied = edits.apply(table, changes, by=actor_of(request))
     except ChangeSetError as failure:
-        key = changes[failure.index].key
-        is_gone = isinstance(failure.error, ResourceNotFound)
-        text = problems.describe_deletion(table, key) if is_gone else failure.error.text
-        return _show(request, table, kept, {key: text}, status=409)
+        return _show(request, table, kept, {changes[failure.index].key: failure.error.text}, status=409)
     except StorageError as error:
         return _show(request, table, kept, dict.fromkeys((one.key for one in kept), error.text), status=409)
     text = ngettext("Saved %(shown)s change", "Saved %(shown)s changes", len(kept))

@@ -52,6 +52,14 @@ def values(account, name):
     return [None if value is None else value.value for value in found]
 
 
+def test_says_who_deleted_an_entity(change, visit, account):
+    keys = [[encode_key(key), etag(account, key)] for key in KEYS]
+    visit("alice").post("/ui/a/acme/t/people/delete/", {"key": encode_key(KEYS[1]), "scope": "rows"})
+    cells = json.dumps({"rows": keys, "columns": [["Name", ""]]})
+    answer = visit("eve").post(CELLS, {"cells": cells, "action": "paste", "text": "x"}, headers=HTMX)
+    assert answer.status_code == 412 and b"alice deleted this entity at" in answer.content
+
+
 def test_pastes_a_rectangle_and_undoes_it_at_once(change, visit, account):
     types = {"Age": "Edm.Int32"}
     text = 'Eva\t1\n"two\nlines"\t2\n\t3\n'

@@ -92,7 +92,7 @@ def test_a_deleted_row_is_named_and_a_read_only_account(visit, changes, account)
     client = visit("eve")
     client.post("/ui/a/acme/t/people/delete/", {"scope": "rows", "key": encode_key(ALAN)})
     answer = send(client, changes, apply="1")
-    assert answer.status_code == 409 and b"deleted while you were editing" in answer.content
+    assert answer.status_code == 409 and b"eve deleted this entity at" in answer.content
     assert properties(account, ADA)["Age"].value == 1
     accounts.change(account, read_only=True)
     answer = client.post(STAGED, {"changes": json.dumps(changes[:1]), "apply": "1"})

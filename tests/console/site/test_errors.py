@@ -7,11 +7,13 @@ from django.db import OperationalError
 from django.test import Client
 
 from console.home.views import home
+from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.errors import (
     InsufficientAccountPermissions,
     ServerBusy,
     TableNotFound,
 )
+from storage.operations import tables
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,36 @@ def test_a_script_gets_a_message_and_keeps_its_page(visit, people):
     answer = visit("alice").get("/ui/a/acme/t/nowhere/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer["X-Tablero-Problem"]) == (404, "404")
     assert "What you typed" not in answer.content.decode()
+
+
+def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, account, people):
+    people("se", "1", Name="Ada")
+    tables.delete(account.pk, "people", by=Actor(ActorKind.KEY, "key1"), keep=tables.DELETED_TABLE_RETENTION)
+    max_, page = visit("max"), "/ui/a/acme/t/people/?f=Age+gt+1"
+    gone = max_.get(page)
+    text = gone.content.decode()
+    assert gone.status_code == 404 and "<bdi>key1</bdi> deleted the table <bdi>people</bdi> at" in text
+    assert "Page not found" not in text and 'id="sidebar"' in text and "/ui/a/acme/activity/" in text
+    assert f'<input type="hidden" name="next" value="{page}">' in text and "Restore people" in text
+    assert "Restore people" not in visit("eve").get(page).content.decode()  # who may not restore
+    assert b"key1" not in visit("sam").get("/ui/a/acme/t/people/").content  # who may not look
+
+    part = max_.get("/ui/a/acme/t/people/cell/?key=x&property=Age", headers=SCRIPT)
+    assert (part.status_code, part["X-Tablero-Problem"]) == (404, "404")
+    assert "<html" not in part.content.decode() and "Restore people" in part.content.decode()
+    assert 'name="next" value="/ui/a/acme/t/people/"' in part.content.decode()
+
+    table = tables.deleted(account.pk)[0]
+    answer = max_.post("/ui/a/acme/tables/restore/", {"table": table.pk, "next": page})
+    assert answer["Location"] == page and max_.get(page).status_code == 200
+
+
+def test_a_table_that_is_gone_for_good_still_says_who_deleted_it(visit, account, people):
+    tables.delete(account.pk, "people", by=Actor(ActorKind.USER, "eve"))
+    tables.drop_expired_tables()
+    text = visit("max").get("/ui/a/acme/t/people/").content.decode()
+    assert "<bdi>eve</bdi> deleted the table" in text and "can no longer be restored" in text
+    assert "Page not found" in visit("max").get("/ui/a/acme/t/never/").content.decode()
 
 
 def test_a_script_is_told_of_a_token_that_is_too_old(cast):
