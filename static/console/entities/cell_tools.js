@@ -39,6 +39,16 @@ export function listen(on) {
     else if (button.dataset.cellText) put(form, button.dataset.cellText);
     else if (button.matches("[data-cell-pick]")) form.querySelector("[data-cell-moment]").showPicker();
   });
+
+  // before the button itself copies it
+  document.addEventListener(
+    "click",
+    (event) => {
+      const button = formOf(event) && event.target.closest("[data-cell-copy]");
+      if (button) button.dataset.copy = button.form.elements.value.value;
+    },
+    true,
+  );
 }
 
 // randomUUID is only there for pages that came over HTTPS

@@ -1,5 +1,4 @@
-// data-copy: a button puts that text on the clipboard, or that of the field with the id data-copy-from, shows a tick, and
-// says so.
+// data-copy: a button puts that text on the clipboard, shows a tick, and says so.
 import { notify } from "./toast.js";
 
 export async function put(text) {
@@ -18,8 +17,7 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
   const focused = document.activeElement;
-  const field = document.getElementById(button.dataset.copyFrom);
-  await put(field ? field.value : button.dataset.copy);
+  await put(button.dataset.copy);
   focused?.focus();
   button.dataset.done = "";
   notify(document.getElementById("toasts").dataset.copied);

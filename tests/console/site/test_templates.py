@@ -67,6 +67,7 @@ ORDER = [
     "tables",
     "history",
     "activity",
+    "compare",
     "home",
 ]
 
