@@ -14,4 +14,9 @@ function describe(form) {
   button.classList.toggle("danger", effects.includes("delete"));
 }
 
-document.addEventListener("selection:change", (event) => describe(event.target));
+// after selection.js, which ticks several boxes at once
+document.addEventListener("click", (event) => {
+  const form = event.target.closest?.("[data-selection]");
+  if (form) describe(form);
+});
+addEventListener("pageshow", () => document.querySelectorAll("[data-selection]").forEach(describe));

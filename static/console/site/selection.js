@@ -15,7 +15,6 @@ function tell(form) {
   }
   const told = form.querySelector("[data-selected-count]");
   if (told) told.textContent = (count === 1 ? told.dataset.one : told.dataset.many).replace("{}", count);
-  form.dispatchEvent(new CustomEvent("selection:change", { bubbles: true }));
 }
 
 document.addEventListener("click", (event) => {
