@@ -82,6 +82,7 @@ def test_activity_tells_who_did_what(ask, account):
     assert done["actor"] == {
         "kind": "token",
         "name": "alice",
+        "label": "",
         "token": "ci",
         "address": "127.0.0.1",
         "agent": "",

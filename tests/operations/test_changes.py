@@ -86,8 +86,8 @@ def test_one_entry_for_each_request(account, people):
     assert (inserted.inserted, inserted.changed, inserted.deleted, inserted.number) == (2, 0, 0, 2)
     assert (changed.changed, changed.number, changed.key) == (1, 1, EntityKey("p", "a"))
     assert (deleted.deleted, deleted.actor) == (1, actor(3))
-    assert (changed.label, changed.actor.kind) == ("Nightly import", ActorKind.SAS)
-    assert (inserted.label, inserted.table) == ("", people)
+    assert (changed.actor.label, changed.actor.kind) == ("Nightly import", ActorKind.SAS)
+    assert (inserted.actor.label, inserted.table) == ("", people)
     assert not any(it.is_open for it in (deleted, changed, inserted))
     assert inserted.earliest <= inserted.latest <= changed.latest
 

@@ -460,7 +460,7 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
     assert sum(it.inserted + it.changed + it.deleted for it in changes.page(account, everything).entries) == 5
     assert changes.count_by_table(account, everything) == {table.pk: 4, other.pk: 1}
     assert changes.count_by_table(account, of_table) == {table.pk: 4}
-    assert [(it.name, it.number) for it in changes.callers(account, of_table)] == [("ada", 4)]
+    assert [(it.actor.name, it.number) for it in changes.callers(account, of_table)] == [("ada", 4)]
     now = timezone.now()
     buckets = changes.histogram(account, of_table, now - timedelta(minutes=5), now + timedelta(minutes=5), 3)
     assert sum(it.number for it in buckets) == 4

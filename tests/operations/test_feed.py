@@ -127,7 +127,7 @@ def test_both_images_of_every_change_in_order(account, people, write):
     assert read_all(Feed(account.pk, (other.pk,)), OLDEST, 2)[0] == [("i", "c", None, 20)]
 
     first = page.changes[0]
-    assert (first.actor_kind, first.actor, first.request_id) == (ActorKind.USER, "ada", ADA.request_id)
+    assert (first.actor.kind, first.actor.name, first.request_id) == (ActorKind.USER, "ada", ADA.request_id)
     written = json.loads(write_change(page.changes[1]))
     assert (written["operation"], written["table"], written["row_key"]) == ("update", "people", "a")
     assert written["before"]["Number@odata.type"] == "Edm.Int64"
