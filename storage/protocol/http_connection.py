@@ -55,6 +55,10 @@ MAX_STALL: Final = (
 LINGER: Final = 2.0  # seconds a refused client has to read the answer
 FAREWELL: Final = 1.0  # seconds an idle TLS client has to close its side
 
+PIECE: Final = 16 * 1024  # bytes that are parsed at once
+PIPELINED: Final = 100  # requests of a connection that wait; what follows is parsed when they are answered
+UNREAD_LIMIT: Final = 256 * 1024 * 1024  # bytes of all answers that clients do not take
+
 _VERSIONS: Final = ("1.1", "1.0")
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
 
@@ -70,6 +74,42 @@ class Applications(NamedTuple):
     asgi: AsgiApplication
     is_asgi: Callable[[RequestHead], bool]
     proxies: tuple[str, ...] = ()
+
+
+class _UnreadAnswers:
+    """Connections with an answer that the client does not take, and the bytes that wait.
+
+    Together they may not take all memory: the one that has waited for the longest is closed for others.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[HttpConnection, int] = {}
+        self.size = 0
+
+    def add(self, connection: "HttpConnection") -> None:
+        self.discard(connection)
+        self._waiting[connection] = size = connection.transport.get_write_buffer_size()
+        self.size += size
+        while self.size > UNREAD_LIMIT:
+            oldest = next(iter(self._waiting))
+            self.discard(oldest)
+            oldest.transport.abort()
+
+    def discard(self, connection: "HttpConnection") -> None:
+        self.size -= self._waiting.pop(connection, 0)
+
+
+_unread: Final = _UnreadAnswers()
+
+
+class _Flow(FlowControl):
+    """Does not read more while requests wait that are not parsed yet."""
+
+    is_full = False
+
+    def resume_reading(self) -> None:
+        if not self.is_full:
+            super().resume_reading()
 
 
 class _Stage(Enum):
@@ -104,6 +144,8 @@ class HttpConnection(asyncio.Protocol):
         self._exchanges: deque[Exchange] = deque()
         self._arriving: Exchange | None = None
         self._is_advancing = False
+        self._unparsed = b""
+        self._has_ended = False
         self._stage = _IDLE
         self._is_refused = False
         self._chunk = 0
@@ -119,7 +161,7 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
-        self.flow = FlowControl(transport)
+        self.flow = self._limited_flow = _Flow(transport)
         self._client = get_remote_addr(transport) or ("", 0)
         self._server = get_local_addr(transport)
         self._scheme = "https" if is_ssl(transport) else "http"
@@ -130,6 +172,8 @@ class HttpConnection(asyncio.Protocol):
         self.state.connections.discard(self)
         if self._timer is not None:
             self._timer.cancel()
+        _unread.discard(self)
+        self._unparsed = b""
         exchanges, self._exchanges = self._exchanges, deque()
         for exchange in exchanges:
             exchange.lose()
@@ -138,7 +182,10 @@ class HttpConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """A client may close its side after a complete request and still wait for the answer."""
-        if self._stage is not _IDLE or not self._exchanges:
+        if self._unparsed:
+            self._has_ended = True
+            return True
+        if self._stage is not _IDLE or not self._is_answering:
             return False
         self._exchanges[-1].keep_alive = False
         return True
@@ -147,36 +194,26 @@ class HttpConnection(asyncio.Protocol):
         if self._is_refused:
             return
         self._deadline = inf
-        self._chunk = len(data)
-        self._pending += self._chunk
-        try:
-            self._feed(data)
-        except httptools.HttpParserError as error:
-            self._refuse(self._reason(error))
-            return
-        if self._stage is _IDLE:
-            if not self._exchanges:
-                self._expect(self._idle_limit)
-        elif self._pending > MAX_HEAD:
-            self._refuse(InvalidHeaderValue(_TOO_LONG))
-        elif self._stage is _BODY:
-            self._expect(MAX_STALL)
+        if self._unparsed:
+            self._unparsed += data
+            self.flow.pause_reading()
         else:
-            self._head_deadline = min(self._head_deadline, self.loop.time() + MAX_STALL)
-            self._expect_at(self._head_deadline)
+            self._parse(data)
 
     def pause_writing(self) -> None:
         self.flow.pause_writing()
         self._expect(MAX_STALL)
+        _unread.add(self)
 
     def resume_writing(self) -> None:
         self.flow.resume_writing()
+        _unread.discard(self)
         self._unsent = 0
         self._advance()
 
     def shutdown(self) -> None:
         """Close when nothing is left to answer; called by uvicorn when the server ends."""
-        if self._exchanges:
+        if self._is_answering:
             self._exchanges[-1].keep_alive = False
             for exchange in self._exchanges:
                 exchange.end()
@@ -254,7 +291,49 @@ class HttpConnection(asyncio.Protocol):
         parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         return parser
 
+    def _parse(self, data: bytes) -> None:
+        try:
+            self._feed(data)
+        except httptools.HttpParserError as error:
+            self._refuse(self._reason(error))
+            return
+        if self._stage is _IDLE:
+            if not self._exchanges:
+                self._expect(self._idle_limit)
+        elif self._pending > MAX_HEAD:
+            self._refuse(InvalidHeaderValue(_TOO_LONG))
+        elif self._stage is _BODY:
+            self._expect(MAX_STALL)
+        else:
+            self._head_deadline = min(self._head_deadline, self.loop.time() + MAX_STALL)
+            self._expect_at(self._head_deadline)
+
     def _feed(self, data: bytes) -> None:
+        """Parse until too many requests wait; keep the rest."""
+        if len(data) <= PIECE and len(self._exchanges) < PIPELINED:
+            self._feed_piece(data)
+            return
+        for start in range(0, len(data), PIECE):
+            if len(self._exchanges) >= PIPELINED:
+                self._unparsed = data[start:]
+                self._limited_flow.is_full = True
+                self.flow.pause_reading()
+                return
+            self._feed_piece(data[start : start + PIECE])
+
+    def _parse_rest(self) -> None:
+        if not self._unparsed or self._is_refused or self.transport.is_closing():
+            return
+        data, self._unparsed = self._unparsed, b""
+        self._limited_flow.is_full = False
+        self._parse(data)
+        if self._has_ended and not self.eof_received():
+            self._close()
+        self._advance()
+
+    def _feed_piece(self, data: bytes) -> None:
+        self._chunk = len(data)
+        self._pending += self._chunk
         while data:
             try:
                 self._parser.feed_data(data)
@@ -305,31 +384,43 @@ class HttpConnection(asyncio.Protocol):
 
     # answers
 
+    @property
+    def _is_answering(self) -> bool:
+        return bool(self._exchanges) and not self._exchanges[-1].is_complete
+
     def answered(self) -> None:
-        exchange = self._exchanges[0]
-        if not exchange.keep_alive:
+        if self._exchanges[0].keep_alive:
+            self._advance()
+        else:
             self._close()
-            return
-        self.flow.resume_reading()
-        self._advance()
-        if not self._exchanges and self._stage is _IDLE:
-            self._expect(self._idle_limit)
 
     def _advance(self) -> None:
-        """Begin the next requests, as long as the client takes the answers."""
+        """Begin the next requests, as long as the client takes the answers: until then, the last one stays."""
         if self._is_advancing:
             return  # in the loop below, which goes on by itself: pipelined requests must not nest
         self._is_advancing = True
+        exchanges = self._exchanges
         try:
-            exchanges = self._exchanges
-            while exchanges and exchanges[0].is_complete and not self.transport.is_closing():
-                if len(exchanges) > 1 and self.flow.write_paused:
-                    break
+            while exchanges and exchanges[0].is_complete and not self._is_blocked:
                 exchanges.popleft()
                 if exchanges:
                     exchanges[0].begin()
         finally:
             self._is_advancing = False
+        if len(exchanges) <= 1 and not self._is_blocked:
+            self._read_on()
+
+    @property
+    def _is_blocked(self) -> bool:
+        return self.flow.write_paused or self.transport.is_closing()
+
+    def _read_on(self) -> None:
+        if self._unparsed:
+            self.loop.call_soon(self._parse_rest)  # not at once: this may be called by the parser
+            return
+        self.flow.resume_reading()
+        if not self._exchanges and self._stage is _IDLE:
+            self._expect(self._idle_limit)
 
     # deadlines
 
@@ -387,7 +478,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_refused = True
         logger.info("Refused a request: %s", error.text)
         if self._stage is not _BODY:
-            if self._exchanges:
+            if self._is_answering:
                 self._exchanges[-1].keep_alive = False
             else:
                 self._write_refusal(error)

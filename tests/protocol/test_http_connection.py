@@ -52,9 +52,13 @@ def config():
 
 
 @pytest.fixture
-async def port(config, applications):
+def state():
+    return ServerState()
+
+
+@pytest.fixture
+async def port(config, applications, state):
     config.load()
-    state = ServerState()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
         lambda: http_connection.HttpConnection(applications, config, state, {}), "127.0.0.1", 0
@@ -314,4 +318,77 @@ async def test_lets_a_client_read_slowly(monkeypatch, config, port):
         received += len(data)
         await asyncio.sleep(0.01)
     assert received > 20_000_000
+    writer.transport.abort()
+
+
+async def ask(port, request):
+    """A client that has asked and reads nothing, so that nothing is taken of its answer beyond small buffers."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+    writer.write(request)
+    return reader, writer
+
+
+async def read_all(reader):
+    received = 0
+    try:
+        while data := await reader.read(1 << 20):
+            received += len(data)
+    except ConnectionError:
+        pass
+    return received
+
+
+async def until(condition):
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("applications", ["service"], indirect=True)
+async def test_closes_the_oldest_when_unread_answers_take_too_much_memory(monkeypatch, port):
+    monkeypatch.setattr(http_connection, "UNREAD_LIMIT", 40_000_000)
+    unread = http_connection._unread
+    request = b"GET /big?30000000 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    first, first_writer = await ask(port, request)
+    await until(lambda: unread.size > 0)
+    second, second_writer = await ask(port, request)
+
+    assert await read_all(second) > 30_000_000
+    assert await read_all(first) < 30_000_000
+    assert unread.size == 0
+    first_writer.transport.abort()
+    second_writer.transport.abort()
+
+
+@pytest.mark.parametrize("applications", ["service"], indirect=True)
+async def test_answers_nothing_more_until_its_answer_is_read(port, talk, state):
+    """Requests that come one by one, each when the answer to the one before waits to be read."""
+    big = b"GET /big?30000000 HTTP/1.1\r\nHost: h\r\n\r\n"
+    reader, writer = await ask(port, big)
+    await until(lambda: any(it.flow.write_paused for it in state.connections))
+    [connection] = state.connections
+    for _ in range(5):
+        writer.write(big)
+        await talk(LAST)  # what came before has been seen
+    assert connection.transport.get_write_buffer_size() < 31_000_000
+
+    writer.write(LAST)
+    assert await read_all(reader) > 6 * 30_000_000
+    writer.transport.abort()
+
+
+async def test_parses_no_more_requests_than_may_wait(port, state):
+    request = b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n"
+    reader, writer = await ask(port, b"GET /quiet HTTP/1.1\r\nHost: h\r\n\r\n")
+    await until(lambda: state.connections)
+    [connection] = state.connections
+    numbers = range(20_000)
+    writer.write(b"".join(request % number for number in numbers) + LAST)
+    most = http_connection.PIPELINED + http_connection.PIECE // len(request)
+    received = b""
+    while data := await reader.read(1 << 16):
+        received += data
+        assert len(connection._exchanges) <= most
+        assert len(connection._unparsed) < 1_000_000
+    assert seen(received) == ["GET /quiet  0", *(f"GET /{number}  0" for number in numbers), "GET /last  0"]
     writer.transport.abort()
