@@ -35,7 +35,8 @@ class Account(models.Model):
     )  # of the API request that created it
     protected = models.BooleanField(default=False)  # it cannot be deleted
     read_only = models.BooleanField(default=False)  # writes through any interface are refused
-    adaptive_indexes = models.BooleanField(default=False)  # the server adds and drops property indexes
+    # the server adds and drops property indexes
+    adaptive_indexes = models.BooleanField(default=False, db_default=False)
     # new tables are spread over the nodes of a Citus cluster
     distributes = models.BooleanField(default=False, db_default=False)
     # how long changes of entities are kept; 0: none is recorded
@@ -655,6 +656,16 @@ class AnalyticsProgress(models.Model):
 
     def __str__(self) -> str:
         return f"analytics of {self.account_id}"
+
+
+class DatabaseVersion(models.Model):
+    """Which versions may write to the database, in one row: see storage.operations.database_version."""
+
+    writer = models.PositiveIntegerField()  # the least number of versions that may write
+    release = models.CharField(max_length=32)  # the version that stored it
+
+    def __str__(self) -> str:
+        return f"{self.writer} ({self.release})"
 
 
 class Job(models.Model):

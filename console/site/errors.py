@@ -17,7 +17,7 @@ from console.site import appearance, rate_limits
 from console.site.access import RoleNeeded, account_context, users_with_role
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
-from storage.operations import last_change
+from storage.operations import last_change, release
 from storage.operations.last_change import TableDeletion
 from storage.operations.threads import DOWNLOADS_PER_READER
 
@@ -108,6 +108,11 @@ def failed(request: HttpRequest) -> HttpResponse:
         "%s %s failed: request %s", request.method, request.path, number, extra={"request_id": number}
     )
     return _render_bare(request, "500.html", {"number": number}, status=500)
+
+
+def outdated(request: HttpRequest) -> HttpResponse:
+    """Refuse a change because a newer version has upgraded the database."""
+    return _render_bare(request, "outdated.html", {"version": release.version()}, status=503)
 
 
 @login_not_required

@@ -1,4 +1,4 @@
-"""The console's middleware: headers, redirects, time zone, compression and concurrent deletion."""
+"""The console's middleware: headers, redirects, time zone, compression, upgrades and concurrent deletion."""
 
 import uuid
 from collections.abc import Callable
@@ -16,9 +16,12 @@ from django.utils.cache import patch_vary_headers
 from console.site import errors, time_zones
 from console.site.addresses import split_url
 from console.site.responses import is_script, wants_part
+from storage.api import middleware as api
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
+from storage.operations import database_version
 
 Next = Callable[[HttpRequest], HttpResponse]
+_SAFE: Final = ("GET", "HEAD", "OPTIONS")
 SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
 # the console uses none of the browser's devices
@@ -77,6 +80,19 @@ def _tell(response: HttpResponse, status: int, header: str, address: str) -> Htt
     del response.headers["Location"]
     response.status_code, response.headers[header] = status, address
     return response
+
+
+def refuse_outdated(get_response: Next) -> Next:
+    """Answer 503 to what may write while the database belongs to a newer version, and say so."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.method in _SAFE or not database_version.is_outdated():
+            return get_response(request)
+        if request.path.startswith(api.PREFIX):
+            return api.unavailable(request, database_version.explain_outdated())
+        return errors.outdated(request)
+
+    return answer
 
 
 class ConcurrentDeletionMiddleware:

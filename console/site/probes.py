@@ -6,7 +6,6 @@ These paths bypass the console's middleware, which runs in a thread that probes 
 import asyncio
 import hmac
 import math
-from functools import cache
 from time import monotonic
 from typing import Any, Final
 
@@ -14,13 +13,11 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.exception import convert_exception_to_response
-from django.db import DatabaseError, connection
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from storage.domain.errors import ServerBusy
-from storage.operations import disk, prometheus
+from storage.operations import database_version, disk, prometheus
 from storage.operations.threads import in_probe_thread
 
 PATHS: Final = frozenset({"/ui/healthz", "/ui/readyz", "/ui/metrics"})
@@ -68,20 +65,15 @@ class _Readiness:
 
 async def _check() -> str:
     try:
-        is_migrated = await in_probe_thread(_is_migrated)
+        return await in_probe_thread(_explain_version)
     except (DatabaseError, ServerBusy):
         return disk.reason_for_no_database()
-    return "" if is_migrated else "The database is not migrated."
 
 
-def _is_migrated() -> bool:
-    return _migrations() <= set(MigrationRecorder(connection).applied_migrations())
-
-
-@cache
-def _migrations() -> frozenset[tuple[str, str]]:
-    loader = MigrationLoader(None, ignore_no_migrations=True)
-    return frozenset(loader.graph.leaf_nodes())
+def _explain_version() -> str:
+    if database_version.is_older():
+        return "The database is not migrated."
+    return database_version.explain_newer()
 
 
 _readiness: Final = _Readiness()

@@ -31,6 +31,12 @@ def problem_details(
     return respond
 
 
+def unavailable(request: HttpRequest, reason: str) -> HttpResponse:
+    """Refuse a request that the server cannot serve, for a reason in a sentence."""
+    problem = problems.Problem(problems.UNAVAILABLE, reason).serialize(getattr(request, "number", ""))
+    return HttpResponse(json.dumps(problem), status=503, content_type=problems.MEDIA_TYPE)
+
+
 def too_large(path: str) -> bytes:
     """Return the response body for a request body over the limit; empty outside the API."""
     if not path.startswith(PREFIX):

@@ -3,32 +3,28 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError
 
 from storage.domain.access.actor import Actor
 from storage.domain.errors import StorageError
+from storage.management.command import DatabaseCommand
 from storage.models import Account, Table
 from storage.operations import tables
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
-from storage.server import migration
 
 
-class MovingCommand(BaseCommand):
+class MovingCommand(DatabaseCommand):
     """``done`` follows the name of the table when ``move`` has returned."""
 
-    requires_system_checks: list[str] = []
     done: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         parser.add_argument("table", metavar="ACCOUNT/TABLE")
 
     def handle(self, *args: Any, table: str, **options: Any) -> None:
-        migration.migrate(self.stderr.write)
         account, _, name = table.partition("/")
         try:
             self.move(tables.get(Account.objects.get(name=account).pk, name), command_actor())

@@ -20,7 +20,15 @@ from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import BlockedSas
-from storage.operations import accounts, history, indexes, retired_keys, service_properties, tables
+from storage.operations import (
+    accounts,
+    database_version,
+    history,
+    indexes,
+    retired_keys,
+    service_properties,
+    tables,
+)
 from storage.operations.replicas import Replicas
 from storage.operations.retired_keys import AcceptedKey
 from storage.operations.stream_access import AccessChanges
@@ -56,6 +64,9 @@ class KnownAccount(NamedTuple):
     consistency: Consistency = Consistency.STRONG
     max_staleness: float = 0.0  # seconds
     standby: bool = False  # whether it was read from a replica, because the primary does not answer
+    outdated: bool = (
+        False  # whether this server must not write, because a newer version has upgraded the database
+    )
 
 
 class KnownTable(NamedTuple):
@@ -167,14 +178,22 @@ class Catalog:
             case News.ACCESS:
                 self._access_changes.announce()
             case News.STILL_HELD:
+                self._note_writer(event.writer)
                 self._expires_at = event.at + LEASE
             case News.HELD:
+                self._note_writer(event.writer)
                 self._held = True
                 self._expires_at = event.at + LEASE
                 self._forget()  # reads in progress began without the lock
             case News.CHANGE:
                 self._held = False
                 self._forget()
+
+    def _note_writer(self, writer: int) -> None:
+        was_outdated = database_version.is_outdated()
+        database_version.note(writer)
+        if database_version.is_outdated() != was_outdated:
+            self._forget()
 
 
 _STANDBY: Final = ReadTerms(Consistency.EVENTUAL, 0.0)
@@ -258,6 +277,7 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         history.is_recorded(account),
         Consistency(account.consistency),
         float(account.max_staleness),
+        outdated=database_version.read_writer() > database_version.WRITER,
     )
     return known, ()
 

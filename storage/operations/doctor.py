@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from storage.models import Account, DistributionRequest, Table
-from storage.operations import connections, disk, jobs, replicas
+from storage.operations import connections, disk, jobs, replicas, table_relations
 from storage.operations.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations
@@ -79,6 +79,19 @@ def _disk() -> Iterator[Finding]:
         yield Finding(Severity.WARNING, f"{text} Writes fail once it is full.")
     else:
         yield Finding(Severity.OK, text)
+
+
+def _tables() -> Iterator[Finding]:
+    incomplete = table_relations.incomplete()
+    if not incomplete:
+        yield Finding(Severity.OK, "All tables have what this version needs.")
+    for table in incomplete:
+        yield Finding(
+            Severity.ERROR,
+            f"{_name(table)} was created or restored by an older version of Tablero and lacks its function for changes."
+            " A server of this version adds it at its start, at the first change, or within a minute. Stop the older"
+            " servers.",
+        )
 
 
 def _cluster() -> Iterator[Finding]:
@@ -213,6 +226,7 @@ def _replicas() -> Iterator[Finding]:
 PARTS: Final[Mapping[str, Part]] = {
     "database": _database,
     "disk": _disk,
+    "tables": _tables,
     "cluster": _cluster,
     "connections": _connections,
     "jobs": _jobs,

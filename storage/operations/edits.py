@@ -26,7 +26,7 @@ from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Activity, Table
-from storage.operations import accounts, activity, analytics, history, table_use
+from storage.operations import accounts, activity, analytics, history, table_relations, table_use
 from storage.operations.activity import ChangedEntity
 from storage.sql import batch, pages
 from storage.sql.django import run, walk
@@ -195,6 +195,7 @@ def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> di
 
 def _apply(table: Table, changes: Sequence[Change], by: Actor) -> tuple[int, ...]:
     """Apply the changes partition by partition, in the order in which the rows are locked."""
+    table_relations.complete(table.pk)
     relation, recorder = relation_of(table), history.recorder(table.account, by)
     timestamps = [0] * len(changes)
     partitions: dict[str, list[int]] = {}

@@ -20,6 +20,7 @@ from storage.operations import (
     adaptive_indexes,
     analytics,
     api_tokens,
+    database_version,
     disk,
     distribution,
     distribution_requests,
@@ -31,6 +32,7 @@ from storage.operations import (
     retention,
     retired_keys,
     snapshots,
+    table_relations,
     table_use,
     tables,
     usage,
@@ -50,7 +52,7 @@ _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _LATE_AFTER: Final = {
     **dict.fromkeys(("metrics", "accounts", "history"), timedelta(minutes=10)),
-    **dict.fromkeys(("indexes", "snapshots"), timedelta(minutes=20)),
+    **dict.fromkeys(("indexes", "snapshots", "tables"), timedelta(minutes=20)),
     "tidy": timedelta(hours=1),
     "daily": timedelta(hours=26),
 }
@@ -86,6 +88,11 @@ async def run() -> None:
             lambda: run_exclusively("indexes", _ADAPT_INTERVAL, adaptive_indexes.adapt),
             _ADAPT_INTERVAL,
             "Adaptive indexes could not be decided on",
+        ),
+        _Job(
+            lambda: run_exclusively("tables", _ADAPT_INTERVAL, lambda _: table_relations.complete_all()),
+            _ADAPT_INTERVAL,
+            "Tables of older servers could not be completed",
         ),
         _Job(lambda: feed.keep_mark(), _MARK_INTERVAL, "The change feed could not be marked"),
         _Job(
@@ -147,6 +154,8 @@ async def _repeat(job: _Job) -> None:
 
 
 async def _run_once(job: _Job) -> None:
+    if database_version.is_outdated():
+        return  # a server of the newer version runs it
     try:
         await in_background(job.do)
     except StorageError:

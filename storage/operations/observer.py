@@ -16,7 +16,7 @@ from storage.domain.errors import StorageError
 from storage.domain.requests.metrics import LATENCY_BOUNDS, CredentialClient, RequestKind, Tally, UseCount
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.request_log import LogEntry
-from storage.operations import prometheus, request_log
+from storage.operations import database_version, prometheus, request_log
 from storage.operations.adaptive_indexes import ScanCosts
 from storage.operations.metrics import Counts
 from storage.operations.request_log import LogFiles
@@ -189,6 +189,10 @@ class Observer:
             self._table_uses,
             self._scans,
         )
+        if database_version.is_outdated():
+            for ledger in ledgers:
+                ledger.give_up()
+            return
         for ledger in ledgers:
             ledger.forget(now)
         for ledger in ledgers:

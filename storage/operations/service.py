@@ -35,6 +35,7 @@ from storage.operations import (
     policies,
     replicas,
     service_properties,
+    table_relations,
     tables,
     throughput,
 )
@@ -239,6 +240,8 @@ class Service:
     ) -> list[int]:
         """Apply all changes or none; raises ChangeSetError."""
         session = _session(terms)
+        if account.outdated:
+            raise ServerBusy
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
@@ -375,7 +378,7 @@ class Service:
             # the relation was dropped and nothing was done: try once with a new table of the same name
             catalog.forget_table(account, table)
             new = await catalog.table(account, table)
-            if new == known:
+            if new == known and (account.standby or not await in_thread(table_relations.complete, known.id)):
                 raise
             return await self._run_on(account, new, run, cost)
 
@@ -433,6 +436,11 @@ def _session(terms: ReadTerms | None) -> Session | None:
 
 
 def _check_writable(account: KnownAccount) -> None:
-    """Raise InsufficientAccountPermissions for an account that is read-only according to the catalog."""
+    """Raise what refuses writes to an account according to the catalog.
+
+    InsufficientAccountPermissions if it is read-only, and ServerBusy if this server must not write any more.
+    """
+    if account.outdated:
+        raise ServerBusy
     if account.read_only:
         raise InsufficientAccountPermissions

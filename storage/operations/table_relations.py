@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Final
 
-from django.db import InternalError, OperationalError
+from django.db import InternalError, OperationalError, transaction
 
 from storage.domain.errors import NotImplemented, ServerBusy
 from storage.domain.values.kinds import AccountKind
@@ -82,6 +82,33 @@ def drop(table: Table) -> None:
         return
     with _all_nodes():
         run_all(distributed_relations.drop(table.pk))
+
+
+def incomplete() -> list[Table]:
+    """Return the tables without their function: a server of an older version has created or restored them."""
+    found = relations.find_without_function()
+    return list(Table.objects.filter(pk__in=found).select_related("account").order_by("pk")) if found else []
+
+
+def complete_all() -> None:
+    """Give all tables their function."""
+    for table_id in relations.find_without_function():
+        complete(table_id)
+
+
+def complete(table_id: int) -> bool:
+    """Give a table its function; return whether it was missing."""
+    if not relations.find_without_function(table_id):
+        return False
+    with transaction.atomic():
+        # several processes may find it at once; it may be deleted meanwhile
+        found = Table.objects.select_for_update(of=("self",)).select_related("account")
+        table = found.filter(pk=table_id, deleted_at=None, distributed=False).first()
+        if table is not None and relations.find_without_function(table_id):
+            kind = AccountKind(table.account.kind)
+            sql.execute(relations.create_function(table.pk, table.account_id, kind))
+            logger.warning("The function of %s was missing and has been created.", table)
+    return True
 
 
 @contextmanager

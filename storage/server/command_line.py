@@ -1,23 +1,49 @@
 """The `tablero` command, and manage.py once its environment stands."""
 
 import argparse
+import difflib
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Final
 
+from storage.operations import release
 from storage.server import database, embedded, options, secret
 from storage.server.refusal import Refusal
 
-# of Django's commands; those of ours prepare what they need
-WITH_DATABASE = {
-    "createcachetable", "dbshell", "dumpdata", "flush", "inspectdb", "loaddata", "makemigrations", "migrate",
-    "runserver", "shell", "showmigrations", "sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations",
+COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Server": {
+        "serve": "Run the Table service, the console and the management API.",
+        "upgrade": "Bring the database to this version without starting the server.",
+        "doctor": "Examine the database and what belongs to it.",
+    },
+    "Accounts and people": {
+        "account": "Add, list, change, copy and remove storage accounts, and rotate their keys.",
+        "user": "Add, list and remove users of the console, and set roles and passwords.",
+        "token": "Create, list and revoke tokens of the management API.",
+    },
+    "Tables": {
+        "index": "List, add and drop property indexes.",
+        "changes": "Print the change feed of an account or a table.",
+        "compare": "Compare two accounts or tables, and make one equal to the other.",
+        "snapshot": "Take, list, restore and delete snapshots.",
+        "branch": "Make, list and reset branches of an account.",
+        "distribute": "Spread a table over the nodes of a Citus cluster.",
+        "undistribute": "Bring a distributed table back to one node.",
+    },
+    "Other": {
+        "help": "List the commands, or describe one: help COMMAND.",
+        "version": "Print the version.",
+    },
+}
+OWN: Final = {name for commands in COMMANDS.values() for name in commands} - {"help", "version"}
+# of Django; they make a database if there is none
+DEVELOPMENT: Final = {
+    "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "shell", "showmigrations", "sqlmigrate",
 }  # fmt: skip
-OWN = {
-    "account", "branch", "changes", "compare", "distribute", "doctor", "index", "serve", "snapshot", "token",
-    "undistribute", "user",
-}  # fmt: skip
+TESTS: Final = Path(__file__).parents[2] / "tests"
 
 ALONE = {"pg"}  # of ours; starts the database itself
 
@@ -35,14 +61,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> None:
     command = arguments[0] if arguments else "help"
-    if command == "test":
-        sys.exit(_test(arguments[1:]))
+    match arguments:
+        case ["version" | "--version", *_]:
+            print(f"Tablero {release.version()}")
+        case [] | ["help" | "--help" | "-h"]:
+            print(describe_commands())
+        case ["help", described, *_]:
+            run([described, "--help"])
+        case ["test", *rest]:
+            sys.exit(_test(rest))
+        case _:
+            _refuse_unknown(command)
+            _run_django(command, arguments)
+
+
+def describe_commands() -> str:
+    """Return the commands in groups, with a line about each."""
+    groups = {name: dict(commands) for name, commands in COMMANDS.items()}
+    if TESTS.is_dir():
+        groups["Other"]["test"] = "Run the tests; arguments go to pytest."
+    lines = [f"Tablero {release.version()}", "", "usage: tablero COMMAND [OPTIONS]"]
+    for title, commands in groups.items():
+        lines += ["", f"{title}:", *(f"  {name:13} {summary}" for name, summary in commands.items())]
+    return "\n".join([*lines, "", "Describe the options of a command: tablero COMMAND --help"])
+
+
+def _refuse_unknown(command: str) -> None:
+    if command in OWN | DEVELOPMENT or options.is_on(os.environ, "DEBUG"):
+        return
+    near = difflib.get_close_matches(command, OWN, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise Refusal(f"There is no command {command}{hint}; see: tablero help.")
+
+
+def _run_django(command: str, arguments: list[str]) -> None:
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
     if command == "serve" and not asks_for_help:
         options.export(arguments[1:], os.environ)
     else:
         arguments = _take_data(arguments)
-    with _surroundings("help" if asks_for_help else command):
+    with nullcontext() if asks_for_help else _surroundings(command):
         from django.core.management import execute_from_command_line
 
         try:
@@ -82,19 +140,24 @@ def _take_data(arguments: list[str]) -> list[str]:
 
 @contextmanager
 def _surroundings(command: str) -> Iterator[None]:
-    """What a command finds in place: a secret, and a running database unless it starts its own."""
-    if command not in WITH_DATABASE | OWN:
-        yield
-        return
+    """Provide what a command needs: a secret, and a running database unless it starts its own."""
     found = options.read(os.environ)
-    secret.ensure(found)
+    if command in OWN - {"serve"}:
+        secret.check(found)
+    else:
+        secret.ensure(found)
     if found.database_url:
         yield
         return
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]  # libpq's, meant for other databases
+    with _embedded(command, found):
+        yield
+
+
+def _embedded(command: str, found: options.Options) -> AbstractContextManager[object]:
     if command == "serve":
-        yield
-        return
-    with embedded.attached(found, purpose=command, say=say):
-        yield
+        return nullcontext()
+    if command in OWN:
+        return embedded.attached(found, purpose=command, say=say)
+    return embedded.attached_or_new(found, purpose=command, say=say)

@@ -5,7 +5,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from storage.server.refusal import Refusal
 LONGEST_SOCKET_FOLDER = (
     80  # a socket address holds 104 bytes on macOS, 108 on Linux, with "/.s.PGSQL.5432.lock"
 )
+_MARKS = {"database", "secret", "database.lock"}  # a folder with one of these was a data folder before
+_NAMES = {"config", "database.new", "lock", "logs", "lost+found", "postgres.log", "postgres.log.1", "run"}
 PATIENCE = 60.0  # seconds for a process that is leaving the folder
 
 
@@ -43,8 +45,11 @@ class DataFolder:
         return Path("/tmp") / f"tablero-{os.getuid()}-{digest}"  # noqa: S108 (ownership is checked)
 
     def create(self) -> None:
+        """Make the folder, or take one that is empty or was one before; then only its user may enter it."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except FileExistsError:
+            raise Refusal(f"{self.path} is a file; choose a folder with --data DIR.") from None
         except OSError as error:
             raise Refusal(
                 f"The data folder {self.path} cannot be created ({error.strerror}); choose another with --data DIR."
@@ -52,6 +57,28 @@ class DataFolder:
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
             raise Refusal(
                 f"The data folder {self.path} is not writable for you; choose another with --data DIR."
+            )
+        self._refuse_other_files()
+        with suppress(PermissionError):  # a volume that another user owns
+            # root's PostgreSQL, another user, passes through
+            self.path.chmod(0o701 if os.geteuid() == 0 else 0o700)
+
+    def refuse_missing(self) -> None:
+        """Raise Refusal unless a server has made a database here."""
+        if not self.database.exists():
+            raise Refusal(
+                f"There is no database in {self.path}. Start a server there first, or name its folder with --data DIR."
+            )
+
+    def _refuse_other_files(self) -> None:
+        names = {path.name for path in self.path.iterdir()}
+        if names & _MARKS:
+            return
+        others = sorted(name for name in names - _NAMES if not name.startswith(("secret.", "postgresql-")))
+        if others:
+            raise Refusal(
+                f"The folder {self.path} has files of something else, such as {others[0]}; choose an empty one with"
+                " --data DIR."
             )
 
     @contextmanager

@@ -115,7 +115,17 @@ def running(
 
 @contextmanager
 def attached(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
-    """The PostgreSQL of a live server, else one of our own for as long as this lasts."""
+    """Use the PostgreSQL of a live server, else run it for as long as this lasts; raises Refusal if there is none."""
+    folder = DataFolder(options.data)
+    if folder.server() is None:
+        folder.refuse_missing()
+    with attached_or_new(options, purpose=purpose, say=say):
+        yield
+
+
+@contextmanager
+def attached_or_new(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
+    """Like ``attached``, but make a database if there is none."""
     folder = DataFolder(options.data)
     if folder.server() is None:
         with running(options, purpose=purpose, say=say):

@@ -1,19 +1,17 @@
-"""From whatever the database is to what this version needs: checked, migrated, with its accounts."""
+"""Check the database, upgrade it to this version, and create the declared accounts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from pkgutil import iter_modules
+from typing import Final, NoReturn
 
 import psycopg
-from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.recorder import MigrationRecorder
+from django.core.management.commands.migrate import Command as Migrate
+from django.db import ProgrammingError, connection
+from django.db.migrations.exceptions import MigrationSchemaMissing
 
-from storage.operations import accounts
+from storage.operations import accounts, database_version, table_relations
 from storage.operations.accounts import AccountError, AccountKeys
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -22,17 +20,30 @@ OLDEST_POSTGRESQL = 150000
 LOCK = 0x7461626C65726F  # any number that nobody else on the database server uses
 CONNECT_TIMEOUT = 10
 
+_UPGRADE: Final = "Start the server, or run: tablero upgrade"
+
 
 def prepare(options: Options, say: Callable[[str], None]) -> None:
+    """Upgrade the database, and create the declared accounts."""
     with _alone(say):
-        _migrate(say)
+        _upgrade(say)
         _declare_accounts(options)
 
 
-def migrate(say: Callable[[str], None]) -> None:
-    """For commands that come before the first start of a server."""
+def upgrade(say: Callable[[str], None]) -> None:
+    """Upgrade the database; raises Refusal if a newer version has done that."""
     with _alone(say):
-        _migrate(say)
+        _upgrade(say)
+
+
+def check() -> None:
+    """Raise Refusal unless the database is of this version."""
+    with _connected():
+        _refuse_newer()
+        if not database_version.applied_migrations():
+            raise Refusal(f"The database is empty. {_UPGRADE}")
+        if database_version.is_older():
+            raise Refusal(f"The database is older than this version of Tablero. {_UPGRADE}")
 
 
 def declared_accounts(options: Options) -> list[AccountKeys]:
@@ -48,18 +59,31 @@ def declared_accounts(options: Options) -> list[AccountKeys]:
 @contextmanager
 def _alone(say: Callable[[str], None]) -> Iterator[None]:
     """One process at a time; the others that start on the same database wait here."""
-    try:
-        conn = psycopg.connect(settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
-    except psycopg.OperationalError as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise Refusal(f"The database cannot be reached: {reason}.") from None
-    with conn:
-        _check_version(conn.info.server_version)
+    with _connected() as conn:
         taken = conn.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
         if taken != (True,):
             say("Waiting for another server, which prepares the same database ...")
             conn.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         yield
+
+
+@contextmanager
+def _connected() -> Iterator[psycopg.Connection]:
+    try:
+        conn = psycopg.connect(settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
+    except psycopg.OperationalError as error:
+        raise Refusal(f"The database cannot be reached: {_reason(error)}") from None
+    with conn:
+        _check_version(conn.info.server_version)
+        yield conn
+
+
+def _reason(error: psycopg.OperationalError) -> str:
+    """Return what libpq says, with hosts and ports, in one line and without its questions."""
+    lines = [line.strip().removeprefix("- ") for line in str(error).splitlines()]
+    return " ".join(line for line in lines if line and not line.endswith("?")).removeprefix(
+        "connection failed: "
+    )
 
 
 def _check_version(version: int) -> None:
@@ -70,24 +94,50 @@ def _check_version(version: int) -> None:
         )
 
 
-def _migrate(say: Callable[[str], None]) -> None:
-    if _known() <= set(MigrationRecorder(connection).applied_migrations()):
-        return
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan:
+def _upgrade(say: Callable[[str], None]) -> None:
+    _refuse_newer()
+    if database_version.is_older():
+        _refuse_running_servers()
         say("Bringing the database up to date ...")
-        call_command("migrate", verbosity=0, interactive=False)
+    with database_version.stopping_older_servers():
+        _migrate()
+    table_relations.complete_all()
 
 
-def _known() -> set[tuple[str, str]]:
-    """The migrations there are, by application and name; loading them would take longer than anything else here."""
-    return {
-        (application.label, module.name)
-        for application in apps.get_app_configs()
-        for module in iter_modules([str(Path(application.path) / "migrations")])
-        if not module.ispkg and module.name[0] not in "_~"
-    }
+def _refuse_newer() -> None:
+    if sentence := database_version.explain_newer():
+        raise Refusal(sentence)
+
+
+def _refuse_running_servers() -> None:
+    found = database_version.servers_that_cannot_be_stopped()
+    if found:
+        raise Refusal(
+            f"Processes of an older version of Tablero, on {', '.join(sorted(set(found)))}, use the database, and they"
+            " would write to it in their way. Stop these servers first."
+        )
+
+
+def _migrate() -> None:
+    if not database_version.is_older():
+        return
+    try:
+        # Django's own, whatever commands there are
+        call_command(Migrate(), verbosity=0, interactive=False)
+    except MigrationSchemaMissing:
+        _refuse_role()
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
+            raise
+        _refuse_role()
+
+
+def _refuse_role() -> NoReturn:
+    role, name = connection.settings_dict["USER"], connection.settings_dict["NAME"]
+    raise Refusal(
+        f"The role {role} may not create tables in the database {name}. Make it the owner:"
+        f" ALTER DATABASE {name} OWNER TO {role}, and if tables are there already, REASSIGN OWNED BY their owner."
+    ) from None
 
 
 def _declare_accounts(options: Options) -> None:

@@ -86,6 +86,12 @@ VARIABLES = (
     Variable("ACTIVITY_DAYS", "90"),
     Variable("DEBUG", is_flag=True),
 )
+# what clients of the management API use, and what Kubernetes sets in each container for services named tablero...
+_FOR_OTHERS = re.compile(
+    r"TABLERO_(URL|TOKEN|(\w+_)?SERVICE_HOST|(\w+_)?SERVICE_PORT(_\w+)?|(\w+_)?PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)"
+)
+_SERVICE_PORT = re.compile(r"TABLERO_(\w+_)?PORT")
+_SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 KEYS = {variable.key: variable for variable in VARIABLES}
 
 
@@ -178,12 +184,18 @@ def read(environ: Mapping[str, str]) -> Options:
     )
 
 
+def is_on(environ: Mapping[str, str], name: str) -> bool:
+    """Return whether a variable that is on or off is on, whatever else is set."""
+    return _read_flag(name, environ.get(PREFIX + name, ""))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `serve`."""
     for variable in VARIABLES:
         if not variable.help:
             continue
-        help_text = f"{variable.help} ({variable.key}{f'; {variable.default}' if variable.default else ''})"
+        default = str(default_data()) if variable.name == "DATA" else variable.default
+        help_text = f"{variable.help} ({variable.key}{f'; {default}' if default else ''})"
         if variable.is_flag:
             parser.add_argument(variable.option, action="store_const", const="1", help=help_text)
         else:
@@ -227,11 +239,17 @@ def default_data() -> Path:
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
-    for name in environ:
-        if name.startswith(PREFIX) and name not in KEYS:
+    for name, value in environ.items():
+        if name.startswith(PREFIX) and name not in KEYS and not _is_for_others(name, value):
             raise Refusal(
                 f"The environment variable {name} means nothing to Tablero{_nearest(name, list(KEYS))}."
             )
+
+
+def _is_for_others(name: str, value: str) -> bool:
+    if _SERVICE_PORT.fullmatch(name):  # else a person may mean TABLERO_LISTEN
+        return _SERVICE_ADDRESS.match(value) is not None
+    return _FOR_OTHERS.fullmatch(name) is not None
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -25,6 +25,8 @@ def read(options: Options) -> bytes | None:
         text = path.read_text("ascii").strip()
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise Refusal(f"{options.data} is a file; choose a folder with --data DIR.") from None
     except (OSError, ValueError) as error:
         raise Refusal(f"The secret in {path} cannot be read: {error}.") from None
     if len(text) < SHORTEST:
@@ -32,16 +34,22 @@ def read(options: Options) -> bytes | None:
     return text.encode()
 
 
-def ensure(options: Options) -> None:
-    """Generate the secret of this data folder unless there is one."""
-    if read(options) is not None:
-        return
+def check(options: Options) -> None:
+    """Raise Refusal if the embedded database was sealed with a secret that is missing."""
     folder = DataFolder(options.data)
-    if folder.database.exists() and not options.database_url:
+    if read(options) is None and folder.database.exists() and not options.database_url:
         raise Refusal(
             f"The secret of {folder.path} is missing, and without it the account keys in its database cannot be read;"
             f" bring back the file {path_of(options)}, or give TABLERO_SECRET."
         )
+
+
+def ensure(options: Options) -> None:
+    """Generate the secret of this data folder if there is none."""
+    check(options)
+    if read(options) is not None:
+        return
+    folder = DataFolder(options.data)
     folder.create()
     path = path_of(options)
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix="secret.")  # mode 0600

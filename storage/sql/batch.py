@@ -324,10 +324,9 @@ def create_delegated_function(relation: str, kind: AccountKind) -> str:
 
 
 def drop_function(relation: str) -> str:
-    # servers before 0.5 used the first two; they are kept until the table goes, so that these run on during an upgrade
-    return (
-        f"DROP FUNCTION IF EXISTS {relation}_apply; DROP FUNCTION IF EXISTS {relation}_change;"
-        f" DROP FUNCTION {relation}_change_set"
+    # servers before 0.5 use the first two, and do not make the third
+    return "; ".join(
+        f"DROP FUNCTION IF EXISTS {relation}_{name}" for name in ("apply", "change", "change_set")
     )
 
 

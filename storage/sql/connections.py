@@ -26,6 +26,11 @@ def counts() -> ConnectionCounts:
     return ConnectionCounts(*row)
 
 
+def servers() -> list[str]:
+    """Return the addresses of the servers of this database, one for each process."""
+    return [address for (address,) in fetch(_SERVERS, LISTENER)]
+
+
 def most_per_process() -> int:
     """Return the connections to PostgreSQL that a process may open; those to a pooler are not counted."""
     # one that listens, and beside replicas one that looks at the primary
@@ -46,4 +51,8 @@ SELECT
     count(*) FILTER (WHERE application_name LIKE %s)::integer,
     count(*) FILTER (WHERE application_name = %s AND datname = current_database())::integer
 FROM pg_stat_activity
+"""
+_SERVERS: Final = """
+SELECT coalesce(host(client_addr), 'this machine') FROM pg_stat_activity
+WHERE application_name = %s AND datname = current_database() ORDER BY 1
 """

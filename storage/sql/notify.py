@@ -50,12 +50,14 @@ class News(Enum):
 class Event(NamedTuple):
     """News, and the time on the monotonic clock for which they are sure: they were asked for later.
 
-    ``table``: the account and the folded name of one that has changed.
+    ``table``: the account and the folded name of one that has changed. ``writer``, of HELD and STILL_HELD: the least
+    number of versions that may write, as storage.operations.database_version says it.
     """
 
     news: News
     at: float
     table: tuple[int, str] = (0, "")
+    writer: int = 0
 
 
 def notify_table(account_id: int, folded_name: str) -> None:
@@ -114,7 +116,7 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
             while True:
                 checked_at = monotonic()
                 await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_SNAPSHOT,))
-                yield Event(News.HELD, checked_at)
+                yield Event(News.HELD, checked_at, writer=await _read_writer(conn))
                 payloads: list[str] = []
                 while CHANGE not in payloads:
                     for payload in payloads:
@@ -122,8 +124,8 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                     if monotonic() - checked_at >= _CHECK_INTERVAL:
                         checked_at = monotonic()
                         async with asyncio.timeout(_CHECK_TIMEOUT):
-                            await conn.execute("SELECT 1")
-                        yield Event(News.STILL_HELD, checked_at)
+                            writer = await _read_writer(conn)
+                        yield Event(News.STILL_HELD, checked_at, writer=writer)
                     payloads = await _receive(conn)
                 if _ACCESS in payloads:
                     yield Event(News.ACCESS, checked_at)
@@ -133,6 +135,13 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                 await conn.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_TURN,))
     except psycopg.OperationalError as error:
         raise OSError(str(error).strip()) from error
+
+
+async def _read_writer(conn: psycopg.AsyncConnection) -> int:
+    cursor = await conn.execute("SELECT coalesce(max(writer), 0) FROM storage_databaseversion")
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _read_event(payload: str, at: float) -> Event:

@@ -11,6 +11,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
 from storage.sql.distribution import HasRelation, locally
 from storage.sql.distribution import relation_name as relation_name
+from storage.sql.django import fetch
 from storage.sql.history import writers_name
 
 # The GIN index supports every equality filter. It prevents HOT updates, so vacuum runs earlier than by default. Rows
@@ -46,6 +47,13 @@ ALTER TABLE {deleted} RENAME TO {relation};
 ALTER TABLE IF EXISTS {deleted}_long RENAME TO {relation}_long;
 """
 
+_WITHOUT_FUNCTION: Final = """
+SELECT id FROM storage_table
+WHERE deleted_at IS NULL AND NOT distributed AND to_regclass('entity_' || id) IS NOT NULL AND NOT EXISTS (
+    SELECT FROM pg_proc
+    WHERE proname = 'entity_' || storage_table.id || '_change_set' AND pronamespace = current_schema()::regnamespace
+)"""
+
 
 def relation_of(table: HasRelation) -> str:
     """Return the name of the relation of a table that is not deleted."""
@@ -69,8 +77,22 @@ def drop_local_function(relation: str) -> str:
 def create(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that creates the relation of a table, whose changes are recorded in the history of its account."""
     relation = relation_name(table_id)
-    function = locally(batch.create_function(relation, writers_name(account_id), kind))
-    return f"{_UNCHECKED}{CREATE};{ADD_PROPERTIES};".format(relation=relation) + function
+    return f"{CREATE};{ADD_PROPERTIES};".format(relation=relation) + create_function(
+        table_id, account_id, kind
+    )
+
+
+def find_without_function(table_id: int | None = None) -> list[int]:
+    """Return the tables, or the one table, that a server of a version without the present function has created."""
+    only = "" if table_id is None else f" AND id = {int(table_id)}"
+    return [found for (found,) in fetch(_WITHOUT_FUNCTION + only)]
+
+
+def create_function(table_id: int, account_id: int, kind: AccountKind) -> str:
+    """Return SQL that creates the function of the relation of a table."""
+    return _UNCHECKED + locally(
+        batch.create_function(relation_name(table_id), writers_name(account_id), kind)
+    )
 
 
 def create_bare(table_id: int) -> str:

@@ -7,6 +7,7 @@ import pytest
 from django.test import RequestFactory
 
 from console.site import probes
+from storage.operations import database_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -16,8 +17,8 @@ def checks(monkeypatch):
     """How often the database was asked."""
     asked = []
     monkeypatch.setattr(probes, "_readiness", probes._Readiness())
-    is_migrated = probes._is_migrated
-    monkeypatch.setattr(probes, "_is_migrated", lambda: asked.append(1) or is_migrated())
+    explain = probes._explain_version
+    monkeypatch.setattr(probes, "_explain_version", lambda: asked.append(1) or explain())
     return asked
 
 
@@ -34,6 +35,6 @@ async def test_many_who_ask_have_the_database_asked_once(checks):
 async def test_asks_again_after_a_while(checks, monkeypatch):
     monkeypatch.setattr(probes, "_CACHED_FOR", 0)
     await ready()
-    monkeypatch.setattr(probes, "_migrations", lambda: {("storage", "9999_of_tomorrow")})
+    monkeypatch.setattr(database_version, "known_migrations", lambda: {("storage", "9999_of_tomorrow")})
     assert await ready() == (503, "unavailable")
     assert len(checks) == 2

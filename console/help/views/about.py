@@ -1,9 +1,7 @@
 """About, shortcuts, limits, and the documentation."""
 
 import platform
-import tomllib
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Final
 
 from django import get_version
@@ -16,15 +14,14 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.help import documents, vendored
-
-PROJECT: Final = "tablero"
+from storage.operations import release
 
 
 @login_required
 def about(request: HttpRequest) -> HttpResponse:
     """Show versions, and the licenses of bundled packages."""
     context = {
-        "version": _version(),
+        "version": release.version(),
         "database": _database(),
         "python": platform.python_version(),
         "django": get_version(),
@@ -32,14 +29,6 @@ def about(request: HttpRequest) -> HttpResponse:
         "suffixes": settings.HOST_SUFFIXES,
     }
     return render(request, "console/help/about.html", context)
-
-
-def _version() -> str:
-    try:
-        return metadata.version(PROJECT)
-    except metadata.PackageNotFoundError:  # a checkout, not an installed package
-        found = tomllib.loads((settings.PACKAGE.parent / "pyproject.toml").read_text("utf-8"))
-        return str(found["project"]["version"])
 
 
 def _database() -> str:

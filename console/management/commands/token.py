@@ -4,26 +4,23 @@ import argparse
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import ProgrammingError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from console.models import User
 from storage.domain.access.roles import Scope
+from storage.management.command import DatabaseCommand
 from storage.models import Account, ApiToken
 from storage.operations import api_tokens
 from storage.operations.activity import command_actor
 from storage.operations.api_tokens import TokenError, TokenRequest
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Create, list and revoke tokens of the management API. Works while the server runs."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder with the database and secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="create a token; it is shown only once")
         add.add_argument("user", help="the user whose permissions it has")
@@ -43,8 +40,6 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user {arguments['user']}.") from None
         except TokenError as error:
             raise CommandError(str(error)) from None
-        except ProgrammingError as error:
-            raise CommandError(f"The database is not ready. Start the server once first ({error}).") from None
 
     def _add(self, user: str, name: str, scope: str, account: str | None, days: int, **_: Any) -> None:
         end = timezone.now() + timedelta(days=days) if days else None

@@ -5,12 +5,12 @@ import secrets
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
-from django.db import ProgrammingError
+from django.core.management.base import CommandError
 
 from console.models import User
 from console.people import users
 from storage.domain.access.roles import Role
+from storage.management.command import DatabaseCommand
 from storage.models import Account
 from storage.operations import members
 from storage.operations.activity import command_actor
@@ -18,14 +18,11 @@ from storage.operations.activity import command_actor
 NONE = "none"
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Add, list and remove users of the console. Works while the server runs."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder with the database and secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="add a user with a generated password to change")
         add.add_argument("name")
@@ -43,8 +40,6 @@ class Command(BaseCommand):
             getattr(self, f"_{action}")(**arguments)
         except User.DoesNotExist:
             raise CommandError(f"There is no user {arguments['name']}.") from None
-        except ProgrammingError as error:
-            raise CommandError(f"The database is not ready. Start the server once first ({error}).") from None
 
     def _add(self, name: str, *, admin: bool, **_: Any) -> None:
         password = secrets.token_urlsafe(12)

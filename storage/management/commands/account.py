@@ -4,17 +4,17 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import OperationalError
 
 from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
+from storage.management.command import DatabaseCommand
 from storage.models import Account
 from storage.operations import account_copies, accounts
 from storage.operations.account_copies import CopyRefused, Finding
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
-from storage.server import migration
 
 
 def _read_level(text: str) -> Consistency:
@@ -24,14 +24,11 @@ def _read_level(text: str) -> Consistency:
     return level
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Add, list, change and remove storage accounts and rotate their keys, also while the server runs."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="create an account; missing keys are generated")
         add.add_argument("name")
@@ -108,7 +105,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
-        migration.migrate(self.stderr.write)
         try:
             getattr(self, f"_{action.replace('-', '_')}")(**arguments)
         except AccountError as error:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from storage.domain.entities.masking import MaskingError, read_rules
@@ -11,23 +11,20 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.service.lifetimes import LifetimeError, read_lifetime
+from storage.management.command import DatabaseCommand
 from storage.models import Account
 from storage.operations import accounts, branches, snapshot_restores, snapshots
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
 from storage.operations.branches import BranchRequest
 from storage.operations.snapshots import SnapshotError
-from storage.server import migration
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Make, list and reset branches of an account, also while the server runs."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
         actions.add_parser("list", help="list the branches of an account").add_argument("account")
         create = actions.add_parser("create", help="make an account with the tables of another")
@@ -53,7 +50,6 @@ class Command(BaseCommand):
         actions.add_parser("reset", help="make a branch what it was when it began").add_argument("account")
 
     def handle(self, *args: Any, action: str, account: str, **arguments: Any) -> None:
-        migration.migrate(self.stderr.write)
         owner = accounts.find(account)
         if owner is None:
             raise CommandError(f"The account {account} does not exist.")

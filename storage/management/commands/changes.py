@@ -5,15 +5,15 @@ import time
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from storage.domain.errors import ServerBusy, StorageError
 from storage.domain.service.feed import ExpiredToken, FeedPage, InvalidToken, describe_change, write_change
+from storage.management.command import DatabaseCommand
 from storage.models import Account
 from storage.operations import feed, tables
 from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
 from storage.operations.live_feed import INTERVAL
-from storage.server import migration
 
 
 def read_start(text: str) -> Start:
@@ -28,14 +28,11 @@ def read_start(text: str) -> Start:
         raise argparse.ArgumentTypeError("give now, oldest, or a time such as 2026-11-30T18:00:00Z") from None
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Print the changes of entities, also while the server runs: those that are kept, or with --follow new ones."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         parser.add_argument("feed", metavar="ACCOUNT[/TABLE]")
         parser.add_argument("--follow", action="store_true", help="go on with new changes until interrupted")
         parser.add_argument(
@@ -52,7 +49,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        migration.migrate(self.stderr.write)
         try:
             followed = _find_feed(options["feed"])
             self._print(followed, options)

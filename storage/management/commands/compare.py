@@ -3,29 +3,26 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from storage.domain.errors import StorageError
 from storage.domain.service.sides import SideName
+from storage.management.command import DatabaseCommand
 from storage.operations import accounts, applying, comparing, sides
 from storage.operations.activity import command_actor
 from storage.operations.applying import AppliedTable, CannotApply, Selection, Target
 from storage.operations.comparing import ComparedTable, Comparison
 from storage.operations.sides import Side, SideNotFound
-from storage.server import migration
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = (
         "Compare two accounts or tables, as they are or were, and make one equal to the other, also while the server"
         " runs."
     )
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         side = "ACCOUNT[/TABLE][@TIME or @SNAPSHOT]"
         parser.add_argument("left", metavar="LEFT", help=side)
         parser.add_argument("right", metavar="RIGHT", help=side)
@@ -53,7 +50,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, left: str, right: str, **options: Any) -> None:
-        migration.migrate(self.stderr.write)
         try:
             comparison = comparing.compare(_find(left), _find(right))
             comparison.check_tables(options["tables"] or ())

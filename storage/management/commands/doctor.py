@@ -4,25 +4,19 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from storage.management.command import DatabaseCommand
 from storage.operations import doctor
 from storage.operations.doctor import Severity
-from storage.server import migration
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Examine the database and what belongs to it; the exit status is 1 if something does not work."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="print a JSON object per finding")
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        migration.migrate(self.stderr.write)
         is_broken = False
         for part, finding in doctor.examine():
             is_broken |= finding.severity is Severity.ERROR

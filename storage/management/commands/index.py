@@ -4,27 +4,24 @@ import argparse
 import time
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 
 from storage.domain.errors import StorageError
+from storage.management.command import DatabaseCommand
 from storage.models import Account, PropertyIndex, Table
 from storage.operations import indexes, tables
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
-from storage.server import migration
 
 _PAUSE: Final = 0.2  # seconds between looks at what a server is making
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "List, add and drop indexes of single properties, which serve ranges and order, also while the server runs."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
 
         def add_action(action: str, description: str) -> argparse.ArgumentParser:
@@ -38,7 +35,6 @@ class Command(BaseCommand):
         add_action("drop", "drop the index of a property").add_argument("property")
 
     def handle(self, *args: Any, action: str, account: str, table: str, **arguments: Any) -> None:
-        migration.migrate(self.stderr.write)
         try:
             owner = Account.objects.get(name=account)
             getattr(self, f"_{action}")(tables.get(owner.pk, table), **arguments)

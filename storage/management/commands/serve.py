@@ -5,15 +5,13 @@ import contextlib
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
+from storage.management.command import TableroCommand
 from storage.server import logs, options, serve
 
 
-class Command(BaseCommand):
+class Command(TableroCommand):
     help = "Run the server. Each option can also be set by the environment variable in brackets."
-    requires_system_checks: list[str] = []
-    requires_migrations_checks = False
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         options.add_arguments(parser)

@@ -3,30 +3,27 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models import Sum
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from storage.domain.errors import StorageError
 from storage.domain.service.lifetimes import LifetimeError, read_lifetime
+from storage.management.command import DatabaseCommand
 from storage.models import Account, Snapshot
 from storage.operations import accounts, snapshot_restores, snapshots
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
 from storage.operations.snapshot_restores import RestoreRequest, TableAction
 from storage.operations.snapshots import SnapshotError
-from storage.server import migration
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Take, list, restore and delete snapshots of an account, also while the server runs."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
         actions.add_parser("list", help="list the snapshots of an account").add_argument("account")
         take = actions.add_parser("take", help="take a snapshot")
@@ -49,7 +46,6 @@ class Command(BaseCommand):
         delete.add_argument("name")
 
     def handle(self, *args: Any, action: str, account: str, **arguments: Any) -> None:
-        migration.migrate(self.stderr.write)
         owner = accounts.find(account)
         if owner is None:
             raise CommandError(f"The account {account} does not exist.")
