@@ -38,3 +38,15 @@ async def test_asks_again_after_a_while(checks, monkeypatch):
     monkeypatch.setattr(database_version, "known_migrations", lambda: {("storage", "9999_of_tomorrow")})
     assert await ready() == (503, "unavailable")
     assert len(checks) == 2
+
+
+async def test_not_ready_after_a_newer_version_upgraded_the_database(checks, monkeypatch):
+    monkeypatch.setattr(probes, "_CACHED_FOR", 0)
+    monkeypatch.setattr(
+        database_version, "known_migrations", lambda: frozenset({("storage", "0001_initial")})
+    )
+    answer = await probes.ready(RequestFactory().get("/ui/readyz"))
+    assert answer.status_code == 503
+    assert json.loads(answer.content)["reason"].startswith(
+        "A newer version of Tablero has upgraded the database"
+    )

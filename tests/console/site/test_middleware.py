@@ -1,9 +1,11 @@
 """What every page says about itself."""
 
+import pytest
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
 from console.site.middleware import response_headers
+from storage.operations import database_version
 
 
 def test_headers():
@@ -57,3 +59,20 @@ def test_a_form_sent_by_a_script_leads_to_the_next_page(visit):
     headers = {"HX-Request": "true", "HX-Request-Type": "full"}
     answer = visit("alice").post("/ui/a/acme/tables/new/", {"name": "orders"}, headers=headers)
     assert (answer.status_code, answer["HX-Redirect"]) == (204, "/ui/a/acme/t/orders/")
+
+
+@pytest.fixture
+def outdated():
+    database_version.note(database_version.WRITER + 1)
+    yield
+    database_version.note(0)
+
+
+def test_an_outdated_server_refuses_changes_and_says_why(visit, outdated):
+    page = visit("alice").post("/ui/a/acme/tables/new/", {"name": "orders"})
+    assert page.status_code == 503
+    assert "A newer version of Tablero has upgraded the database." in page.content.decode()
+    problem = Client().post("/ui/api/v1/accounts/", {"name": "other"}, content_type="application/json")
+    assert (problem.status_code, problem["Content-Type"]) == (503, "application/problem+json")
+    assert problem.json()["detail"].startswith("A newer version of Tablero has upgraded the database")
+    assert visit("alice").get("/ui/a/acme/").status_code == 200

@@ -1,0 +1,292 @@
+"""Servers of several versions on one database: who may write, and tables that an older one has created."""
+
+import asyncio
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import AddField
+from django.db.migrations.recorder import MigrationRecorder
+
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Insert, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.models import Account, DatabaseVersion, Table
+from storage.operations import (
+    accounts,
+    catalog,
+    database_version,
+    doctor,
+    edits,
+    jobs,
+    table_relations,
+    tables,
+)
+from storage.operations.database_version import WRITER, stopping_older_servers
+from storage.operations.service import Service
+from storage.operations.threads import in_thread
+from storage.sql import notify
+from storage.sql.notify import LISTENER, Event, News
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = EntityKey("p", "r")
+LONG = EntityKey("中" * 1000, "中" * 1000)
+UPSERT = Upsert(Entity(KEY, {"Number": EdmValue(Edm.INT32, 1)}), merge=False)
+
+
+@pytest.fixture
+def database():
+    """A connection beside the service's."""
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+async def service():
+    await in_thread(accounts.add, "owner")
+    service = Service(settings.LANES_CONNINFO)
+    await service.open()
+    yield service
+    await service.close()
+
+
+@pytest.fixture
+async def account(service):
+    account = await service.account("owner")
+    await service.create_table(account, "People")
+    return account
+
+
+@pytest.fixture
+def outdated():
+    database_version.note(WRITER + 1)
+    yield
+    database_version.note(0)
+
+
+# the least version that may write
+
+
+async def test_a_server_stops_writing_when_a_newer_one_upgrades_the_database(service, account, monkeypatch):
+    await service.change(account, "people", UPSERT)
+
+    with monkeypatch.context() as newer:
+        newer.setattr(database_version, "WRITER", WRITER + 1)
+        await in_thread(_upgrade)
+
+    # from the next request on, without waiting for anything
+    account = await service.account("owner")
+    for write in (
+        service.change(account, "people", UPSERT),
+        service.apply(account, "people", [UPSERT]),
+        service.create_table(account, "More"),
+        service.delete_table(account, "People"),
+        service.replace_policies(account, "people", []),
+        service.replace_properties(account, lambda properties: properties),
+    ):
+        with pytest.raises(ServerBusy):
+            await write
+    assert (await service.get(account, "people", KEY, EntityQuery())).key == KEY
+
+
+def _upgrade():
+    with stopping_older_servers():
+        pass
+
+
+async def test_a_server_notices_by_the_clock(service, account, database, monkeypatch):
+    """Without a notification, as when somebody writes the number."""
+    monkeypatch.setattr(notify, "_CHECK_INTERVAL", 0.01)
+    database.execute("INSERT INTO storage_databaseversion (writer, release) VALUES (%s, '9.0')", [WRITER + 1])
+    await _eventually(database_version.is_outdated)
+    with pytest.raises(ServerBusy):
+        await service.change(await service.account("owner"), "people", UPSERT)
+
+    database.execute("DELETE FROM storage_databaseversion")
+    await _eventually(lambda: not database_version.is_outdated())
+    await service.change(await service.account("owner"), "people", UPSERT)
+
+
+async def _eventually(condition):
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 - the event is PostgreSQL's
+            await asyncio.sleep(0.005)
+
+
+def test_an_account_in_memory_is_dropped_with_the_number():
+    known = catalog.Catalog(settings.LANES_CONNINFO)
+    known._accounts["owner"] = None
+    known._handle(Event(News.STILL_HELD, 0.0, writer=WRITER))
+    assert known._accounts
+    known._handle(Event(News.STILL_HELD, 0.0, writer=WRITER + 1))
+    assert not known._accounts
+    known._handle(Event(News.STILL_HELD, 0.0, writer=WRITER))
+
+
+async def test_jobs_of_an_outdated_server_do_nothing(outdated):
+    ran = []
+    await jobs._run_once(jobs._Job(lambda: ran.append(1), 1.0, "failed"))
+    assert ran == []
+
+
+def test_an_upgrade_that_fails_before_its_first_migration_leaves_older_servers_writing(monkeypatch):
+    DatabaseVersion.objects.create(pk=1, writer=WRITER, release="old")
+    monkeypatch.setattr(database_version, "WRITER", WRITER + 1)
+    seen = []
+
+    def fail():
+        with stopping_older_servers():
+            seen.append(database_version.read_writer())
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fail()
+    assert (seen, database_version.read_writer()) == ([WRITER + 1], WRITER)
+
+
+def test_servers_of_versions_that_do_not_read_the_number_are_found(database, monkeypatch):
+    assert database_version.servers_that_cannot_be_stopped() == []
+    monkeypatch.setattr(
+        database_version, "applied_migrations", lambda: frozenset({("storage", "0001_initial")})
+    )
+    with psycopg.connect(settings.LANES_CONNINFO, application_name=LISTENER):
+        assert database_version.servers_that_cannot_be_stopped() == ["this machine"]
+
+
+# migrations
+
+
+def test_a_database_of_this_version():
+    assert (database_version.explain_newer(), database_version.is_older()) == ("", False)
+
+
+@pytest.mark.parametrize("label", ["storage", "console"])
+def test_a_migration_of_a_newer_version(label):
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied(label, "0099_from_the_future")
+    try:
+        assert "A newer version of Tablero has upgraded the database" in database_version.explain_newer()
+    finally:
+        recorder.record_unapplied(label, "0099_from_the_future")
+
+
+def test_a_number_of_a_newer_version():
+    DatabaseVersion.objects.create(pk=1, writer=WRITER + 1, release="9.0")
+    assert "A newer version of Tablero (9.0) has upgraded" in database_version.explain_newer()
+
+
+def test_older_servers_can_write_rows_without_the_columns_that_were_added():
+    """Every column that was added to a table has a default in the database, or may be null."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " WHERE is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'"
+        )
+        required = set(cursor.fetchall())
+    loader = MigrationLoader(connection)
+    added = {
+        (loader.project_state().apps.get_model(label, operation.model_name)._meta.db_table, operation.name)
+        for (label, _), migration in loader.disk_migrations.items()
+        if label in {"storage", "console"} and migration.name >= "0015"
+        for operation in migration.operations
+        if isinstance(operation, AddField)
+    }
+    assert added & required == set()
+
+
+# tables and accounts that a server before 0.5 creates after the upgrade
+
+
+@pytest.fixture
+def older(database):
+    """Do to a table what distinguishes one that a server of 0.4 has created: it has another function."""
+
+    def older(name):
+        table = Table.objects.get(folded_name=name)
+        [arguments] = database.execute(
+            "SELECT pg_get_function_identity_arguments(%s::regproc)", [f"entity_{table.pk}_change_set"]
+        ).fetchone()
+        database.execute(f"DROP FUNCTION entity_{table.pk}_change_set({arguments})")
+        database.execute(
+            f"CREATE FUNCTION entity_{table.pk}_apply(p text, changes jsonb, only_inserts boolean)"
+            " RETURNS bigint[] LANGUAGE sql AS 'SELECT NULL::bigint[]'"
+        )
+        return table
+
+    return older
+
+
+@pytest.mark.parametrize("returns_old", [True, False], ids=["PostgreSQL 18", "PostgreSQL 15"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda service, account: service.change(account, "people", UPSERT),
+        lambda service, account: service.apply(account, "people", [UPSERT]),
+        lambda service, account: service.change(account, "people", Insert(Entity(LONG, {}))),
+    ],
+    ids=["upsert", "batch", "long key"],
+)
+async def test_a_table_of_an_older_server_is_completed_by_its_first_change(
+    service, account, older, change, returns_old
+):
+    await in_thread(older, "people")
+    service._lanes.returns_old = returns_old
+    await change(service, account)
+    assert len((await service.query(account, "people", EntityQuery())).entities) == 1
+
+
+async def test_a_table_without_its_relation_is_not_completed_for_ever(service, account, database):
+    table = await in_thread(Table.objects.get, folded_name="people")
+    database.execute(f"ALTER TABLE entity_{table.pk} RENAME TO entity_of_nothing")
+    try:
+        with pytest.raises(TableNotFound):
+            await service.change(account, "people", UPSERT)
+    finally:
+        database.execute(f"ALTER TABLE entity_of_nothing RENAME TO entity_{table.pk}")
+
+
+def test_tables_of_older_servers_are_named_and_completed(older):
+    tables.create(accounts.add("owner").pk, "People")
+    table = older("people")
+
+    assert table_relations.incomplete() == [table]
+    [finding] = doctor.PARTS["tables"]()
+    assert (finding.severity, finding.text[:12]) == (doctor.Severity.ERROR, "owner/People")
+
+    table_relations.complete_all()
+
+    assert table_relations.incomplete() == []
+    assert [finding.severity for finding in doctor.PARTS["tables"]()] == [doctor.Severity.OK]
+
+
+def test_a_table_of_an_older_server_can_be_edited_in_the_console(older):
+    table = tables.create(accounts.add("owner").pk, "People")
+    older("people")
+    edits.apply_one(table, UPSERT, by=SERVER)
+
+
+def test_a_table_of_an_older_server_can_be_deleted_and_restored(older):
+    owner = accounts.add("owner")
+    tables.create(owner.pk, "People")
+    table = older("people")
+    tables.delete(owner.pk, "People", keep=tables.DELETED_TABLE_RETENTION)
+    tables.restore(table.pk)
+    assert table_relations.incomplete() == []
+
+
+def test_an_older_server_can_create_accounts(database):
+    """It inserts no column that it does not know; storage.operations.retention starts the history."""
+    accounts.add("newer")
+    database.execute(
+        "INSERT INTO storage_account (name, primary_key_sealed, secondary_key_sealed, enabled, shared_key_access,"
+        " networks, label, description, colour, labels, request_digest, protected, read_only, created_at)"
+        " SELECT 'older', primary_key_sealed, secondary_key_sealed, enabled, shared_key_access, networks, label,"
+        " description, colour, labels, request_digest, protected, read_only, created_at FROM storage_account"
+    )
+    assert Account.objects.get(name="older").adaptive_indexes is False

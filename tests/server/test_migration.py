@@ -1,0 +1,81 @@
+"""What servers and commands do with a database of another version."""
+
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from storage.operations import database_version
+from storage.server import migration
+from storage.server.refusal import Refusal
+from storage.sql.notify import LISTENER
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OLDER = "The database is older than this version of Tablero. Start the server, or run: tablero upgrade"
+
+
+@contextmanager
+def applied(name):
+    MigrationRecorder(connection).record_applied("storage", name)
+    try:
+        yield
+    finally:
+        MigrationRecorder(connection).record_unapplied("storage", name)
+
+
+@contextmanager
+def unapplied(name):
+    MigrationRecorder(connection).record_unapplied("storage", name)
+    try:
+        yield
+    finally:
+        MigrationRecorder(connection).record_applied("storage", name)
+
+
+@pytest.mark.parametrize(
+    "command", ["account list", "doctor", "user list", "token list", "changes a", "upgrade"], ids=str.split
+)
+def test_commands_refuse_a_newer_database(command):
+    with (
+        applied("0099_from_the_future"),
+        pytest.raises(Refusal, match="A newer version of Tablero has upgraded"),
+    ):
+        call_command(*command.split())
+
+
+def test_the_server_refuses_a_newer_database():
+    with applied("0099_from_the_future"), pytest.raises(Refusal, match="restore a backup from before"):
+        migration.prepare(settings.OPTIONS, print)
+
+
+@pytest.mark.parametrize("command", ["account list", "doctor", "user list", "token list", "changes a"])
+def test_commands_leave_an_older_database_as_it_is(command):
+    with unapplied("0002_entity_template"):
+        with pytest.raises(Refusal) as refusal:
+            call_command(*command.split())
+        assert str(refusal.value) == OLDER
+        assert database_version.is_older()
+
+
+def test_commands_refuse_an_empty_database(monkeypatch):
+    monkeypatch.setattr(database_version, "applied_migrations", frozenset)
+    with pytest.raises(Refusal, match="The database is empty. Start the server"):
+        call_command("doctor")
+
+
+def test_no_upgrade_beside_servers_that_cannot_be_stopped(monkeypatch):
+    monkeypatch.setattr(
+        database_version, "applied_migrations", lambda: frozenset({("storage", "0001_initial")})
+    )
+    said = []
+    with (
+        psycopg.connect(settings.LANES_CONNINFO, application_name=LISTENER),
+        pytest.raises(Refusal, match="Stop these servers first"),
+    ):
+        migration.upgrade(said.append)
+    assert said == []
