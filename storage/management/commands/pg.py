@@ -7,20 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
+from storage.management.command import TableroCommand
 from storage.server import database, embedded, installation, secret
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
 
-class Command(BaseCommand):
+class Command(TableroCommand):
     help = (
         "Run a program of PostgreSQL, such as pg_dump, pg_restore or psql, on the embedded database, which is started"
         " for it if no server runs. In an empty data folder with a secret, the database is created."
     )
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -32,7 +31,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, program: str, arguments: list[str], **options: Any) -> None:
         found: Options = settings.OPTIONS
         _check(found)
-        with embedded.attached(found, purpose="pg", say=self.stderr.write):
+        with embedded.attached_or_new(found, purpose="pg", say=self.stderr.write):
             try:
                 done = subprocess.run([program, *arguments], env=_environment(found), check=False)
             except OSError as error:
