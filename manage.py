@@ -128,10 +128,15 @@ def run(command, show=()):
         for raw in process.stdout:
             lines.append(raw.decode(errors="replace").rstrip())
             if show and lines[-1].startswith(show):
-                print(
-                    "  " + os.path.basename(lines[-1].split(" (from ")[0])[:100], file=sys.stderr, flush=True
-                )
+                print("  " + shorten(lines[-1]), file=sys.stderr, flush=True)
     return process.returncode, lines
+
+
+def shorten(line):
+    """What pip does, without the address of a package or the names of all of them."""
+    if line.startswith("Installing collected packages: "):
+        return "Installing %d packages" % len(line.split(", "))
+    return os.path.basename(line.split(" (from ")[0])
 
 
 def explain(lines):

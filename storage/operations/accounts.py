@@ -68,6 +68,10 @@ class AccountKindIsFixed(AccountError):
     """An account never changes its kind."""
 
 
+class SealedOtherwise(AccountError):
+    """A key was sealed with another secret than the one of this server."""
+
+
 class AccountExpired(AccountError):
     """An account whose lifetime is over cannot be enabled."""
 
@@ -538,8 +542,11 @@ def find(name: str) -> Account | None:
 
 
 def is_public(account: Account) -> bool:
-    """Return whether one of its keys is the published development key."""
-    return DEVELOPMENT_KEY in keys_of(account)
+    """Return whether one of its keys is the published development key, as far as they can be read."""
+    try:
+        return DEVELOPMENT_KEY in keys_of(account)
+    except SealedOtherwise:
+        return False
 
 
 def connection_string(account: Account, endpoint: str) -> str:
@@ -561,8 +568,13 @@ def keys_of(account: Account) -> tuple[bytes, bytes]:
     )
 
 
+def key_of(account: Account, which: int) -> bytes:
+    """Return key 1 or 2; raises AccountError when it was sealed with another secret."""
+    return unseal(account, account.primary_key_sealed if which == 1 else account.secondary_key_sealed)
+
+
 def unseal(account: Account, sealed: bytes | memoryview) -> bytes:
-    """Return a retired key of this account in the clear."""
+    """Return a key of this account in the clear; raises SealedOtherwise when another secret has sealed it."""
     return _unseal(account.name, bytes(sealed))
 
 
@@ -585,10 +597,23 @@ def generate_key() -> bytes:
 
 
 def check_secret() -> None:
-    """Raises AccountError when the stored keys were sealed with another secret than this server's."""
-    account = Account.objects.first()
-    if account is not None:
+    """Raises AccountError when stored keys were sealed with another secret than this server's."""
+    unreadable = [account.name for account in Account.objects.order_by("name") if not _is_readable(account)]
+    if unreadable:
+        some = ", ".join(unreadable[:3]) + (", ..." if len(unreadable) > 3 else "")
+        raise SealedOtherwise(
+            f"The account keys of {some} in this database were sealed with another secret. Restore that secret as"
+            " TABLERO_SECRET or as the file secret in the data folder. If it is lost, replace the keys: account rotate"
+            f" {unreadable[0]} 1, and the same for key 2 and for every other account."
+        )
+
+
+def _is_readable(account: Account) -> bool:
+    try:
         keys_of(account)
+    except SealedOtherwise:
+        return False
+    return True
 
 
 def _read_account(text: str) -> AccountKeys:
@@ -661,9 +686,9 @@ def _unseal(name: str, sealed: bytes) -> bytes:
     try:
         return _cipher().decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], name.encode())
     except InvalidTag:
-        raise AccountError(
-            "The account keys in this database were sealed with another secret; restore that secret as"
-            " TABLERO_SECRET or as the file secret in the data folder."
+        raise SealedOtherwise(
+            f"The keys of the account {name} were sealed with another secret. Restore that secret as TABLERO_SECRET or"
+            " as the file secret in the data folder; if it is lost, rotate both keys of the account."
         ) from None
 
 

@@ -1,6 +1,7 @@
 """Replaced keys: accepted during their grace period, then kept for a month to recognize what they signed."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -45,8 +46,12 @@ def still_accepted(account: Account, now: datetime) -> list[RetiredKey]:
 
 
 def opened_of(account: Account, retired: Iterable[RetiredKey]) -> list[tuple[RetiredKey, bytes]]:
-    """Return each key with its value in the clear."""
-    return [(row, accounts.unseal(account, row.sealed)) for row in retired]
+    """Return each key with its value in the clear, except those that were sealed with a lost secret."""
+    opened = []
+    for row in retired:
+        with suppress(accounts.SealedOtherwise):
+            opened.append((row, accounts.unseal(account, row.sealed)))
+    return opened
 
 
 def end(account: Account, which: int, *, by: Actor = SERVER) -> bool:

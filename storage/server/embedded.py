@@ -64,6 +64,7 @@ class Embedded:
 
     def stop_at_once(self) -> None:
         """Immediate shutdown: nothing acknowledged is lost, the next start replays the log."""
+        self._stopping = True
         self._process.terminate()
 
     def _watch(self) -> None:

@@ -142,7 +142,10 @@ def _why(options: Options, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"The port {options.port} on {options.host} is in use; choose another with --listen HOST:PORT."
     if error.errno == errno.EACCES:
-        return f"You may not listen on {where}; choose a port above 1023 with --listen HOST:PORT."
+        return (
+            f"You may not listen on {where}; choose a port above 1023 with --listen HOST:PORT, or give the process the"
+            " capability CAP_NET_BIND_SERVICE, as AmbientCapabilities of a systemd unit does."
+        )
     return (
         f"It is not possible to listen on {where} ({error.strerror}); choose another with --listen HOST:PORT."
     )

@@ -8,13 +8,14 @@ import psycopg
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.commands.migrate import Command as Migrate
-from django.db import ProgrammingError, connection
+from django.db import ProgrammingError
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from storage.operations import accounts, database_version, table_relations
 from storage.operations.accounts import AccountError, AccountKeys
 from storage.server.options import Options
 from storage.server.refusal import Refusal
+from storage.sql.django import fetch
 
 OLDEST_POSTGRESQL = 150000
 LOCK = 0x7461626C65726F  # any number that nobody else on the database server uses
@@ -59,6 +60,8 @@ def declared_accounts(options: Options) -> list[AccountKeys]:
 @contextmanager
 def _alone(say: Callable[[str], None]) -> Iterator[None]:
     """One process at a time; the others that start on the same database wait here."""
+    if settings.OPTIONS.database_url:
+        refuse_transaction_pool(settings.LANES_CONNINFO)
     with _connected() as conn:
         taken = conn.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
         if taken != (True,):
@@ -68,14 +71,34 @@ def _alone(say: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _connected() -> Iterator[psycopg.Connection]:
+def _connected(conninfo: str | None = None) -> Iterator[psycopg.Connection]:
     try:
-        conn = psycopg.connect(settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
+        conn = psycopg.connect(
+            conninfo or settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT
+        )
     except psycopg.OperationalError as error:
         raise Refusal(f"The database cannot be reached: {_reason(error)}") from None
     with conn:
         _check_version(conn.info.server_version)
         yield conn
+
+
+def refuse_transaction_pool(conninfo: str) -> None:
+    """Raise Refusal if connections do not keep their session, as behind a pooler in transaction mode."""
+    with _connected(conninfo) as one, _connected(conninfo) as other:
+        session = _session(one)
+        with other.transaction():
+            is_shared = _session(other) == session or _session(one) != session
+    if is_shared:
+        raise Refusal(
+            "DATABASE_URL leads to a pooler in transaction mode, and Tablero needs sessions. Name PostgreSQL itself, or"
+            " a database of the pooler with pool_mode=session, and give this address as --pooler-url."
+        )
+
+
+def _session(conn: psycopg.Connection) -> int:
+    [row] = conn.execute("SELECT pg_backend_pid()", prepare=False)
+    return int(row[0])
 
 
 def _reason(error: psycopg.OperationalError) -> str:
@@ -133,7 +156,7 @@ def _migrate() -> None:
 
 
 def _refuse_role() -> NoReturn:
-    role, name = connection.settings_dict["USER"], connection.settings_dict["NAME"]
+    [(role, name)] = fetch("SELECT current_user, current_database()")
     raise Refusal(
         f"The role {role} may not create tables in the database {name}. Make it the owner:"
         f" ALTER DATABASE {name} OWNER TO {role}, and if tables are there already, REASSIGN OWNED BY their owner."

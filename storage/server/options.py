@@ -247,9 +247,9 @@ def _refuse_unknown(environ: Mapping[str, str]) -> None:
 
 
 def _is_for_others(name: str, value: str) -> bool:
-    if _SERVICE_PORT.fullmatch(name):  # else a person may mean TABLERO_LISTEN
-        return _SERVICE_ADDRESS.match(value) is not None
-    return _FOR_OTHERS.fullmatch(name) is not None
+    # a port without an address is what a person sets who means TABLERO_LISTEN
+    is_service = _SERVICE_PORT.fullmatch(name) is not None and _SERVICE_ADDRESS.match(value) is not None
+    return is_service or _FOR_OTHERS.fullmatch(name) is not None
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from storage.models import Account
+from storage.operations import release
 from storage.operations.accounts import DEVELOPMENT_ACCOUNT, connection_string, is_public, usable
 from storage.server.options import Options
 
@@ -18,6 +19,7 @@ def lines(options: Options, port: int) -> Iterator[str]:
     development = known.filter(name=DEVELOPMENT_ACCOUNT).first()
     shown = development or known.order_by("pk").first()
     yield f"Tablero serves on {options.scheme}://{authority}"
+    yield f"Version:           {release.version()}"
     if shown is None:
         yield "No account exists yet. Create one with: account add NAME"
     else:

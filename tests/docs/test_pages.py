@@ -4,6 +4,7 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
+from packaging.version import Version
 
 from tests.docs.pages import DOCS, DOCUMENTS, PAGES, anchors, links, name_of
 from tests.live_server import ROOT
@@ -35,11 +36,17 @@ def test_the_readme_is_short_and_links_to_every_page():
 
 
 def test_the_changelog_begins_with_the_version_of_the_project():
+    """Between releases, the version is the next one with .dev0, so that an installation replaces an older one."""
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert version is not None
-    releases = re.findall(r"^## (\d.*) - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert releases[0] == version[1]
-    assert releases == sorted(releases, reverse=True)
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    releases = re.findall(r"^## (\d.*) - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE)
+    if version[1].endswith(".dev0"):
+        assert "## Unreleased\n" in changelog
+        assert Version(releases[0]) < Version(version[1])
+    else:
+        assert releases[0] == version[1]
+    assert releases == sorted(releases, key=Version, reverse=True)
 
 
 def test_paths_of_the_architecture_exist():

@@ -7,7 +7,8 @@ from prometheus_client import REGISTRY
 
 import storage.operations.prometheus  # noqa: F401  registers the metrics
 from storage.management.commands import account
-from storage.server import options
+from storage.operations import doctor
+from storage.server import command_line, options
 from tests.docs.pages import DOCS, rows
 
 OPTIONS = DOCS / "options.md"
@@ -33,6 +34,16 @@ def test_actions_of_the_account_command():
     parser = account.Command().create_parser("manage.py", "account")
     actions = next(action for action in parser._actions if action.dest == "action")
     assert written == set(actions.choices)
+
+
+def test_commands():
+    written = [code_of(row[0])[0] for row in rows(OPTIONS, "Commands")]
+    there = [name for commands in command_line.COMMANDS.values() for name in commands]
+    assert written == [*there, "test"]
+
+
+def test_parts_of_the_doctor():
+    assert [code_of(row[0])[0] for row in rows(DOCS / "operations.md", "Doctor")] == list(doctor.PARTS)
 
 
 def test_paths_of_the_api():

@@ -4,11 +4,12 @@ from datetime import timedelta
 import psycopg
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from django.db import connection
 
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
-from storage.operations import accounts, tables
+from storage.operations import accounts, retired_keys, tables
 from storage.operations.accounts import DEVELOPMENT_KEY, AccountError, AccountIsProtected, AccountKeys
 from storage.server import migration, options
 from storage.sql.django import fetch
@@ -116,8 +117,33 @@ def test_keys_of_one_account_do_not_open_for_another():
 def test_another_secret_is_told_in_a_sentence(monkeypatch):
     accounts.add("ada")
     monkeypatch.setattr(settings, "SERVER_SECRET", b"quite another secret")
-    with pytest.raises(AccountError, match="sealed with another secret; restore"):
+    with pytest.raises(AccountError, match=r"sealed with another secret\. Restore that secret"):
         accounts.check_secret()
+
+
+def test_every_account_is_checked_for_another_secret(monkeypatch):
+    with monkeypatch.context() as lost:
+        lost.setattr(settings, "SERVER_SECRET", b"the secret that is lost")
+        accounts.add("bob")
+    accounts.add("ada")
+    with pytest.raises(AccountError, match="The account keys of bob in this database"):
+        accounts.check_secret()
+
+
+def test_a_lost_secret_is_replaced_by_rotating_both_keys(monkeypatch, capsys):
+    """As docs/operations.md says, in either order."""
+    with monkeypatch.context() as lost:
+        lost.setattr(settings, "SERVER_SECRET", b"the secret that is lost")
+        account = accounts.add("ada")
+        accounts.rotate("ada", 1, grace=timedelta(days=1))
+    for which in (1, 2):
+        call_command("account", "rotate", "ada", str(which))
+        printed = capsys.readouterr().out.strip().partition("=")[2]
+        account.refresh_from_db()
+        assert accounts.decode_key(printed) == accounts.key_of(account, which)
+    accounts.check_secret()
+    assert retired_keys.accepted(account) == ()
+    assert retired_keys.opened_of(account, retired_keys.for_account(account)) == []
 
 
 def test_reads_declarations_as_the_emulator_does():

@@ -87,6 +87,7 @@ def test_installs_once_and_runs_there(run, copy):
     assert first.stdout.split() == [str(copy / ".venv"), "serve", "--workers", "2"]
     assert "Installing what Tablero needs into" in first.stderr
     assert "  django-1-py3-none-any.whl" in first.stderr
+    assert f"  Installing {len(manage.RUN)} packages\n" in first.stderr
 
     again = run("serve")
     assert again.stdout.split() == [str(copy / ".venv"), "serve"]

@@ -47,6 +47,13 @@ def test_compares_applies_and_compares_with_a_snapshot(run):
     assert run("ada/people@before", "ada/people") == "People  1 only left, 1 only right, 1 changed\n"
 
 
+def test_says_that_there_is_nothing_to_compare(run):
+    accounts.add("one")
+    accounts.add("two")
+    assert run("one", "two") == "No differences.\n"
+    assert run("one", "two", "--apply", "right") == "Nothing to apply.\n"
+
+
 def test_tables_outside_a_snapshot_of_some_are_left_alone(run):
     branch = accounts.find("branch")
     snapshots.take(branch, "baseline", tables=["people"])

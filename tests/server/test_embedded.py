@@ -180,16 +180,16 @@ def test_commands_use_the_database_of_a_live_server_or_start_it(used):
     assert not (used / "database" / "postmaster.pid").exists()
 
 
-def test_account_before_the_first_start(data):
-    assert (
-        account_list(data) == f"Creating the database in {data} ...\nBringing the database up to date ...\n"
-    )
+def test_only_the_server_makes_a_data_folder(data):
+    said = account_list(data)
+    assert said.startswith(f"tablero: There is no database in {data}. Start a server there first")
+    assert not data.exists()
 
 
 def test_unknown_command_makes_nothing(data):
     done = run("srve", "--data", data)
     assert done.returncode == 1
-    assert "Unknown command: 'srve'. Did you mean serve?" in done.stderr
+    assert done.stderr == "tablero: There is no command srve (did you mean serve?); see: tablero help.\n"
     assert not data.exists()
 
 

@@ -12,6 +12,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from storage.operations import database_version
 from storage.server import migration
 from storage.server.refusal import Refusal
+from storage.sql.django import execute
 from storage.sql.notify import LISTENER
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,6 +27,21 @@ def applied(name):
         yield
     finally:
         MigrationRecorder(connection).record_unapplied("storage", name)
+
+
+@contextmanager
+def unapplied_as_owner(name):
+    """Forget a migration by another connection than Django's, which has another role."""
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as owner:
+        owner.execute("DELETE FROM django_migrations WHERE name = %s", [name])
+        owner.execute("GRANT SELECT ON django_migrations TO powerless")
+        try:
+            yield
+        finally:
+            owner.execute(
+                "INSERT INTO django_migrations (app, name, applied) VALUES ('storage', %s, now())", [name]
+            )
+            owner.execute("REVOKE SELECT ON django_migrations FROM powerless")
 
 
 @contextmanager
@@ -79,3 +95,30 @@ def test_no_upgrade_beside_servers_that_cannot_be_stopped(monkeypatch):
     ):
         migration.upgrade(said.append)
     assert said == []
+
+
+def test_a_role_that_does_not_own_the_database():
+    role = "powerless"
+    execute(f"CREATE ROLE {role}; SET ROLE {role}")
+    try:
+        with unapplied_as_owner("0032_database_version"), pytest.raises(Refusal) as refusal:
+            migration._migrate()
+    finally:
+        execute(f"RESET ROLE; DROP ROLE {role}")
+    assert str(refusal.value).startswith(
+        f"The role {role} may not create tables in the database test_tablero."
+    )
+
+
+def test_names_the_host_and_port_that_cannot_be_reached():
+    expected = 'connection to server at "10.0.0.9", port 5432 failed: Connection refused'
+    said = f"connection failed: {expected}\n\tIs the server running on that host?"
+    assert migration._reason(psycopg.OperationalError(said)) == expected
+
+
+def test_names_all_hosts_that_cannot_be_reached():
+    said = "All failures were:\n- host: 'a', port: '1': timeout expired\n- host: 'b', port: '2': connection is bad"
+    expected = (
+        "All failures were: host: 'a', port: '1': timeout expired host: 'b', port: '2': connection is bad"
+    )
+    assert migration._reason(psycopg.OperationalError(said)) == expected

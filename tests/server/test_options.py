@@ -1,3 +1,4 @@
+import argparse
 import os
 
 import pytest
@@ -166,6 +167,7 @@ def test_trusted_proxies(text, listen, expected):
         ({**SIGN_IN, "TABLERO_LOGIN_OIDC_CLIENT_SECRET": ""}, "TABLERO_LOGIN_OIDC"),
         ({**SIGN_IN, "TABLERO_LOGIN_OIDC_ISSUER": "http://login.example.org"}, "TABLERO_LOGIN_OIDC"),
         ({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "somebody"}, "ADMITS"),
+        ({"TABLERO_PORT": "8080"}, "TABLERO_PORT means nothing to Tablero"),
         ({"TABLERO_METRICS_LISTEN": "everywhere:all"}, "not an address to listen on"),
         ({"TABLERO_METRICS_TOKEN": "two words"}, "TABLERO_METRICS_TOKEN must be of ASCII"),
         ({"TABLERO_OAUTH": "full"}, "must be basic"),
@@ -176,6 +178,31 @@ def test_trusted_proxies(text, listen, expected):
 def test_refuses(environ, sentence):
     with pytest.raises(Refusal, match=sentence):
         options.read(environ)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TABLERO_URL", "https://tables.example.org"),
+        ("TABLERO_TOKEN", "tbl_secret"),
+        ("TABLERO_SERVICE_HOST", "10.0.0.1"),
+        ("TABLERO_SERVICE_PORT", "10002"),
+        ("TABLERO_SERVICE_PORT_HTTP", "10002"),
+        ("TABLERO_PORT", "tcp://10.0.0.1:10002"),
+        ("TABLERO_PORT_10002_TCP", "tcp://10.0.0.1:10002"),
+        ("TABLERO_PORT_10002_TCP_ADDR", "10.0.0.1"),
+        ("TABLERO_CONSOLE_PORT", "tcp://10.0.0.1:10002"),
+        ("TABLERO_CONSOLE_SERVICE_PORT", "10002"),
+    ],
+)
+def test_leaves_variables_of_clients_and_of_kubernetes_alone(name, value):
+    assert options.read({name: value}) == options.read({})
+
+
+def test_help_says_where_the_data_is(capsys):
+    parser = argparse.ArgumentParser()
+    options.add_arguments(parser)
+    assert str(options.default_data()) in " ".join(parser.format_help().split()).replace("- ", "-")
 
 
 def test_options_become_variables():

@@ -33,6 +33,12 @@ def run(capsys):
     return run
 
 
+def test_says_that_there_is_nothing_to_restore(run, db):
+    accounts.add("ada")
+    run("snapshot", "take", "ada", "one")
+    assert run("snapshot", "restore", "ada", "one", "--dry-run") == "Nothing to restore.\n"
+
+
 def test_takes_restores_and_deletes_snapshots(run, people):
     assert run("snapshot", "take", "ada", "one", "--ttl", "2d").startswith("one  20")
     edits.apply(people, [Delete(EntityKey("p", "r"), ANY)], by=command_actor())

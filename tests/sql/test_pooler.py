@@ -12,7 +12,8 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.operations import accounts, jobs, long_operations, reverting, tables
-from storage.server import database, options
+from storage.server import database, migration, options
+from storage.server.refusal import Refusal
 from storage.sql import notify
 from storage.sql.background import try_job_lock
 from storage.sql.django import execute, fetch, in_session
@@ -149,3 +150,9 @@ def test_settings_end_with_their_transaction():
     with transaction.atomic():
         execute("SET LOCAL statement_timeout = '1s'")
     assert {fetch("SHOW statement_timeout")[0][0] for _ in range(2 * pooler.SERVER_CONNECTIONS)} == {"0"}
+
+
+def test_a_server_refuses_a_pooler_without_sessions(running):
+    migration.refuse_transaction_pool(running.direct)
+    with pytest.raises(Refusal, match="leads to a pooler in transaction mode"):
+        migration.refuse_transaction_pool(running.pooled)

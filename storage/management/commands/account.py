@@ -151,7 +151,7 @@ class Command(DatabaseCommand):
 
     def _rotate(self, name: str, key: int, **_: Any) -> None:
         sealed = accounts.rotate(name, key, by=command_actor())
-        self.stdout.write(f"{name}  key{key}={accounts.encode_key(accounts.keys_of(sealed)[key - 1])}")
+        self.stdout.write(f"{name}  key{key}={accounts.encode_key(accounts.key_of(sealed, key))}")
 
     def _disable(self, name: str, **_: Any) -> None:
         self._set(f"{name} is disabled.", name, enabled=False)

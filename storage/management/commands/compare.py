@@ -74,6 +74,8 @@ class Command(DatabaseCommand):
                 self.stdout.write(f"{name}  not in {snapshot}")
         if comparison.service_properties is not None:
             self.stdout.write("service properties differ")
+        if not (comparison.tables or comparison.not_compared or comparison.service_properties):
+            self.stdout.write("No differences.")
 
     def _apply(self, comparison: Comparison, options: dict[str, Any]) -> None:
         selection = Selection(
@@ -94,6 +96,8 @@ class Command(DatabaseCommand):
                 self.stdout.write(f"  {what}: {it.misfit or it.reason}")
         if done.service_properties:
             self.stdout.write("service properties")
+        if not (done.tables or done.service_properties):
+            self.stdout.write("Nothing to apply.")
 
 
 def _find(written: str) -> Side:

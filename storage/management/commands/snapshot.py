@@ -81,7 +81,10 @@ class Command(DatabaseCommand):
             tables=tables, with_policies=policies, with_settings=settings, deletes_new=delete_new_tables
         )
         if dry_run:
-            for it in snapshot_restores.preview(snapshot, wanted).tables:
+            found = snapshot_restores.preview(snapshot, wanted).tables
+            if not found:
+                self.stdout.write("Nothing to restore.")
+            for it in found:
                 inserts, changes, deletions = it.count
                 what = "" if it.action is TableAction.KEEP else f"{it.action}, "
                 self.stdout.write(
