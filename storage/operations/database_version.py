@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 WRITER: Final = 1
 
 _OURS: Final = frozenset({"storage", "console"})  # packages that Tablero uses may have been newer
-_FLOOR: Final = ("storage", "0032_database_version")
+_FLOOR: Final = ("storage", "0033_database_version")
 _noted = 0  # the number in the database, as the catalog of this process read it last
 
 Migrations = frozenset[tuple[str, str]]

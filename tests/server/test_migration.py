@@ -101,7 +101,7 @@ def test_a_role_that_does_not_own_the_database():
     role = "powerless"
     execute(f"CREATE ROLE {role}; SET ROLE {role}")
     try:
-        with unapplied_as_owner("0032_database_version"), pytest.raises(Refusal) as refusal:
+        with unapplied_as_owner("0033_database_version"), pytest.raises(Refusal) as refusal:
             migration._migrate()
     finally:
         execute(f"RESET ROLE; DROP ROLE {role}")

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0031_distribution_request")]
+    dependencies = [("storage", "0032_long_operation")]
 
     operations = [
         migrations.CreateModel(
