@@ -1,4 +1,4 @@
-"""The history of every account: segments, who makes changes, and functions for change sets that record them."""
+"""The history of every account: segments and who makes changes. 0032_moments makes the functions that record them."""
 
 from typing import Any
 
@@ -6,15 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 from django.utils import timezone
 
-from storage.domain.values.kinds import AccountKind
-from storage.sql import batch, history, relations
-
-
-def create_functions(apps: Any, schema_editor: Any) -> None:
-    tables = apps.get_model("storage", "Table").objects.filter(deleted_at=None)
-    for table_id, account_id, kind in tables.values_list("pk", "account_id", "account__kind").iterator():
-        name, writers = relations.relation_name(table_id), history.writers_name(account_id)
-        schema_editor.execute(batch.create_function(name, writers, AccountKind(kind)))
+from storage.sql import history
 
 
 def start(apps: Any, schema_editor: Any) -> None:
@@ -81,6 +73,5 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunSQL(history.SEQUENCE, "DROP SEQUENCE history_seq"),
-        migrations.RunPython(create_functions, migrations.RunPython.noop),
         migrations.RunPython(start, migrations.RunPython.noop),
     ]

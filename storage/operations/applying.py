@@ -14,7 +14,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.fits import Misfit, find_misfit
 from storage.domain.entities.moments import Moment
-from storage.domain.errors import OutOfRangeInput, StorageError
+from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
 from storage.domain.values.names import fold_table_name
 from storage.editing.comparison import DifferenceKind
@@ -156,7 +156,7 @@ def apply(
     selection: Selection,
     *,
     by: Actor,
-    read_at: int | None = None,
+    read_at: Moment | None = None,
     dry_run: bool = False,
 ) -> Applied:
     """Make the target equal to the other side; with ``dry_run`` only find out what would be done.
@@ -227,7 +227,7 @@ class _Application:
     source: Side
     selection: Selection
     by: Actor
-    read_at: int | None
+    read_at: Moment | None
     save: Callable[[], None]  # what was done, in the transaction that does it
     dry_run: bool
 
@@ -284,7 +284,7 @@ class _Application:
     def _apply_page(
         self, table: ComparedTable, page: list[DifferingEntity], changed: Table | None, applied: AppliedTable
     ) -> None:
-        images = list(self._images(page, self._deleted_since(table, page), applied))
+        images = list(self._images(page, self._newer(table, page), applied))
         if changed is None or self.dry_run:
             for image in images:
                 _count(image, applied)
@@ -303,15 +303,14 @@ class _Application:
             applied.skipped += done.skipped - len(done.examples)
 
     def _images(
-        self, page: list[DifferingEntity], deleted: Collection[EntityKey], applied: AppliedTable
+        self, page: list[DifferingEntity], newer: Collection[EntityKey], applied: AppliedTable
     ) -> Iterator[NewImage]:
         """Yield what the entities become, but for those that were changed since or do not fit."""
         for entity in page:
             old, new = entity.left, entity.right
             if self.target is Target.RIGHT:
                 old, new = new, old
-            is_newer = any(it is not None and self._is_newer(it) for it in (old, new))
-            if is_newer or entity.key in deleted:
+            if entity.key in newer:
                 applied.skip(entity.key, SkipReason.CHANGED)
                 continue
             annotations, values = (None, None) if new is None else (new.annotations, new.values)
@@ -324,24 +323,32 @@ class _Application:
                 _, annotations, values = converted.fragments
             yield NewImage(entity.key, None if old is None else old.timestamp, annotations, values)
 
-    def _is_newer(self, image: Image) -> bool:
-        return self.read_at is not None and image.timestamp > self.read_at
-
-    def _deleted_since(self, table: ComparedTable, page: list[DifferingEntity]) -> set[EntityKey]:
-        """Return which entities were deleted on a side that is live since the comparison was read."""
+    def _newer(self, table: ComparedTable, page: list[DifferingEntity]) -> set[EntityKey]:
+        """Return which entities were changed on a side that is live since the comparison was read."""
         if self.read_at is None:
             return set()
-        found = set()
-        for side, kind in ((table.left, DifferenceKind.ONLY_RIGHT), (table.right, DifferenceKind.ONLY_LEFT)):
-            keys = [entity.key for entity in page if entity.kind is kind]
-            if side is not None and side.past is None and keys:
-                live = Table.objects.get(pk=side.table_id)
-                try:
-                    then = past.find(live, Moment(self.read_at))
-                except OutOfRangeInput:
-                    continue  # there is no history of that time
-                found |= sql.run(statements.deleted_since(then, keys))
+        found: set[EntityKey] = set()
+        for side, images in (
+            (table.left, {entity.key: entity.left for entity in page}),
+            (table.right, {entity.key: entity.right for entity in page}),
+        ):
+            if side is not None and side.past is None:
+                found |= _changed_since(Table.objects.get(pk=side.table_id), self.read_at, images)
         return found
+
+
+def _changed_since(
+    table: Table, moment: Moment, images: Mapping[EntityKey, Image | None]
+) -> Collection[EntityKey]:
+    """Return which entities were changed since a comparison was read.
+
+    Without a history of the time since, Timestamps tell: also those of changes in the seconds before. Deletions go
+    unnoticed then.
+    """
+    segments = past.changes_since(table, moment)
+    if segments is not None and moment.snapshot is not None:
+        return sql.run_in_lane(statements.changed_since(table.pk, segments, moment.snapshot, list(images)))
+    return {key for key, image in images.items() if image is not None and image.timestamp > moment.ticks}
 
 
 def _count(image: NewImage, applied: AppliedTable) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.entities.moments import Moment
 from storage.domain.service.sides import SideName
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue, write_datetime
@@ -17,6 +18,7 @@ from storage.editing.merge import Properties
 from storage.operations.sides import Side, SideNotFound, SideTable
 from storage.sql import comparing as statements
 from storage.sql import django as sql
+from storage.sql import snapshots
 from storage.sql.comparing import Changed, Image, Pair
 from storage.sql.comparing import Counts as Counts
 from storage.sql.comparing import DifferingEntity as DifferingEntity
@@ -58,7 +60,7 @@ class ComparedTable:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``tables`` are in the order of their names. ``read_at``: ticks; what both sides had then is compared.
+    """``tables`` are in the order of their names. ``read_at``: what both sides had then is compared.
 
     ``not_compared``: the names of tables that only one side has while the other, the value, is a snapshot of some
     tables. Such a snapshot does not say whether they existed, so they count neither as missing nor as new.
@@ -67,7 +69,7 @@ class Comparison:
     left: Side
     right: Side
     tables: Sequence[ComparedTable]
-    read_at: int
+    read_at: Moment
     not_compared: Mapping[str, SideName] = field(default_factory=dict)
 
     @property
@@ -103,7 +105,8 @@ def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Compar
     found.sort(key=lambda it: it.name)
     outside = {it.name: side.name for it in found if (side := _unaware(left, right, it)) is not None}
     tables = [it for it in found if it.name not in outside]
-    return Comparison(left, right, tables, sql.run(statements.now()), outside)
+    # before any entity is read: a change since then counts as newer even if it is read
+    return Comparison(left, right, tables, sql.run(snapshots.take_moment()), outside)
 
 
 def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:

@@ -32,6 +32,7 @@ from storage.models import FeedMark as Mark
 from storage.operations import history
 from storage.sql import django as sql
 from storage.sql import feed as statements
+from storage.sql import moments
 from storage.sql.feed import FeedMark, HistoryState, RawChange, RawPage, Segment
 from storage.sql.statement import Statement
 
@@ -97,8 +98,12 @@ def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]
 
 
 def keep_mark() -> None:
-    """Keep the present snapshot for readers who are far behind, now and then; notice a restored database."""
+    """Keep the present snapshot for readers who are far behind, now and then; notice a restored database.
+
+    Close the past, so that it stays what it was if the clock is set back.
+    """
     history.begin_in_this_cluster()
+    sql.run(moments.keep_floor())
     sql.run(statements.keep_mark())
 
 

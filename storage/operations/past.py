@@ -1,29 +1,37 @@
-"""Find out what a table is to be read from as of a moment of the past: as far back as its account keeps changes."""
+"""Find out what a table is to be read from as of a moment of the past: as far back as its account keeps changes.
 
+A moment given by its time is closed before it is read: later writes get later Timestamps, and writes that might still
+get an earlier one are waited for. So it means the same whenever it is read.
+"""
+
+import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from django.db.models import Q
-from django.utils import timezone
 
 from storage.domain.entities.moments import Moment
-from storage.domain.errors import OutOfRangeInput, TableNotFound
+from storage.domain.errors import OutOfRangeInput, ServerBusy, TableNotFound
 from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
 from storage.models import HistorySegment, Table
 from storage.operations import accounts
 from storage.sql import django as sql
+from storage.sql import moments
 from storage.sql.history import segment_name
 from storage.sql.past import Past as Past
 from storage.sql.past import as_of
 from storage.sql.relations import source_name
+from storage.sql.snapshots import SLACK
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
 
-_CLOCKS: Final = timedelta(minutes=1)  # by which clocks may differ
+_ROTATION: Final = timedelta(minutes=1)  # by which the end of a segment may be recorded too early
+_PATIENCE: Final = 3.0  # seconds for writes that have begun before a moment
+_PAUSES: Final = (0.002, 0.005, 0.01, 0.02, 0.05)  # seconds between looks at them
 
 
 def kept_since(account_id: int) -> datetime | None:
@@ -33,10 +41,12 @@ def kept_since(account_id: int) -> datetime | None:
 
 
 def find(table: Table, moment: Moment) -> Past:
-    """Raises TableNotFound if there was no such table then, OutOfRangeInput if its entities of then are not known."""
+    """Return what has the entities of a table as they were at a moment.
+
+    Raises TableNotFound if there was no such table then, OutOfRangeInput if the moment is in the future or its entities
+    of then are not known, and ServerBusy while writes run on that may belong to the moment.
+    """
     at = to_datetime(moment.ticks)
-    if at > timezone.now() + _CLOCKS:
-        raise OutOfRangeInput(f"{moment} is in the future.")
     if find_metrics_table(table.folded_name) is not None:
         raise OutOfRangeInput("System tables have no history.")
     segments = kept_segments(table.account_id)
@@ -52,24 +62,59 @@ def find(table: Table, moment: Moment) -> Past:
         )
     if table.changes_since is not None and at < table.changes_since:
         raise OutOfRangeInput(f"Changes of {table.name} are kept since {_write(table.changes_since)}.")
-    return Past(
-        table.pk,
-        source_of(table),
-        tuple(
-            segment_name(table.account_id, it.number)
-            for it in segments
-            if it.ended_at is None or it.ended_at > at - _CLOCKS
-        ),
-        moment,
+    names = tuple(
+        segment_name(table.account_id, it.number)
+        for it in segments
+        if it.ended_at is None or it.ended_at > at - _ROTATION
     )
+    past = Past(table.pk, source_of(table), names, moment)
+    if moment.snapshot is None:
+        _close(past)
+    return past
 
 
-def find_by_id(table_id: int, moment: Moment) -> Past:
-    """Like find; raises TableNotFound also if the table is gone."""
-    table = Table.objects.filter(pk=table_id).first()
-    if table is None:
-        raise TableNotFound
-    return find(table, moment)
+def _close(past: Past) -> None:
+    """Make sure that what is read as of a time can change no more."""
+    moment = past.moment
+    running = sql.run(moments.close(moment, past.source))
+    if running is None:
+        # an entity that was changed often while the clock was behind has a Timestamp ahead of it
+        running = sql.run(moments.close(moment, past.source, sql.run(moments.latest(past.segments))))
+    if running is None:
+        raise OutOfRangeInput(f"{moment} is in the future.")
+    deadline, pauses = time.monotonic() + _PATIENCE, iter(_PAUSES)
+    while running and sql.run(moments.are_running(running)):
+        if time.monotonic() > deadline:
+            raise ServerBusy(
+                f"Writes that may belong to {moment} have not ended. Try again, or read an earlier time."
+            )
+        time.sleep(next(pauses, _PAUSES[-1]))
+
+
+def present() -> Moment:
+    """Return the present moment of the database; more changes may get Timestamps up to it."""
+    return Moment(sql.run(moments.present()))
+
+
+def changes_since(table: Table, moment: Moment) -> Sequence[str] | None:
+    """Return the segments that may have changes after the snapshot of a moment; None if not all are kept."""
+    segments = kept_segments(table.account_id)
+    # the time of the moment is earlier than its snapshot, by this at least
+    at = to_datetime(moment.ticks) + timedelta(seconds=SLACK)
+    began = max(segments[0].started_at, table.changes_since or segments[0].started_at) if segments else None
+    if began is None or at < began or table.distributed:
+        return None
+    return [
+        segment_name(table.account_id, it.number)
+        for it in segments
+        if it.ended_at is None or it.ended_at > at - _ROTATION
+    ]
+
+
+def find_by_name(account_id: int, name: str, moment: Moment) -> tuple[Table, Past]:
+    """Return the table that had a name at a moment, as ``find`` does; raises TableNotFound if none had."""
+    table = find_table(account_id, name, moment)
+    return table, find(table, moment)
 
 
 def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | None = None) -> T:

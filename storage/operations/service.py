@@ -54,7 +54,8 @@ from storage.sql import entities as sql
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.lanes import Lanes
 from storage.sql.links import ReplicaAddress as ReplicaAddress
-from storage.sql.past import as_of
+from storage.sql.past import Past, as_of
+from storage.sql.relations import relation_name
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -264,11 +265,16 @@ class Service:
     ) -> StoredEntity:
         """Query Entity, of now or as of a moment; without ``terms``, at the level strong."""
 
+        if moment is not None:
+
+            def get_then(then: Past) -> Awaitable[StoredEntity]:
+                return self._lanes.run(as_of(pages.point(relation_name(then.table_id), key, query), then))
+
+            return await self._as_of(account, table, moment, get_then, lambda _: throughput.READ)
+
         async def get(known: KnownTable) -> StoredEntity:
             statement = pages.point(known.relation, key, query)
-            if moment is not None:
-                statement = as_of(statement, await in_thread(past.find_by_id, known.id, moment))
-            elif terms is not None:
+            if terms is not None:
                 return await self._read(account, terms, lambda lanes: lanes.run(statement, terms.session))
             return await self._lanes.run(statement)
 
@@ -284,11 +290,20 @@ class Service:
     ) -> Page[StoredEntity]:
         """Query Entities, of now or as of a moment; without ``terms``, at the level strong."""
 
+        def cost(page: Page[StoredEntity]) -> float:
+            return throughput.QUERY + throughput.ENTITY * len(page.entities)
+
+        if moment is not None:
+
+            def walk_then(then: Past) -> Awaitable[Page[StoredEntity]]:
+                steps: Steps[Page[StoredEntity]] = entities.query(
+                    relation_name(then.table_id), query, time.monotonic
+                )
+                return self._lanes.walk(steps, partial(as_of, past=then))
+
+            return await self._as_of(account, table, moment, walk_then, cost)
+
         async def walk(known: KnownTable) -> Page[StoredEntity]:
-            if moment is not None:
-                then = await in_thread(past.find_by_id, known.id, moment)
-                steps: Steps[Page[StoredEntity]] = entities.query(known.relation, query, time.monotonic)
-                return await self._lanes.walk(steps, partial(as_of, past=then))
             wanted = replace(query, indexed=known.indexed) if known.indexed else query
             began = time.perf_counter()
 
@@ -304,13 +319,29 @@ class Service:
                 self.observer.record_scan(known.id, names, seconds)
             return page
 
-        return await self._on(
-            account,
-            table,
-            walk,
-            lambda page: throughput.QUERY + throughput.ENTITY * len(page.entities),
-            terms,
-        )
+        return await self._on(account, table, walk, cost, terms)
+
+    async def _as_of(
+        self,
+        account: KnownAccount,
+        table: str,
+        moment: Moment,
+        run: Callable[[Past], Awaitable[T]],
+        cost: Callable[[T], float],
+    ) -> T:
+        """Run a statement on the table that had a name at a moment, whatever has the name now."""
+
+        async def find_and_run() -> T:
+            found, then = await in_thread(past.find_by_name, account.id, table, moment)
+            known = KnownTable(found.pk, then.source, found.name, {}, found.throughput)
+            return await self._run_on(account, known, lambda _: run(then), cost)
+
+        try:
+            return await find_and_run()
+        except TableNotFound:
+            return (
+                await find_and_run()
+            )  # its relation may have been renamed, because it was deleted or restored
 
     async def _table_for_terms(
         self, account: KnownAccount, table: str, replicas: Replicas, standby: StandbyCatalog

@@ -11,7 +11,7 @@ from storage.domain.entities.changes import Change, Delete, Insert, Update, Upse
 from storage.domain.entities.entity import Fragments
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays, change_function, entities, long_keys
+from storage.sql import arrays, change_function, entities, long_keys, moments
 from storage.sql.distribution import history_of
 from storage.sql.history import Op, Recorder, recorded_table
 from storage.sql.statement import Lane, Result, Statement
@@ -21,16 +21,24 @@ _MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 # entities whose keys are too long for an index are inserted into the child relation that storage.sql.long_keys tells of
 _INSERTION: Final = """
 INSERT INTO {{relation}}{child} (pk, rk, ts, props, anns, vals)
-VALUES (p, c.rk, {now}, c.props, c.anns, c.vals)
+VALUES (p, c.rk, moment, c.props, c.anns, c.vals)
 ON CONFLICT DO NOTHING
 RETURNING ts INTO done;
 """
 
 
 def _insertion(child: str = "") -> str:
-    return _INSERTION.strip().format(child=child, now=entities.NOW)
+    return _INSERTION.strip().format(child=child)
 
 
+# A deletion that an insertion waited for has got a later Timestamp. Rows of the last moments are found by the index of
+# times, from the latest on.
+_LATEST_BEFORE: Final = """
+SELECT greatest(latest, max(ts) + 1) INTO latest FROM (
+    SELECT h.ts FROM {history} AS h
+    WHERE h.ts >= latest AND h.tbl = {table} AND h.pk = p AND h.rk = ANY (rks) ORDER BY h.ts DESC LIMIT 1
+) AS before;
+"""
 _FUNCTION: Final = """
 CREATE OR REPLACE FUNCTION {{relation}}_change_set(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],
@@ -39,6 +47,8 @@ CREATE OR REPLACE FUNCTION {{relation}}_change_set(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+    moment bigint;
+    latest bigint;
     c record;
     failed integer;
     failure text;
@@ -54,12 +64,15 @@ DECLARE
     before_anns text[] := '{{{{}}}}';
     before_vals text[] := '{{{{}}}}';
 BEGIN
+    -- before the time is taken: storage.sql.moments
+    LOCK TABLE ONLY {{relation}} IN ROW EXCLUSIVE MODE;
+    moment := {present};
     IF ops IS NULL THEN
         -- all at once takes half the time; if one fails, the loop below finds out which
         BEGIN
             WITH done AS (
                 INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
-                SELECT p, rk, {now}, props, anns, vals
+                SELECT p, rk, moment, props, anns, vals
                 FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
                 ON CONFLICT DO NOTHING
                 RETURNING 1
@@ -67,11 +80,16 @@ BEGIN
             -- not ROW_COUNT, in which Citus counts the conflicts too
             SELECT count(*) INTO inserted FROM done;
             IF inserted = cardinality(rks) THEN
+                latest := moment;
                 IF by_actor IS NOT NULL THEN
+                    {latest_before}
+                    IF latest > moment THEN
+                        UPDATE {{relation}} AS e SET ts = latest WHERE e.pk = p AND e.rk = ANY (rks);
+                    END IF;
                     INSERT INTO {{history}} (tbl, op, ts, actor, request, pk, rk)
-                    SELECT {{table}}, '{op.INSERT}', {now}, by_actor, in_request, p, rk FROM unnest(rks) AS rk;
+                    SELECT {{table}}, '{op.INSERT}', latest, by_actor, in_request, p, rk FROM unnest(rks) AS rk;
                 END IF;
-                RETURN array_fill({now}, ARRAY[inserted]);
+                RETURN array_fill(latest, ARRAY[inserted]);
             END IF;
             RAISE EXCEPTION USING ERRCODE = 'TB002';
         EXCEPTION WHEN SQLSTATE 'TB002' THEN
@@ -115,12 +133,12 @@ BEGIN
             CASE c.op
             WHEN 'replace', 'upsert', 'upsert_long' THEN
                 UPDATE {{relation}} AS e
-                SET ts = greatest({now}, e.ts + 1), props = c.props, anns = c.anns, vals = c.vals
+                SET ts = greatest(moment, e.ts + 1), props = c.props, anns = c.anns, vals = c.vals
                 WHERE e.pk = p AND e.rk = c.rk
                 RETURNING e.ts INTO done;
             WHEN 'merge', 'upsert_merge', 'upsert_merge_long' THEN
                 UPDATE {{relation}} AS e
-                SET ts = greatest({now}, e.ts + 1), props = e.props || c.props,
+                SET ts = greatest(moment, e.ts + 1), props = e.props || c.props,
                     anns = {merged_anns}, vals = {merged_vals}
                 WHERE e.pk = p AND e.rk = c.rk AND {fits}
                 RETURNING e.ts INTO done;
@@ -143,8 +161,8 @@ BEGIN
             END IF;
         END IF;
         applied := applied || done;
+        before_ts := before_ts || was_ts;
         IF by_actor IS NOT NULL THEN
-            before_ts := before_ts || was_ts;
             before_anns := before_anns || was_anns;
             before_vals := before_vals || was_vals;
         END IF;
@@ -152,20 +170,37 @@ BEGIN
     IF failed IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = failed || ' ' || failure;
     END IF;
+    -- one Timestamp for all, so that there is no moment that has a part of them
+    latest := greatest(moment, (SELECT max(was) + 1 FROM unnest(before_ts) AS was));
+    IF by_actor IS NOT NULL THEN
+        {latest_before}
+    END IF;
+    IF latest > moment THEN
+        UPDATE {{relation}} AS e SET ts = latest WHERE e.pk = p AND e.rk = ANY (rks) AND e.ts < latest;
+        SELECT array_agg(CASE WHEN op = 'delete' THEN ts ELSE latest END ORDER BY place) INTO applied
+        FROM unnest(coalesce(ops, array_fill('insert'::text, ARRAY[cardinality(rks)])), applied) WITH ORDINALITY
+            AS change (op, ts, place);
+    END IF;
+    IF 'delete' = ANY (ops) AND latest >= {present} THEN
+        PERFORM raise_moment_floor(latest);  -- a deleted entity may be inserted again
+    END IF;
     IF by_actor IS NOT NULL THEN
         INSERT INTO {{history}} (tbl, op, ts, was, actor, request, pk, rk, anns, vals)
         SELECT {{table}},
             CASE WHEN was IS NULL THEN '{op.INSERT}' WHEN op = 'delete' THEN '{op.DELETE}' ELSE '{op.UPDATE}' END,
-            CASE WHEN op = 'delete' THEN greatest({now}, was + 1) ELSE ts END,
-            was, by_actor, in_request, p, rk, anns, vals
-        FROM unnest(ops, rks, applied, before_ts, before_anns, before_vals)
-            AS change (op, rk, ts, was, anns, vals);
+            latest, was, by_actor, in_request, p, rk, anns, vals
+        FROM unnest(ops, rks, before_ts, before_anns, before_vals) AS change (op, rk, was, anns, vals);
     END IF;
     RETURN applied;
 END
 $$
 """.format(
-    now=entities.NOW, op=Op, insertion=_insertion(), long_insertion=_insertion("_long"), **_MERGE_OF_ROW
+    present=moments.PRESENT,
+    latest_before=_LATEST_BEFORE.strip(),
+    op=Op,
+    insertion=_insertion(),
+    long_insertion=_insertion("_long"),
+    **_MERGE_OF_ROW,
 )
 
 
@@ -190,7 +225,7 @@ CREATE OR REPLACE FUNCTION {{relation}}_change_set(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    moment bigint := {entities.NOW};
+    moment bigint := {moments.CLOCK};
     c record;
     failed integer;
     failure text;

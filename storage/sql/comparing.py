@@ -14,8 +14,6 @@ from storage.domain.entities.moments import Moment
 from storage.domain.filters.query import PAGE_BYTES
 from storage.editing.comparison import DifferenceKind
 from storage.sql import arrays
-from storage.sql.entities import NOW
-from storage.sql.history import Op
 from storage.sql.past import Past, as_of, changed_after, with_expressions
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
@@ -243,11 +241,6 @@ PAGE_SETTINGS: Final = (
 )
 
 
-def now() -> Statement[int]:
-    """Return the time of the database in ticks, by which entities get their Timestamps."""
-    return Statement(f"SELECT {NOW}", (), Lane.KEY, lambda result: integer_at(result, 0, 0))
-
-
 def count(pair: Pair) -> Statement[Counts]:
     """Count all entities."""
     text = _COUNT.format(kind=_kind(pair), left=pair.left, right=pair.right)
@@ -337,23 +330,27 @@ def images(new: Sequence[NewImage]) -> Images:
     return Images(_IMAGES, parameters)
 
 
-_DELETED: Final = """
-SELECT h.pk, h.rk FROM {segment} AS h JOIN unnest($1::text[], $2::text[]) AS wanted (pk, rk) USING (pk, rk)
-WHERE h.tbl = {table_id} AND h.op = '{op}' AND {after}
+_CHANGED_SINCE: Final = """
+SELECT h.pk, h.rk FROM unnest($1::text[], $2::text[]) AS wanted (pk, rk)
+JOIN {segment} AS h ON h.tbl = {table_id} AND h.pk = wanted.pk AND h.rk = wanted.rk
+    AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
+        = hashtextextended(wanted.pk COLLATE "C", hashtextextended(wanted.rk COLLATE "C", 0))
+WHERE NOT pg_visible_in_snapshot(h.xid, $3::pg_snapshot)
 """
 
 
-def deleted_since(past: Past, keys: Sequence[EntityKey]) -> Statement[set[EntityKey]]:
-    """Return those of the keys whose entities were deleted after the moment of ``past``."""
-    parameters: list[str | bytes | None] = [
+def changed_since(
+    table_id: int, segments: Sequence[str], snapshot: str, keys: Sequence[EntityKey]
+) -> Statement[set[EntityKey]]:
+    """Return those of the keys whose entities were changed or deleted by what a snapshot does not see."""
+    parameters = (
         arrays.texts(key.partition_key for key in keys),
         arrays.texts(key.row_key for key in keys),
-    ]
-    after = changed_after(past.moment, parameters)
-    words = {"table_id": past.table_id, "op": Op.DELETE, "after": after}
-    text = " UNION ".join(_DELETED.format(segment=segment, **words) for segment in past.segments)
+        snapshot,
+    )
+    text = " UNION ".join(_CHANGED_SINCE.format(segment=it, table_id=table_id) for it in segments)
 
     def read(result: Result) -> set[EntityKey]:
         return {EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)}
 
-    return Statement(text, tuple(parameters), Lane.KEY, read)
+    return Statement(text, parameters, Lane.KEY, read)

@@ -15,7 +15,7 @@ from storage.domain.entities.entity import (
 )
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays, change_function, long_keys
+from storage.sql import arrays, change_function, long_keys, moments
 from storage.sql.distribution import is_distributed
 from storage.sql.failures import named
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
@@ -30,9 +30,6 @@ from storage.sql.statement import (
     integer_at,
     text_at,
 )
-
-# statement_timestamp, not clock_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
-NOW: Final = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
 
 NOTHING: Final = Fragments("{}", "", "")  # of the row of a deletion
 
@@ -76,13 +73,13 @@ def merge_parts(anns: str, vals: str, gone: str) -> dict[str, str]:
 
 _INSERT: Final = f"""
 INSERT INTO {{relation}} AS e {_COLUMNS}
-VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
+VALUES ($1, $2, {{now_of_insertion}}, $3::jsonb, $4, $5)
 ON CONFLICT DO NOTHING
 """
-_REPLACE: Final = f"""
-UPDATE {{relation}} AS e
-SET ts = greatest({NOW}, e.ts + 1), props = $3::jsonb, anns = $4, vals = $5
-{{from_was}}
+_REPLACE: Final = """
+UPDATE {relation} AS e
+SET ts = greatest({now}, e.ts + 1), props = $3::jsonb, anns = $4, vals = $5
+{from_was}
 WHERE e.pk = $1 AND e.rk = $2
 """
 _OR_REPLACE: Final = """
@@ -91,16 +88,16 @@ SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = exclude
 """
 _UPSERT: Final = f"""
 INSERT INTO {{relation}} AS e {_COLUMNS}
-VALUES ($1, $2, {NOW}, $3::jsonb, $4, $5)
+VALUES ($1, $2, {{now_of_insertion}}, $3::jsonb, $4, $5)
 {_OR_REPLACE}
 """
 _MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$7::text[]")
 _MERGE: Final = """
 UPDATE {{relation}} AS e
-SET ts = greatest({now}, e.ts + 1), props = e.props || $3::jsonb, anns = {merged_anns}, vals = {merged_vals}
+SET ts = greatest({{now}}, e.ts + 1), props = e.props || $3::jsonb, anns = {merged_anns}, vals = {merged_vals}
 {{from_was}}
 WHERE e.pk = $1 AND e.rk = $2 AND ($6::bigint IS NULL OR e.ts = $6::bigint) AND {fits}
-""".format(now=NOW, **_MERGE_PARTS)
+""".format(**_MERGE_PARTS)
 # null if the merge would be possible now
 _MERGE_FAILED: Final = """
 CASE WHEN e.ts <> $5::bigint THEN 'UpdateConditionNotSatisfied' ELSE {excess} END
@@ -108,12 +105,12 @@ CASE WHEN e.ts <> $5::bigint THEN 'UpdateConditionNotSatisfied' ELSE {excess} EN
 _UPSERT_MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$6::text[]")
 _UPSERT_MERGE: Final = """
 INSERT INTO {{relation}} AS e {columns}
-VALUES ($1, $2, {now}, $3::jsonb, $4, $5)
+VALUES ($1, $2, {{now_of_insertion}}, $3::jsonb, $4, $5)
 ON CONFLICT (pk, rk) DO UPDATE
 SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
     anns = {merged_anns}, vals = {merged_vals}
 WHERE {fits}
-""".format(now=NOW, columns=_COLUMNS, **_UPSERT_MERGE_PARTS)
+""".format(columns=_COLUMNS, **_UPSERT_MERGE_PARTS)
 _UPSERT_MERGE_FAILED: Final = "{excess}".format(**merge_parts("$3::text", "$4::text", "$5::text[]"))
 _DELETE: Final = "DELETE FROM {relation} AS e WHERE e.pk = $1 AND e.rk = $2"
 _OTHER_VERSION: Final = "'UpdateConditionNotSatisfied'"
@@ -141,24 +138,24 @@ _KEYS: Final = ("pk", "rk")
 _ROW: Final = (*_KEYS, "props", "anns", "vals")
 _INSERT_GIVEN: Final = f"""
 INSERT INTO {{relation}} AS e {_COLUMNS}
-SELECT pk, rk, {NOW}, props, anns, vals FROM given
+SELECT pk, rk, {{now_of_insertion}}, props, anns, vals FROM given
 """
 _SAME: Final = "e.pk = given.pk AND e.rk = given.rk"
 _INSERT_SEVERAL: Final = f"{_INSERT_GIVEN} ON CONFLICT DO NOTHING"
 _UPSERT_SEVERAL: Final = f"{_INSERT_GIVEN} {_OR_REPLACE}"
 _REPLACE_SEVERAL: Final = f"""
 UPDATE {{relation}} AS e
-SET ts = greatest({NOW}, e.ts + 1), props = given.props, anns = given.anns, vals = given.vals
+SET ts = greatest({{now}}, e.ts + 1), props = given.props, anns = given.anns, vals = given.vals
 FROM given {{from_was}}
 WHERE {_SAME}
 """
 _PARTS_OF_GIVEN: Final = merge_parts("given.anns", "given.vals", "given.gone")
 _MERGE_GIVEN: Final = """
 UPDATE {{relation}} AS e
-SET ts = greatest({now}, e.ts + 1), props = e.props || given.props, anns = {merged_anns}, vals = {merged_vals}
+SET ts = greatest({{now}}, e.ts + 1), props = e.props || given.props, anns = {merged_anns}, vals = {merged_vals}
 FROM given {{from_was}}
 WHERE {same} AND {fits}
-""".format(now=NOW, same=_SAME, **_PARTS_OF_GIVEN)
+""".format(same=_SAME, **_PARTS_OF_GIVEN)
 _MERGE_SEVERAL: Final = f"{_MERGE_GIVEN} AND (given.expected IS NULL OR e.ts = given.expected)"
 # those that there are not when the statement begins are inserted
 _UPSERT_MERGE_SEVERAL: Final = f"""
@@ -211,7 +208,13 @@ class _Write:
         text = self._unrecorded() if history is None else self._recorded(relation, history, returns_old)
         reads_was = history is not None and self._reads_was(returns_old)
         from_was = ("JOIN was USING (pk, rk)" if self.is_several else "FROM was") if reads_was else ""
-        return text.format(relation=relation, excess_of_kind=EXCESS_FUNCTIONS[kind], from_was=from_was)
+        return text.format(
+            relation=relation,
+            now=moments.now(relation),
+            now_of_insertion=moments.now_of_insertion(relation),
+            excess_of_kind=EXCESS_FUNCTIONS[kind],
+            from_was=from_was,
+        )
 
     def _reads_was(self, returns_old: bool) -> bool:
         return self.op is Op.UPDATE and not returns_old
@@ -230,15 +233,19 @@ class _Write:
     def _recorded(self, relation: str, history: str, returns_old: bool) -> str:
         keys = "e.pk, e.rk, " if self.is_several else ""
         before = _OLD if returns_old else _READ
-        after = "e.ts"
+        inserted = moments.in_order(history, recorded_table(relation), is_several=self.is_several)
         match self.op:
             case Op.INSERT:
-                before = _NOTHING_WAS
+                before, after = _NOTHING_WAS, inserted
+            case Op.UPDATE:
+                after = "e.ts"
             case Op.DELETE:
-                before, after = _WAS_DELETED, f"greatest({NOW}, e.ts + 1) AS ts"
-        commands = {"done": f"{self.command} RETURNING {keys}{after}, {before}"}
+                before, after = _WAS_DELETED, moments.of_deletion(relation)
+            case None:
+                after = inserted
+        commands = {"done": f"{self.command} RETURNING {keys}{after} AS ts, {before}"}
         if self.inserts is not None:
-            commands["inserted"] = f"{self.inserts} RETURNING {keys}e.ts, {_NOTHING_WAS}"
+            commands["inserted"] = f"{self.inserts} RETURNING {keys}{inserted} AS ts, {_NOTHING_WAS}"
         parts = [_given((*self.parameters, "actor", "request"))] if self.is_several else []
         if self._reads_was(returns_old):
             parts.append(_WAS_SEVERAL if self.is_several else _WAS)

@@ -9,8 +9,10 @@ logger = logging.getLogger(__name__)
 
 # instead of the index of a change: it is not part of a change set
 ALONE = -1
+# raised by storage.sql.moments: an entity would get a Timestamp that is not later than those it had
+IN_DISORDER = "TB003"
 # the statement was rolled back and can be sent again unchanged
-TRANSIENT = frozenset({"40P01", "40001"})
+TRANSIENT = frozenset({"40P01", "40001", IN_DISORDER})
 # the server is a standby, to which nothing can be written
 READ_ONLY = "25006"
 DISK_FULL = "53100"

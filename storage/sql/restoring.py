@@ -10,7 +10,7 @@ from typing import Final
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.entities.restoring import Effect, Preview, Sample, Skip, Skipped
-from storage.sql.entities import NOW
+from storage.sql import moments
 from storage.sql.failures import ALONE
 from storage.sql.history import KEY_LIMIT, RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at, text_at
@@ -125,7 +125,7 @@ WITH given AS MATERIALIZED (
 ), deleted AS (
     DELETE FROM {relation} AS e USING was
     WHERE e.pk = was.pk AND e.rk = was.rk AND was.new_vals IS NULL
-    RETURNING e.pk, e.rk, greatest({now}, e.ts + 1) AS ts, e.ts AS was, e.anns, e.vals
+    RETURNING e.pk, e.rk, {now_of_deletion} AS ts, e.ts AS was, e.anns, e.vals
 ), {insertions}{recording}, skipped AS (
     SELECT given.pk, given.rk,
         CASE
@@ -146,11 +146,11 @@ UNION ALL
 SELECT pk, rk, reason, NULL FROM skipped
 """
 _INSERTION: Final = """
-INSERT INTO {relation}{child} (pk, rk, ts, props, anns, vals)
+INSERT INTO {relation}{child} AS e (pk, rk, ts, props, anns, vals)
 SELECT pk, rk, {now}, entity_projection(anns, vals), anns, vals FROM given
 WHERE {to_insert} AND {only}
 ON CONFLICT DO NOTHING
-RETURNING pk, rk, ts
+RETURNING e.pk, e.rk, {timestamp} AS ts
 """
 _RECORDING: Final = f"""
 , recorded AS (
@@ -247,8 +247,9 @@ def apply(relation: str, span: Span, recorder: Recorder | None, *, has_long: boo
     )
     text = _APPLY.format(
         relation=relation,
-        now=NOW,
-        insertions=_insertions(relation, has_long=has_long),
+        now=moments.now(relation),
+        now_of_deletion=moments.of_deletion(relation),
+        insertions=_insertions(relation, recorder, has_long=has_long),
         recording=recording,
         skip=Skip,
     )
@@ -256,9 +257,20 @@ def apply(relation: str, span: Span, recorder: Recorder | None, *, has_long: boo
     return Statement(text, parameters, Lane.KEY, _read_chunk)
 
 
-def _insertions(relation: str, *, has_long: bool) -> str:
+def _insertions(relation: str, recorder: Recorder | None, *, has_long: bool) -> str:
+    timestamp = "e.ts"
+    if recorder is not None:
+        timestamp = moments.in_order(recorder.relation, recorded_table(relation), is_several=True)
+
     def insertion(child: str, only: str) -> str:
-        return _INSERTION.format(relation=relation, child=child, now=NOW, to_insert=_TO_INSERT, only=only)
+        return _INSERTION.format(
+            relation=relation,
+            child=child,
+            now=moments.now_of_insertion(relation),
+            to_insert=_TO_INSERT,
+            only=only,
+            timestamp=timestamp,
+        )
 
     if not has_long:
         return f"inserted AS ({insertion('', f'NOT {_IS_LONG}')})"

@@ -13,18 +13,23 @@ from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 # A change that the snapshot does not have was made by a statement that ran when it was taken, or later: its Timestamp
 # is not before the oldest running transaction, apart from differences of clocks and of when a start is published.
-_SLACK: Final = 10  # seconds
+SLACK: Final = 10  # seconds
 _MOMENT: Final = f"""
-SELECT pg_current_snapshot()::text, (extract(epoch FROM least(
-    statement_timestamp(),
-    (SELECT min(xact_start) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-    (SELECT min(prepared) FROM pg_prepared_xacts)
-) - interval '{_SLACK} seconds') * 10000000)::bigint
+SELECT snapshot, ticks, raise_moment_floor(ticks) FROM (
+    SELECT pg_current_snapshot()::text AS snapshot, (extract(epoch FROM least(
+        statement_timestamp(),
+        (SELECT min(xact_start) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+        (SELECT min(prepared) FROM pg_prepared_xacts)
+    ) - interval '{SLACK} seconds') * 10000000)::bigint AS ticks
+) AS moment
 """
 
 
 def take_moment() -> Statement[Moment]:
-    """Return the moment before which all committed changes are visible, and after which none is."""
+    """Return the moment before which all committed changes are visible, and after which none is.
+
+    Its time is at least SLACK seconds ago. Later changes get later Timestamps, wherever the clock is set.
+    """
 
     def read(result: Result) -> Moment:
         return Moment(integer_at(result, 0, 1), text_at(result, 0, 0))

@@ -367,6 +367,7 @@ def test_entities_of_a_table_that_only_the_target_has_are_deleted_without_it(lef
     assert sorted(content(right, "old")) == ["b", "c"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_newer_work_on_either_side_is_left_alone(left, right):
     put(left, "people", a=number(1), b=number(1), c=number(1), d=number(1), e=number(1))
     put(right, "people", a=number(2), b=number(2), c=number(2), d=number(2), e=number(2))

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -34,9 +35,9 @@ from console.site.downloads import stream_file
 from console.site.notices import count_text, notify_error, notify_success
 from console.site.responses import see_other
 from storage.domain.access.roles import Capability
+from storage.domain.entities.moments import read_moment_token
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.sides import SideName
-from storage.domain.values.ticks import to_datetime
 from storage.editing.comparison import DifferenceKind
 from storage.models import Account, Snapshot, Table
 from storage.operations import applying, comparing
@@ -171,7 +172,7 @@ def _compare(
         "differing": sum(it.differs for it in shown),
         "settings": settings,
         "settings_address": request.path + replace(_without_place(wanted), settings=True).query(),
-        "read_at": to_datetime(comparison.read_at),
+        "read_at": timezone.now(),
         "patch": reverse("compare:patch", args=(account.name,)) + _without_place(wanted).query(),
         "may_apply": right.allows(Capability.WRITE),
         "may_manage": right.allows(Capability.MANAGE_TABLES),
@@ -301,7 +302,8 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     wanted = read_request(request.POST, account)
     page = reverse("compare:index", args=(account.name,)) + replace(wanted, is_all=False).query()
     found, errors = _find_sides(request, wanted)
-    if errors:
+    read_at = read_moment_token(request.POST.get("read_at", ""))
+    if errors or read_at is None:
         raise Http404
     left, right = found[LEFT], found[RIGHT]
     comparison = comparing.compare(left.side, right.side, with_timestamps=wanted.timestamps)
@@ -312,14 +314,13 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     if not all(map(right.allows, applying.capabilities(comparison, Target.RIGHT, selection))):
         notify_error(request, _("You may not make this change in %(name)s.") % {"name": wanted.right.account})
         return see_other(page)
-    read_at = request.POST.get("read_at", "")
     try:
         done = applying.apply(
             comparison,
             Target.RIGHT,
             selection,
             by=actor_of(request),
-            read_at=int(read_at) if read_at.isdecimal() else None,
+            read_at=read_at,
         )
     except StorageError as error:
         notify_error(request, error.text)

@@ -17,7 +17,7 @@ from storage.api.serializers.fields import (
 )
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
-from storage.domain.entities.moments import read_moment
+from storage.domain.entities.moments import TOKEN_LIMIT, read_moment_token
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
@@ -46,13 +46,16 @@ class SideField(StrictCharField):
 
 
 class MomentField(StrictCharField):
-    """A time with seven digits of a second, as the database has it."""
+    """When a comparison was read, which clients do not interpret: a time would not tell which writes it had seen."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=TOKEN_LIMIT, **options)
 
     def to_internal_value(self, data: Any) -> Any:
-        found = read_moment(super().to_internal_value(data))
+        found = read_moment_token(super().to_internal_value(data))
         if found is None:
-            raise serializers.ValidationError("This is not a time in RFC 3339.")
-        return found.ticks
+            raise serializers.ValidationError("Send the `read_at` that a comparison answered, unchanged.")
+        return found
 
 
 class AfterField(serializers.CharField):
@@ -133,7 +136,9 @@ class ComparedTableSerializer(serializers.Serializer[Any]):
 class DiffSerializer(serializers.Serializer[Any]):
     left = serializers.CharField()
     right = serializers.CharField()
-    read_at = serializers.CharField(help_text="Send it when you apply the comparison, to protect newer work.")
+    read_at = serializers.CharField(
+        help_text="Send it unchanged when you apply the comparison, to protect newer work. Do not interpret it."
+    )
     tables = ComparedTableSerializer(many=True)
     not_compared = serializers.ListField(
         child=serializers.CharField(),
@@ -204,7 +209,7 @@ class ApplySerializer(StrictSerializer):
     service_properties = StrictBooleanField(default=False, help_text="Apply service properties too.")
     read_at = MomentField(
         default=None,
-        help_text="Skip entities that were changed on either side after this time of a comparison.",
+        help_text="The `read_at` of a comparison: skip entities whose last change on either side it had not seen.",
     )
     dry_run = StrictBooleanField(default=False, help_text="Only say what would be done.")
 

@@ -22,7 +22,6 @@ from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.sides import SideName
-from storage.domain.values.edm import write_datetime
 from storage.editing.comparison import DifferenceKind
 from storage.operations import applying, comparing, sides
 from storage.operations.applying import CannotApply, Selection, Target
@@ -60,7 +59,7 @@ class DiffViewSet(AccountScopedViewSet):
             {
                 "left": str(comparison.left.name),
                 "right": str(comparison.right.name),
-                "read_at": write_datetime(comparison.read_at),
+                "read_at": comparison.read_at.token,
                 "tables": [_describe(table) for table in comparison.tables],
                 "not_compared": list(comparison.not_compared),
                 "service_properties": _sides(properties),
@@ -108,9 +107,10 @@ class DiffViewSet(AccountScopedViewSet):
         "apply_differences",
         "Make one side equal to the other",
         "Writes what differs to the target, which must be live and of the account of the path. It is one activity that"
-        " can be undone. A table that the target lacks is created. Entities that were changed after `read_at` are"
-        " skipped, as are those that do not fit into an account of the other kind. Creating or deleting a table needs"
-        " the role maintainer, and so do policies and service properties, which also need the scope manage.",
+        " can be undone. A table that the target lacks is created. Entities whose last change the comparison of"
+        " `read_at` had not seen are skipped, as are those that do not fit into an account of the other kind. Creating"
+        " or deleting a table needs the role maintainer, and so do policies and service properties, which also need the"
+        " scope manage.",
         body=serializers.ApplySerializer,
         answer=serializers.AppliedSerializer,
         problems=[problems.CONFLICT],

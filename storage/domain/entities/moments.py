@@ -1,6 +1,8 @@
 """Moments of the past at which entities can be read."""
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import TICKS_PER_SECOND, read_datetime, write_datetime
@@ -11,7 +13,8 @@ class Moment:
     """A time, or the exact state that a transaction saw.
 
     Without a ``snapshot``, changes up to ``ticks``, of 100 ns since 1970, have been made. With one, the text of a
-    pg_snapshot, those that are visible in it have been made; all changes up to ``ticks`` are.
+    pg_snapshot, those that are visible in it have been made; all changes up to ``ticks`` are, and all that are made
+    later get later Timestamps.
     """
 
     ticks: int
@@ -25,6 +28,30 @@ class Moment:
     def seconds(self) -> float:
         """Seconds since 1970."""
         return self.ticks / TICKS_PER_SECOND
+
+    @property
+    def token(self) -> str:
+        """The moment with its snapshot, as a text that clients send back."""
+        return f"{self}~{self.snapshot or ''}"
+
+
+_SNAPSHOT: Final = re.compile(r"([0-9]{1,18}):([0-9]{1,18}):((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)", re.ASCII)
+TOKEN_LIMIT: Final = 100_000  # characters; a snapshot names the transactions that ran
+
+
+def read_moment_token(text: str) -> Moment | None:
+    """Read the token of a moment; None if it is not one."""
+    time, _, snapshot = text.partition("~")
+    moment, match = read_moment(time), _SNAPSHOT.fullmatch(snapshot)
+    if moment is None or match is None:
+        return None
+    first, end = int(match[1]), int(match[2])
+    running = [int(it) for it in match[3].split(",")] if match[3] else []
+    # PostgreSQL refuses others
+    is_ordered = (
+        0 < first <= end and running == sorted(set(running)) and all(first <= it < end for it in running)
+    )
+    return Moment(moment.ticks, snapshot) if is_ordered else None
 
 
 def read_moment(text: str) -> Moment | None:

@@ -1,0 +1,24 @@
+"""The floor of moments, and functions for change sets that keep to it."""
+
+from typing import Any
+
+from django.db import migrations
+
+from storage.domain.values.kinds import AccountKind
+from storage.sql import batch, history, moments, relations
+
+
+def create_functions(apps: Any, schema_editor: Any) -> None:
+    tables = apps.get_model("storage", "Table").objects.filter(deleted_at=None, distributed=False)
+    for table_id, account_id, kind in tables.values_list("pk", "account_id", "account__kind").iterator():
+        name, writers = relations.relation_name(table_id), history.writers_name(account_id)
+        schema_editor.execute(batch.create_function(name, writers, AccountKind(kind)))
+
+
+class Migration(migrations.Migration):
+    dependencies = [("storage", "0031_distribution_request")]
+
+    operations = [
+        migrations.RunSQL(moments.CREATE, moments.DROP),
+        migrations.RunPython(create_functions, migrations.RunPython.noop),
+    ]

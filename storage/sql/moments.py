@@ -1,0 +1,203 @@
+"""The clock that gives entities their Timestamps, and the floor below which no more are given.
+
+A moment is closed by raising the floor to it: every write takes a Timestamp above the floor, wherever the clock is set
+afterwards. A write that read the floor before it was raised holds a lock on its relation, which was taken earlier; when
+such writes have ended, all changes up to the moment are visible, and what is read as of it never changes. The floor is
+a sequence, because each statement sees its present value, whatever its snapshot is.
+
+Statements on distributed relations may call no volatile functions, and cannot be read as of a moment: they use the
+clock alone.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.db.models import DateTimeField, Func
+
+from storage.domain.entities.moments import Moment
+from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.sql.distribution import is_distributed
+from storage.sql.failures import IN_DISORDER
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+
+# by way of float8, whose 53 bits hold microseconds exactly: numeric takes four times as long
+_TICKS: Final = "(date_part('epoch', {time}) * 1000000)::bigint * 10"
+# statement_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
+CLOCK: Final = _TICKS.format(time="statement_timestamp()")
+_PRESENT_CLOCK: Final = _TICKS.format(time="clock_timestamp()")
+# reading it with a subquery would take 3 µs instead of 0.3
+_FLOOR: Final = "pg_sequence_last_value('moment_floor'::regclass)"
+# An insertion may have to wait for a deletion, which took its Timestamp when its statement began. So this one is taken
+# as late as possible.
+NOW: Final = f"greatest({CLOCK}, {_FLOOR} + 1)"
+PRESENT: Final = f"greatest({_PRESENT_CLOCK}, {_FLOOR} + 1)"
+
+_LOCK: Final = 0x74616D66  # the advisory lock of those who raise the floor
+_KEPT_EVERY: Final = 2 * TICKS_PER_SECOND
+# The floor is no farther ahead of the clock. A clock that was wrong by years for a moment must not stop Timestamps for
+# years; one that is set back by more changes the past.
+_FARTHEST: Final = 3600 * TICKS_PER_SECOND
+
+# What a row that was inserted returns: its Timestamp, unless a deletion may have got a later one because the insertion
+# was held up after it took its own. That is looked up only if it took suspiciously long.
+_IN_ORDER: Final = """
+CASE WHEN {is_quick} THEN e.ts ELSE entity_in_order('{history}'::regclass, {table}, e.pk, e.rk, e.ts) END
+"""
+_IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '500 us'"
+# of one of several rows; as little as a row takes
+_IS_QUICK_OF_SEVERAL: Final = f"abs({_PRESENT_CLOCK} - e.ts - 2500) <= 2500"
+# If it is ahead of the clock, the floor has to be raised: the entity may be inserted again.
+_DELETED: Final = (
+    f"CASE WHEN {CLOCK} > greatest({_FLOOR}, e.ts) THEN {CLOCK} ELSE entity_deleted_ahead(e.ts) END"
+)
+
+CREATE: Final = f"""
+CREATE SEQUENCE moment_floor AS bigint MINVALUE 0 START 0;
+CREATE FUNCTION raise_moment_floor(ticks bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF ticks > coalesce({_FLOOR}, 0) AND ticks < {_PRESENT_CLOCK} + {_FARTHEST} THEN
+        -- one at a time: it must not be lowered
+        PERFORM pg_advisory_xact_lock({_LOCK});
+        IF ticks > coalesce({_FLOOR}, 0) THEN
+            PERFORM setval('moment_floor', ticks);
+        END IF;
+    END IF;
+END
+$$;
+CREATE FUNCTION keep_moment_floor() RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF {CLOCK} > coalesce({_FLOOR}, 0) + {_KEPT_EVERY} THEN
+        PERFORM raise_moment_floor({CLOCK});
+    ELSIF {_FLOOR} > {CLOCK} + {_FARTHEST} THEN
+        PERFORM pg_advisory_xact_lock({_LOCK});
+        PERFORM setval('moment_floor', {CLOCK});
+    END IF;
+END
+$$;
+-- returns the virtual transactions that may still write with a Timestamp up to the moment; null: it is in the future
+CREATE FUNCTION close_moment(moment bigint, latest bigint, relation regclass) RETURNS text[]
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF moment > coalesce({_FLOOR}, 0) THEN
+        IF moment > greatest({PRESENT}, least(latest, {_PRESENT_CLOCK} + {_FARTHEST} - 1)) THEN
+            RETURN NULL;
+        END IF;
+        PERFORM raise_moment_floor(moment);
+    END IF;
+    RETURN ARRAY(
+        SELECT l.virtualtransaction FROM pg_locks AS l
+        WHERE l.locktype = 'relation' AND l.relation = close_moment.relation AND l.granted
+            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND l.mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+            AND l.pid IS DISTINCT FROM pg_backend_pid()
+            AND CASE WHEN l.pid IS NOT NULL THEN (
+                SELECT coalesce(xact_start <= to_timestamp(moment / 10000000.0), true)
+                FROM pg_stat_get_activity(l.pid)
+            ) ELSE true END
+    );
+END
+$$;
+CREATE FUNCTION entity_in_order(history regclass, tbl bigint, pk text, rk text, ticks bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    latest bigint;
+BEGIN
+    EXECUTE format(
+        'SELECT h.ts FROM %s AS h WHERE h.tbl = $1 AND h.pk = $2 AND h.rk = $3'
+        ' AND hashtextextended(h.pk, hashtextextended(h.rk, 0))'
+        ' = hashtextextended($2 COLLATE "C", hashtextextended($3 COLLATE "C", 0)) ORDER BY h.seq DESC LIMIT 1', history
+    ) INTO latest USING tbl, pk, rk;
+    IF latest >= ticks THEN
+        PERFORM raise_moment_floor(latest);
+        RAISE EXCEPTION USING ERRCODE = '{IN_DISORDER}';
+    END IF;
+    RETURN ticks;
+END
+$$;
+CREATE FUNCTION entity_deleted_ahead(was bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    ticks bigint := greatest({NOW}, was + 1);
+BEGIN
+    PERFORM raise_moment_floor(ticks);
+    RETURN ticks;
+END
+$$;
+"""
+DROP: Final = """
+DROP FUNCTION entity_deleted_ahead; DROP FUNCTION entity_in_order; DROP FUNCTION close_moment;
+DROP FUNCTION keep_moment_floor; DROP FUNCTION raise_moment_floor; DROP SEQUENCE moment_floor
+"""
+
+
+def now(relation: str) -> str:
+    """Return SQL of the Timestamp of a write on a relation, in ticks."""
+    return CLOCK if is_distributed(relation) else NOW
+
+
+def now_of_insertion(relation: str) -> str:
+    """Return SQL of the Timestamp of an entity that is inserted."""
+    return CLOCK if is_distributed(relation) else PRESENT
+
+
+def in_order(history: str, table: str, *, is_several: bool) -> str:
+    """Return SQL of the Timestamp of a row ``e`` that was inserted; the statement is to be repeated if it is too early.
+
+    ``history`` is the view that changes are written to, ``table`` the id that they are recorded with.
+    """
+    is_quick = _IS_QUICK_OF_SEVERAL if is_several else _IS_QUICK
+    return _IN_ORDER.format(is_quick=is_quick, history=history, table=table)
+
+
+def of_deletion(relation: str) -> str:
+    """Return SQL of when a row ``e`` is deleted, in ticks."""
+    return f"greatest({CLOCK}, e.ts + 1)" if is_distributed(relation) else _DELETED
+
+
+# for models: the present time of the database, never before a moment that is closed
+PRESENT_TIME: Final = Func(
+    template=f"greatest(statement_timestamp(), to_timestamp({_FLOOR} / 10000000.0))",
+    output_field=DateTimeField(),
+)
+
+
+def present() -> Statement[int]:
+    """Return the time of the database in ticks."""
+    return Statement(f"SELECT {PRESENT}", (), Lane.KEY, lambda result: integer_at(result, 0, 0))
+
+
+def keep_floor() -> Statement[None]:
+    """Return the statement that closes the past, so that it stays what it was when the clock is set back.
+
+    If the clock was wrong by more than an hour, it opens the time since.
+    """
+    return Statement("SELECT keep_moment_floor()", (), Lane.KEY, lambda _: None)
+
+
+def close(moment: Moment, relation: str, latest: int = 0) -> Statement[str | None]:
+    """Return the statement that closes a moment for a relation.
+
+    Its result are the transactions that may still write in it, None if it is in the future: of the clock, and of the
+    ``latest`` Timestamp that was given.
+    """
+
+    def read(result: Result) -> str | None:
+        return None if result.get_value(0, 0) is None else text_at(result, 0, 0)
+
+    text = "SELECT array_to_string(close_moment($1::bigint, $2::bigint, $3::text::regclass), ',')"
+    return Statement(text, (str(moment.ticks), str(latest), relation), Lane.KEY, read)
+
+
+def are_running(transactions: str) -> Statement[bool]:
+    """Return the statement that asks whether one of the transactions that ``close`` returned has not ended."""
+    text = "SELECT count(*) FROM pg_locks WHERE virtualtransaction = ANY (string_to_array($1, ','))"
+    return Statement(text, (transactions,), Lane.KEY, lambda result: integer_at(result, 0, 0) > 0)
+
+
+def latest(segments: Sequence[str]) -> Statement[int]:
+    """Return the statement that finds the latest Timestamp of the changes in these segments; 0: there is none."""
+    each = " UNION ALL ".join(f"SELECT max(ts) AS ts FROM {segment}" for segment in segments)
+    text = f"SELECT coalesce(max(ts), 0) FROM ({each}) AS latest"
+    return Statement(text, (), Lane.KEY, lambda result: integer_at(result, 0, 0))

@@ -1,0 +1,336 @@
+"""A moment means the same whenever it is read, whoever writes meanwhile and wherever the clock is set."""
+
+import asyncio
+import random
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.entities.moments import Moment, read_moment_token
+from storage.domain.errors import ChangeSetError, OutOfRangeInput, ServerBusy, StorageError
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.sides import SideName
+from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.operations import accounts, applying, comparing, edits, entities, history, past, sides, tables
+from storage.operations.applying import Selection, SkipReason, Target
+from storage.operations.service import Service
+from storage.operations.threads import in_thread
+from storage.sql import entities as statements
+from storage.sql.django import execute, fetch
+from storage.sql.history import writers_name
+from storage.sql.relations import relation_name
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY, OTHER = EntityKey("p", "ada"), EntityKey("p", "bob")
+LOCK = 7_000_001  # an advisory lock of these tests
+
+
+@pytest.fixture
+def table():
+    table = tables.create(accounts.add("acme").pk, "people")
+    yield table
+    execute("SELECT setval('moment_floor', 1)")  # no transaction takes it back
+
+
+def entity(number, key=KEY):
+    return Entity(key, {"A": EdmValue(Edm.INT32, number)})
+
+
+def upsert(number, key=KEY):
+    return Upsert(entity(number, key), merge=False)
+
+
+def write(table, *changes):
+    return edits.apply(table, changes, by=SERVER)
+
+
+def number_at(table, moment, key=KEY):
+    stored = entities.get(table, key, past.find(table, moment))
+    return None if stored is None else read_stored(stored).properties["A"].value
+
+
+def recorded(table, change):
+    return statements.change(relation_name(table.pk), change, history.recorder(table.account, SERVER))
+
+
+@contextmanager
+def another(*statements):
+    """Another connection, in a transaction in which these statements were executed."""
+    with psycopg.connect(settings.LANES_CONNINFO, cursor_factory=psycopg.RawCursor) as connection:
+        for statement in statements:
+            connection.execute(statement.text.encode(), statement.parameters)
+        yield connection
+        connection.rollback()
+
+
+def raise_floor(seconds):
+    """Close the moments up to some time from now, as if the clock had been set back by so much."""
+    floor = past.present().ticks + seconds * TICKS_PER_SECOND
+    execute("SELECT setval('moment_floor', %s)", floor)
+    return floor
+
+
+# a moment and the writes that are in flight
+
+
+def test_a_moment_waits_for_the_writes_that_belong_to_it(table, monkeypatch):
+    write(table, Insert(entity(1)))
+    with another(recorded(table, Update(entity(2), ANY, merge=False))) as writer:
+        moment = past.present()
+        # the write is committed while it is waited for
+        monkeypatch.setattr("time.sleep", lambda seconds: writer.commit())
+        assert number_at(table, moment) == 2
+    assert number_at(table, moment) == 2
+
+
+def test_a_moment_is_refused_while_a_write_of_it_goes_on(table, monkeypatch):
+    write(table, Insert(entity(1)))
+    earlier = past.present()
+    monkeypatch.setattr(past, "_PATIENCE", 0.0)
+    with another(recorded(table, Update(entity(2), ANY, merge=False))) as writer:
+        moment = past.present()
+        with pytest.raises(ServerBusy, match="have not ended"):
+            past.find(table, moment)
+        assert number_at(table, earlier) == 1  # it began later
+        writer.commit()
+    assert (number_at(table, earlier), number_at(table, moment)) == (1, 2)
+
+
+def test_a_write_that_began_before_a_moment_was_read_does_not_get_into_it(table):
+    """It took the time before, and locks the relation afterwards."""
+    write(table, Insert(entity(1)))
+    write(table, upsert(2))
+    ticks = entities.get(table, KEY).timestamp
+    statement = recorded(table, Update(entity(3), ANY, merge=False))
+    with psycopg.connect(settings.LANES_CONNINFO, cursor_factory=psycopg.ClientCursor) as writer:
+        literal = psycopg.ClientCursor(writer).mogrify
+        text = statement.text
+        for place in range(len(statement.parameters), 0, -1):
+            text = text.replace(f"${place}", literal("%s", [statement.parameters[place - 1]]))
+        execute("SELECT pg_advisory_lock(%s)", LOCK)
+        with ThreadPoolExecutor(1) as pool:
+            # one message, so one time of the statement
+            written = pool.submit(writer.execute, f"SELECT pg_advisory_xact_lock({LOCK}); {text}")
+            while not fetch("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+                execute("SELECT pg_sleep(0.01)")
+            moment = past.present()
+            assert number_at(table, moment) == 2
+            execute("SELECT pg_advisory_unlock(%s)", LOCK)
+            written.result()
+        writer.commit()
+    assert read_stored(entities.get(table, KEY)).properties["A"].value == 3
+    assert (number_at(table, moment), number_at(table, Moment(ticks))) == (2, 2)
+
+
+def test_the_future_is_that_of_the_database(table):
+    write(table, Insert(entity(1)))
+    present = past.present()
+    assert number_at(table, present) == 1
+    with pytest.raises(OutOfRangeInput, match="is in the future"):
+        past.find(table, Moment(present.ticks + 10 * TICKS_PER_SECOND))
+
+
+# what was compared, and the writes that were in flight
+
+
+def side(text):
+    name = SideName.read(text)
+    return sides.find(name, accounts.find(name.account))
+
+
+@pytest.mark.parametrize("target", list(Target))
+def test_applying_skips_what_the_comparison_had_not_seen(table, target):
+    other = tables.create(accounts.add("branch").pk, "people")
+    write(table, upsert(1), upsert(1, OTHER))
+    write(other, upsert(2), upsert(2, OTHER))
+    changes = (Update(entity(3), ANY, merge=False), Delete(OTHER, ANY))
+    with another(*(recorded(other, change) for change in changes)) as writer:
+        read_at = comparing.compare(side("acme"), side("branch")).read_at
+        writer.commit()
+    comparison = comparing.compare(side("acme"), side("branch"))
+
+    read_at = read_moment_token(read_at.token)
+    done = applying.apply(comparison, target, Selection(), by=SERVER, read_at=read_at)
+
+    [people] = done.tables
+    assert (done.written, done.skipped) == (0, 2)
+    assert {it.reason for it in people.examples} == {SkipReason.CHANGED}
+    assert read_stored(entities.get(other, KEY)).properties["A"].value == 3
+    assert entities.get(other, OTHER) is None
+
+
+def test_without_history_timestamps_tell_what_is_newer(table):
+    accounts.change(table.account, history_days=0)
+    other = tables.create(accounts.add("branch").pk, "people")
+    write(table, upsert(1), upsert(1, OTHER))
+    write(other, upsert(2), upsert(2, OTHER))
+    execute(f"UPDATE {relation_name(table.pk)} SET ts = ts - {60 * TICKS_PER_SECOND} WHERE rk = 'bob'")
+    read_at = comparing.compare(side("branch"), side("acme")).read_at
+    comparison = comparing.compare(side("branch"), side("acme"))
+    done = applying.apply(comparison, Target.RIGHT, Selection(), by=SERVER, read_at=read_at)
+    # the change of a few seconds ago may have been committed later
+    assert [it.key for it in done.tables[0].examples] == [KEY]
+    assert done.written == 1
+
+
+# Timestamps
+
+
+@pytest.fixture
+async def service():
+    await in_thread(accounts.add, "owner")
+    service = Service(settings.LANES_CONNINFO)
+    await service.open()
+    yield service
+    await service.close()
+    await in_thread(execute, "SELECT setval('moment_floor', 1)")
+
+
+def delete_ahead(table):
+    """Return a connection that has deleted the entity, with a Timestamp that is later than the insertion's will be."""
+    connection = psycopg.connect(settings.LANES_CONNINFO)
+    ahead = past.present().ticks + 60 * TICKS_PER_SECOND
+    connection.execute(f"DELETE FROM {relation_name(table.pk)}")
+    connection.execute(
+        f"INSERT INTO {writers_name(table.account_id)} (tbl, op, ts, was, actor, request, pk, rk)"
+        f" VALUES ({table.pk}, 'd', {ahead}, {ahead - 1}, 1, gen_random_uuid(), 'p', 'ada')"
+    )
+    return connection, ahead
+
+
+def wait_for_waiting():
+    while not fetch("SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"):
+        execute("SELECT pg_sleep(0.01)")
+
+
+@pytest.mark.parametrize("kind", ["insert", "upsert", "merge", "batch", "batch of insertions"])
+async def test_an_insertion_that_waited_for_a_deletion_has_a_later_timestamp(service, kind):
+    account = await service.account("owner")
+    await service.create_table(account, "people")
+    table = await in_thread(lambda: tables.get(account.id, "people"))
+    await service.change(account, "people", Insert(entity(1)))
+    connection, deleted = await in_thread(delete_ahead, table)
+    match kind:
+        case "insert":
+            waiting = service.change(account, "people", Insert(entity(2)))
+        case "upsert" | "merge":
+            waiting = service.change(account, "people", Upsert(entity(2), merge=kind == "merge"))
+        case "batch":
+            waiting = service.apply(account, "people", [upsert(2), upsert(2, OTHER)])
+        case _:
+            waiting = service.apply(account, "people", [Insert(entity(2)), Insert(entity(2, OTHER))])
+    waiting = asyncio.create_task(waiting)
+    await in_thread(wait_for_waiting)
+    await in_thread(connection.commit)
+    await in_thread(connection.close)
+
+    written = await waiting
+    timestamps = written if isinstance(written, list) else [written]
+    assert len(set(timestamps)) == 1 and timestamps[0] > deleted
+    stored = await service.get(account, "people", KEY, EntityQuery())
+    assert stored.timestamp == timestamps[0]
+    then = await service.get(account, "people", KEY, EntityQuery(), Moment(timestamps[0]))
+    assert then.content == stored.content
+
+
+def test_moments_that_are_over_stay_what_they_were_when_the_clock_is_set_back(table):
+    write(table, Insert(entity(1)))
+    floor = raise_floor(120)
+    former = Moment(floor)
+    assert (number_at(table, former), number_at(table, former, OTHER)) == (1, None)
+
+    for change in (Delete(KEY, ANY), Insert(entity(2)), upsert(3), Delete(KEY, ANY), upsert(4)):
+        edits.apply_one(table, change, by=SERVER)
+    write(table, Delete(KEY, ANY), upsert(5, OTHER))
+    write(table, Insert(entity(6)))
+
+    assert (number_at(table, former), number_at(table, former, OTHER)) == (1, None)
+    assert_in_order(table)
+    assert_history_is_read_as_recorded(table)
+
+
+def changes_of(table):
+    names = past.find(table, past.present()).segments
+    each = " UNION ALL ".join(f"SELECT * FROM {name}" for name in names)
+    return fetch(
+        f"SELECT pk, rk, op::text, ts, was, request::text FROM ({each}) AS h WHERE tbl = {table.pk} ORDER BY seq"
+    )
+
+
+def assert_in_order(table):
+    last = {}
+    for pk, rk, op, ts, was, _ in changes_of(table):
+        before, is_there = last.get((pk, rk), (0, False))
+        assert ts > before, (rk, op)
+        assert was == (before if is_there else None)
+        last[pk, rk] = ts, op != "d"
+
+
+def assert_history_is_read_as_recorded(table):
+    """As of the Timestamp of each change, there is what it wrote."""
+    for pk, rk, op, ts, _, _ in changes_of(table):
+        stored = entities.get(table, EntityKey(pk, rk), past.find(table, Moment(ts)))
+        assert (stored is None) == (op == "d"), (rk, ts)
+        assert stored is None or stored.timestamp == ts
+
+
+async def test_any_writes_of_several_clients(service):
+    """Timestamps grow, moments that were read stay as they were, and no change set is ever seen in part."""
+    account = await service.account("owner")
+    await service.create_table(account, "people")
+    table = await in_thread(lambda: tables.get(account.id, "people"))
+    keys = [EntityKey("p", name) for name in "abc"]
+    draw = random.Random(17)
+    seen = []
+
+    async def change(number):
+        key = draw.choice(keys)
+        kinds = (
+            lambda: service.change(account, "people", Insert(entity(number, key))),
+            lambda: service.change(account, "people", upsert(number, key)),
+            lambda: service.change(account, "people", Update(entity(number, key), ANY, merge=True)),
+            lambda: service.change(account, "people", Delete(key, ANY)),
+            lambda: service.change(account, "people", Delete(key, ANY)),
+            lambda: service.apply(account, "people", [upsert(number, it) for it in keys]),
+            lambda: service.apply(account, "people", [Delete(it, ANY) for it in keys]),
+        )
+        try:
+            await draw.choice(kinds)()
+        except (StorageError, ChangeSetError):
+            pass
+
+    async def write_many(first):
+        for number in range(first, first + 60):
+            await change(number)
+
+    async def read_many():
+        for _ in range(30):
+            moment = await in_thread(past.present)
+            seen.append((moment, await read(moment)))
+
+    async def read(moment):
+        page = await service.query(account, "people", EntityQuery(), moment)
+        return [(it.key, it.timestamp, it.content) for it in page.entities]
+
+    await asyncio.gather(*(write_many(1000 * place) for place in range(1, 6)), read_many(), read_many())
+
+    for moment, found in seen:
+        assert await read(moment) == found
+    await in_thread(assert_in_order, table)
+    await in_thread(assert_history_is_read_as_recorded, table)
+    await in_thread(assert_change_sets_are_whole, table)
+
+
+def assert_change_sets_are_whole(table):
+    by_request = {}
+    for *_, ts, _, request in changes_of(table):
+        by_request.setdefault(request, set()).add(ts)
+    assert all(len(times) == 1 for times in by_request.values())
