@@ -333,7 +333,7 @@ class _Application:
             (table.right, {entity.key: entity.right for entity in page}),
         ):
             if side is not None and side.past is None:
-                found |= _changed_since(Table.objects.get(pk=side.table_id), self.read_at, images)
+                found.update(_changed_since(Table.objects.get(pk=side.table_id), self.read_at, images))
         return found
 
 

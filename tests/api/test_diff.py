@@ -103,6 +103,7 @@ def test_a_string_that_utf_8_cannot_hold(call, branch, people):
     assert items[1]["properties"][0]["left"]["value"] == ODD
 
 
+@pytest.mark.django_db(transaction=True)
 def test_applies_and_is_undone(call, branch):
     alice = call("alice")
     read_at = alice("GET", "accounts/branch/diff?left=acme").json()["read_at"]
@@ -146,6 +147,8 @@ def test_some_entities_to_the_left(call, branch):
         ("eve", "write", {"right": "branch@now"}, 400),
         ("eve", "write", {"left": "/"}, 400),
         ("eve", "write", {"read_at": "now"}, 400),
+        ("eve", "write", {"read_at": "2026-11-30T18:00:00Z"}, 400),
+        ("eve", "write", {"read_at": "2026-11-30T18:00:00Z~5:3:"}, 400),
         ("eve", "write", {"right": "branch@SNAPSHOT"}, 409),
         ("eve", "write", {}, 200),
     ],

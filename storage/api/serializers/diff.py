@@ -17,7 +17,7 @@ from storage.api.serializers.fields import (
 )
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
-from storage.domain.entities.moments import TOKEN_LIMIT, read_moment_token
+from storage.domain.entities.moments import read_moment_token
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
@@ -47,9 +47,6 @@ class SideField(StrictCharField):
 
 class MomentField(StrictCharField):
     """When a comparison was read, which clients do not interpret: a time would not tell which writes it had seen."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=TOKEN_LIMIT, **options)
 
     def to_internal_value(self, data: Any) -> Any:
         found = read_moment_token(super().to_internal_value(data))

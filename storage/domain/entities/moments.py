@@ -36,7 +36,6 @@ class Moment:
 
 
 _SNAPSHOT: Final = re.compile(r"([0-9]{1,18}):([0-9]{1,18}):((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)", re.ASCII)
-TOKEN_LIMIT: Final = 100_000  # characters; a snapshot names the transactions that ran
 
 
 def read_moment_token(text: str) -> Moment | None:

@@ -120,6 +120,7 @@ def test_a_branch_of_an_account_is_compared_with_it(visit, account, branch):
     assert "Left side: acme Snapshot before" in shown and "Right side: acme Live, read at" in shown
 
 
+@pytest.mark.django_db(transaction=True)
 def test_applies_selected_entities_and_is_undone(visit, branch):
     alice = visit("alice")
     form = hidden(alice.get(address()))
@@ -136,6 +137,7 @@ def test_applies_selected_entities_and_is_undone(visit, branch):
     assert content(branch) == {"a": 1, "b": 2, "d": "5", "e": 1}
 
 
+@pytest.mark.django_db(transaction=True)
 def test_applies_all_of_a_kind_but_not_over_newer_work(visit, branch):
     alice = visit("alice")
     page = alice.get(address(kind="changed", all=1))
