@@ -9,6 +9,9 @@ from storage.sql import batch, history, moments, relations
 
 
 def create_functions(apps: Any, schema_editor: Any) -> None:
+    open_segments = apps.get_model("storage", "HistorySegment").objects.filter(ended_at=None)
+    for account_id in open_segments.values_list("account_id", flat=True).distinct():
+        schema_editor.execute(moments.create_in_order(history.writers_name(account_id)))
     tables = apps.get_model("storage", "Table").objects.filter(deleted_at=None, distributed=False)
     for table_id, account_id, kind in tables.values_list("pk", "account_id", "account__kind").iterator():
         name, writers = relations.relation_name(table_id), history.writers_name(account_id)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from storage.domain.access.actor import Actor
+from storage.sql import moments
 from storage.sql.distribution import locally, table_id_of
 from storage.sql.django import fetch, storable_text
 from storage.sql.statement import Lane, Result, Statement, integer_at
@@ -104,7 +105,10 @@ def create(account_id: int, number: int) -> str:
 def write_to(account_id: int, number: int) -> str:
     """Return SQL that makes writers use a segment; it waits for what they are writing to the one before."""
     segment = segment_name(account_id, number)
-    return locally(f"CREATE OR REPLACE VIEW {writers_name(account_id)} AS SELECT * FROM {segment}")
+    writers = writers_name(account_id)
+    return locally(
+        f"CREATE OR REPLACE VIEW {writers} AS SELECT * FROM {segment}; {moments.create_in_order(writers)}"
+    )
 
 
 def drop(account_id: int, number: int, *, packed: bool) -> str:
@@ -150,7 +154,8 @@ def pack(account_id: int, number: int) -> str:
 
 
 def drop_view(account_id: int) -> str:
-    return f"DROP VIEW IF EXISTS {writers_name(account_id)}"
+    writers = writers_name(account_id)
+    return locally(f"{moments.drop_in_order(writers)}; DROP VIEW IF EXISTS {writers}")
 
 
 # an empty one has its indexes only

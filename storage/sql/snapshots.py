@@ -18,8 +18,9 @@ _MOMENT: Final = f"""
 SELECT snapshot, ticks, raise_moment_floor(ticks) FROM (
     SELECT pg_current_snapshot()::text AS snapshot, (extract(epoch FROM least(
         statement_timestamp(),
-        (SELECT min(xact_start) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-        (SELECT min(prepared) FROM pg_prepared_xacts)
+        (SELECT min(xact_start) FROM pg_stat_activity
+            WHERE backend_type = 'client backend' AND datname = current_database()),
+        (SELECT min(prepared) FROM pg_prepared_xacts WHERE database = current_database())
     ) - interval '{SLACK} seconds') * 10000000)::bigint AS ticks
 ) AS moment
 """

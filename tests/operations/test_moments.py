@@ -172,7 +172,7 @@ def test_without_history_timestamps_tell_what_is_newer(table):
     other = tables.create(accounts.add("branch").pk, "people")
     write(table, upsert(1), upsert(1, OTHER))
     write(other, upsert(2), upsert(2, OTHER))
-    execute(f"UPDATE {relation_name(table.pk)} SET ts = ts - {60 * TICKS_PER_SECOND} WHERE rk = 'bob'")
+    execute(f"UPDATE {relation_name(table.pk)} SET ts = ts - {3600 * TICKS_PER_SECOND} WHERE rk = 'bob'")
     read_at = comparing.compare(side("branch"), side("acme")).read_at
     comparison = comparing.compare(side("branch"), side("acme"))
     done = applying.apply(comparison, Target.RIGHT, Selection(), by=SERVER, read_at=read_at)
