@@ -19,7 +19,7 @@ def create_functions(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0031_distribution_request")]
+    dependencies = [("storage", "0032_long_operation")]
 
     operations = [
         migrations.RunSQL(moments.CREATE, moments.DROP),
