@@ -1,4 +1,4 @@
-"""The history of every account: segments and who makes changes. 0033_moments makes the functions that record them."""
+"""The history of every account: segments and who makes changes. 0034_moments makes the functions that record them."""
 
 from typing import Any
 

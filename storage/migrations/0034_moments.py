@@ -19,7 +19,7 @@ def create_functions(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0032_long_operation")]
+    dependencies = [("storage", "0033_database_version")]
 
     operations = [
         migrations.RunSQL(moments.CREATE, moments.DROP),
