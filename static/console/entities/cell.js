@@ -49,7 +49,7 @@ function begin(cell, typed) {
   editors.set(dialog, editor);
   cell.parentElement.dataset.editing = "";
   dialog.className = "cell-layer";
-  dialog.dataset.waiting = "";
+  dialog.dataset.waiting = editor.isAdding ? "adding" : "";
   dialog.setAttribute("aria-label", cell.dataset.property);
   dialog.append(form);
   document.body.append(dialog);

@@ -15,7 +15,10 @@ export function waitingForm(cell, address, text = "") {
   const box = document.createElement("div");
   box.className = "cell-field";
   box.append(hidden("key", cell.parentElement.dataset.key), hidden("property", cell.dataset.property), field);
-  form.append(box);
+  const head = document.createElement("div");
+  head.className = "cell-head"; // seen on a phone
+  head.append(Object.assign(document.createElement("h2"), { className: "mono", textContent: cell.dataset.property }));
+  form.append(head, box);
   return form;
 }
 

@@ -1,5 +1,6 @@
 // Where the editor of a cell stands: its input over the cell, its tools below or, at the bottom of the window, above.
 const [LEAST, LEAST_NUMBER, MOST] = [312, 264, 640]; // pixels
+const THREE_VALUES = 440; // as wide as a conflict needs to show them side by side
 const EDGE = 8; // pixels to the sides of the window
 const BORDER = 2;
 const phone = matchMedia("(width < 560px)");
@@ -12,7 +13,7 @@ export function place(dialog, cell) {
   dialog.toggleAttribute("data-number", isNumber);
   const box = cell.getBoundingClientRect();
   const isEmpty = dialog.matches("[data-waiting]:has(:placeholder-shown)"); // the cell is seen through it
-  const least = isEmpty ? 0 : isNumber ? LEAST_NUMBER : LEAST;
+  const least = isEmpty ? 0 : leastOf(dialog, isNumber);
   const width = Math.min(Math.max(box.width, least, Math.min(MOST, widthOf(field))), innerWidth - 2 * EDGE);
   // numbers grow to the left, and so does what has no room on the right: the text stays where it was
   const isFlipped = isNumber || box.left + width > innerWidth - EDGE;
@@ -24,6 +25,11 @@ export function place(dialog, cell) {
   const isAbove = box.top + height > innerHeight - EDGE && box.bottom - height > EDGE;
   dialog.toggleAttribute("data-above", isAbove);
   style.setProperty("top", `${isAbove ? box.bottom - height + BORDER / 2 - 1 : box.top - 1}px`);
+}
+
+function leastOf(dialog, isNumber) {
+  if (dialog.querySelector(".cell-conflict")) return THREE_VALUES;
+  return isNumber ? LEAST_NUMBER : LEAST;
 }
 
 /** As wide as the longest line, with its padding and the border. */
