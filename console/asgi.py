@@ -5,6 +5,7 @@ import gc
 import os
 import re
 import sys
+import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from importlib import import_module
 from typing import Any, Final
@@ -20,6 +21,7 @@ setup(set_prefix=False)  # which the service's models need
 from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems, streams  # noqa: E402
+from storage.operations import prometheus  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
 from storage.protocol.http_request import RequestHead  # noqa: E402
@@ -81,7 +83,22 @@ async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
     if settings.ROOT_URLCONF not in sys.modules:
         await asyncio.to_thread(import_module, settings.ROOT_URLCONF)
         gc.freeze()  # as the server does with what is there at its start
-    await streams.run(django, service.live_feed, service.access_changes, scope, receive, send)
+    await streams.run(
+        django, service.live_feed, service.access_changes, scope, receive, _counting(scope, send)
+    )
+
+
+def _counting(scope: Scope, send: Send) -> Send:
+    """Count a request when its response begins."""
+    began = time.perf_counter()
+    part = "api" if scope["path"].startswith("/ui/api/") else "console"
+
+    async def send_counted(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            prometheus.count_page(part, scope["method"], message["status"], time.perf_counter() - began)
+        await send(message)
+
+    return send_counted
 
 
 class _Django(ASGIHandler):

@@ -26,6 +26,7 @@ from storage.operations import (
     distribution_requests,
     feed,
     indexes,
+    measurements,
     metrics,
     recovery,
     request_log,
@@ -130,6 +131,7 @@ async def run() -> None:
             _TIDY_INTERVAL,
             "Logs could not be tidied",
         ),
+        _Job(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
         _Job(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all

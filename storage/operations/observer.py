@@ -4,8 +4,10 @@ import asyncio
 import logging
 import secrets
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from time import perf_counter, time
 from typing import Any, Final, Protocol
@@ -16,7 +18,7 @@ from storage.domain.errors import StorageError
 from storage.domain.requests.metrics import LATENCY_BOUNDS, CredentialClient, RequestKind, Tally, UseCount
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.request_log import LogEntry
-from storage.operations import database_version, prometheus, request_log
+from storage.operations import database_version, measurements, prometheus, request_log
 from storage.operations.adaptive_indexes import ScanCosts
 from storage.operations.metrics import Counts
 from storage.operations.request_log import LogFiles
@@ -28,6 +30,7 @@ from storage.sql.django import storable_text
 logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 2.0  # seconds between two writes: what a crash may lose
+_LABELS_KEPT: Final = 60.0  # seconds
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
 _CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
 _LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
@@ -88,6 +91,8 @@ class Observer:
         self._scans = ScanCosts()
         self._logs = LogFiles(logs or request_log.folder())
         self._prometheus = prometheus.Process()
+        self._labelled: frozenset[int] = frozenset()
+        self._labelled_at = -inf
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -181,6 +186,7 @@ class Observer:
             await self.flush()
 
     def _write(self, batch: _Batch, now: datetime) -> None:
+        self._choose_labels()
         self._take(batch, perf_counter() - time())
         ledgers: tuple[_Ledger, ...] = (
             self._logs,
@@ -205,6 +211,13 @@ class Observer:
                 ledger.give_up()
                 logger.exception("Counts could not be written and are lost")
 
+    def _choose_labels(self) -> None:
+        if perf_counter() - self._labelled_at < _LABELS_KEPT:
+            return
+        with suppress(OperationalError, InterfaceError):  # as before; the counts must not be lost
+            self._labelled = measurements.labelled_accounts()
+            self._labelled_at = perf_counter()
+
     def _take(self, batch: _Batch, offset: float) -> None:
         """Hand a batch to the ledgers; ``offset`` is perf_counter minus the wall clock."""
         minute = batch.began.replace(second=0, microsecond=0)
@@ -213,7 +226,7 @@ class Observer:
         self._counts.add(minute, counted)
         self._table_uses.add(batch.began, batch.requests, batch.written)
         self._scans.add(batch.began, batch.scans)
-        self._prometheus.add(counted, batch.names)
+        self._prometheus.add(counted, batch.names, self._labelled)
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)
             parameters = tuple((name, storable_text(value, 1024)) for name, value in use.parameters)

@@ -4,7 +4,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from storage.domain.requests.metrics import LATENCY_BOUNDS, RequestKind, Tally
+from storage.operations import release
 
 FOLDER: Final = (
     "PROMETHEUS_MULTIPROC_DIR"  # the library's own variable; it must be set before this is imported
@@ -43,8 +44,57 @@ _SECONDS: Final = _Latencies(
 )
 _CPU: Final = Counter("tablero_process_cpu_seconds", "Processor time of all processes of the server")
 _MEMORY: Final = Gauge(
-    "tablero_process_resident_bytes", "Memory in use, by process", multiprocess_mode="liveall"
+    "tablero_process_resident_bytes",
+    "Memory in use by all processes of the server",
+    multiprocess_mode="livesum",
 )
+_PAGES: Final = Counter(
+    "tablero_page_requests",
+    "Requests to the console and to the management API; status 0: the client closed the connection",
+    ("part", "method", "status"),
+)
+_PAGE_SECONDS: Final = Histogram(
+    "tablero_page_seconds",
+    "Time from a request to the console or the management API to the head of its response",
+    ("part",),
+    buckets=LATENCY_BOUNDS,
+)
+_BUILD: Final = Gauge("tablero_build_info", "1, with the version", ("version",), multiprocess_mode="max")
+_DISK_FREE: Final = Gauge(
+    "tablero_disk_free_bytes",
+    "Free space on the disk of the data folder",
+    multiprocess_mode="livemostrecent",
+)
+_DISK_SIZE: Final = Gauge(
+    "tablero_disk_size_bytes", "Size of the disk of the data folder", multiprocess_mode="livemostrecent"
+)
+_DATABASE_SIZE: Final = Gauge(
+    "tablero_database_size_bytes", "Size of the database", multiprocess_mode="livemostrecent"
+)
+_CONNECTIONS: Final = Gauge(
+    "tablero_database_connections",
+    "Connections of all clients that PostgreSQL has open",
+    multiprocess_mode="livemostrecent",
+)
+_CONNECTIONS_LIMIT: Final = Gauge(
+    "tablero_database_connections_limit",
+    "Connections that PostgreSQL allows",
+    multiprocess_mode="livemostrecent",
+)
+_POOL_CONNECTIONS: Final = Gauge(
+    "tablero_pool_connections",
+    "Connections of the console, the management API and jobs that are in use",
+    multiprocess_mode="livesum",
+)
+_POOL_WAITING: Final = Gauge(
+    "tablero_pool_waiting", "Threads that wait for one of these connections", multiprocess_mode="livesum"
+)
+_LATE_JOBS: Final = Gauge(
+    "tablero_jobs_late", "Background jobs that should have run again", multiprocess_mode="livemostrecent"
+)
+UNKNOWN: Final = "Unknown"  # the operation of a request that was refused before it was recognized
+NO_ACCOUNT: Final = "(none)"
+OTHER_ACCOUNTS: Final = "(other)"
 _REPLICA_IN_USE: Final = Gauge(
     "tablero_replica_in_use", "1 while a replica answers reads", ("replica",), multiprocess_mode="livemin"
 )
@@ -54,6 +104,32 @@ _REPLICA_LAG: Final = Gauge(
     ("replica",),
     multiprocess_mode="livemax",
 )
+
+
+def count_page(part: str, method: str, status: int, seconds: float) -> None:
+    """Count a request to the console or to the management API."""
+    _PAGES.labels(part, method if method in _METHODS else "other", status).inc()
+    _PAGE_SECONDS.labels(part).observe(seconds)
+
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def note_disk(*, free: int, size: int) -> None:
+    _DISK_FREE.set(free)
+    _DISK_SIZE.set(size)
+
+
+def note_database(*, size: int, connections: int, limit: int, late_jobs: int) -> None:
+    _DATABASE_SIZE.set(size)
+    _CONNECTIONS.set(connections)
+    _CONNECTIONS_LIMIT.set(limit)
+    _LATE_JOBS.set(late_jobs)
+
+
+def note_pool(*, used: int, waiting: int) -> None:
+    _POOL_CONNECTIONS.set(used)
+    _POOL_WAITING.set(waiting)
 
 
 def note_replica(name: str, *, in_use: bool, lag: float | None) -> None:
@@ -67,11 +143,17 @@ class Process:
 
     def __init__(self) -> None:
         self._cpu = 0.0
+        _BUILD.labels(release.version()).set(1)
 
-    def add(self, counted: Mapping[RequestKind, Tally], names: Mapping[int, str]) -> None:
-        """Add counts; ``names`` of accounts by id, empty for requests to an account that does not exist."""
+    def add(
+        self, counted: Mapping[RequestKind, Tally], names: Mapping[int, str], labelled: Container[int]
+    ) -> None:
+        """Add counts; ``names`` of accounts by id, of which only those in ``labelled`` have series of their own."""
         for kind, tally in counted.items():
-            account, operation = names.get(kind.account_id, ""), kind.operation or ""
+            operation = kind.operation or UNKNOWN
+            account = names.get(kind.account_id) or NO_ACCOUNT
+            if account != NO_ACCOUNT and kind.account_id not in labelled:
+                account = OTHER_ACCOUNTS
             _REQUESTS.labels(account, operation, kind.status, kind.authentication).inc(tally.requests)
             _RECEIVED.labels(account).inc(tally.ingress)
             _SENT.labels(account).inc(tally.egress)

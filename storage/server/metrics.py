@@ -1,26 +1,54 @@
 """What Prometheus asks for: files in which the processes count, and a listener of its own."""
 
+import fcntl
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 from wsgiref.simple_server import WSGIServer
 
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
+_PREFIX = "tablero-metrics-"
+_LOCK = "lock"
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; it looks when it is imported
 
 
 @contextmanager
 def counting() -> Iterator[None]:
     """A folder in which every process counts; what those that ended have counted stays in it."""
-    with tempfile.TemporaryDirectory(prefix="tablero-metrics-", ignore_cleanup_errors=True) as folder:
+    _remove_abandoned()
+    with (
+        tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder,
+        _held(Path(folder)),
+    ):
         os.environ[_FOLDER] = folder
         try:
             yield
         finally:
             del os.environ[_FOLDER]
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold a lock in a folder, which ends with this process, however it ends."""
+    draft = folder / "lock.new"
+    with draft.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        draft.rename(folder / _LOCK)  # under its name it is always held
+        yield
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of servers that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), (folder / _LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def forget(process: int) -> None:
@@ -53,9 +81,23 @@ def _start(host: str, port: int) -> WSGIServer:
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     try:
         server, _ = start_http_server(port, host, registry)
+        server.set_app(_answering_head(server.get_app()))
     except OSError as error:
         raise Refusal(
             f"It is not possible to serve metrics on {host}:{port} ({error.strerror});"
             " choose another address with --metrics-listen HOST:PORT."
         ) from None
     return server
+
+
+def _answering_head(application: Any) -> Callable[..., Iterable[bytes]]:
+    """Answer HEAD, which monitors of availability send, like GET without the body."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] != "HEAD":
+            found: Iterable[bytes] = application(environ, start_response)
+            return found
+        list(application({**environ, "REQUEST_METHOD": "GET"}, start_response))
+        return []
+
+    return answer

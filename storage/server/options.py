@@ -65,6 +65,7 @@ VARIABLES = (
     Variable("REPLICAS", "", "streaming replicas of DATABASE_URL (several: space)", "URL"),
     Variable("REPLICA_LAG", "30", "seconds by which a replica may be behind", "SECONDS"),
     Variable("METRICS_LISTEN", "", "serve Prometheus, without a token, on this address", "HOST:PORT"),
+    Variable("METRICS_ACCOUNTS", "100", "accounts with metrics of their own; the rest counts as one", "N"),
     Variable(
         "LOG_FORMAT", "text", "json: an object per line, for collectors of logs", None, ("text", "json")
     ),
@@ -114,6 +115,7 @@ class Options:
     sign_in: sign_in.Provider | None
     metrics_listen: tuple[str, int] | None
     metrics_token: str
+    metrics_accounts: int
     log_format: str
     log_level: str
     pg_user: str
@@ -168,6 +170,7 @@ def read(environ: Mapping[str, str]) -> Options:
         sign_in=_read_sign_in(value),
         metrics_listen=read_address(value["METRICS_LISTEN"]) if value["METRICS_LISTEN"] else None,
         metrics_token=_read_token("METRICS_TOKEN", value["METRICS_TOKEN"]),
+        metrics_accounts=_read_number("METRICS_ACCOUNTS", value["METRICS_ACCOUNTS"], 0, 10_000),
         log_format=_read_choice("LOG_FORMAT", value["LOG_FORMAT"]),
         log_level=_read_choice("LOG_LEVEL", value["LOG_LEVEL"]),
         pg_user=value["PG_USER"],

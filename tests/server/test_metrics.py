@@ -1,6 +1,10 @@
 """What a server has counted: right over its processes, and over their ends."""
 
+import os
 import re
+import subprocess
+import sys
+import tempfile
 import time
 
 import psutil
@@ -8,7 +12,9 @@ import requests
 from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import TableAnalyticsLogging, TableRetentionPolicy, TableServiceClient
 
-from tests.live_server import start_server
+from storage.operations import release
+from storage.server import metrics
+from tests.live_server import ROOT, start_server
 
 TOKEN = {"TABLERO_METRICS_TOKEN": "the-token"}
 HOURS = "$MetricsHourPrimaryTransactionsTable"
@@ -65,7 +71,7 @@ def test_totals_are_right_over_workers_and_when_one_is_killed(used):
     with start_server(used, "--workers", "2", env=TOKEN) as live:
         list_tables(live, 30)
         assert settles_at(30, scraped, live)
-        first, _ = both = workers(live)
+        first, _ = workers(live)
         first.kill()
         while first.is_running() or len(workers(live)) < 2:
             time.sleep(0.1)
@@ -75,9 +81,8 @@ def test_totals_are_right_over_workers_and_when_one_is_killed(used):
         assert settles_at(60, scraped, live)
         assert settles_at(60, recorded, live)
         _, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
-        processes = set(re.findall(r'tablero_process_resident_bytes{pid="(\d+)"}', text))
-        assert str(both[0].pid) not in processes
-        assert str(both[1].pid) in processes
+        assert len(re.findall(r"^tablero_process_resident_bytes \S+$", text, re.MULTILINE)) == 1
+        assert "pid=" not in text
 
 
 def test_a_crash_loses_no_more_than_five_seconds_and_an_orderly_end_nothing(used):
@@ -113,6 +118,8 @@ def test_metrics_are_for_who_has_the_token(server, used):
         status, text = get(url)
         assert status == 200
         assert 'operation="QueryTables",status="200"' in text
+        head = requests.head(url, timeout=30)
+        assert (head.status_code, head.content) == (200, b"")
         port = url.rpartition(":")[2].partition("/")[0]
         with start_server(used / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
             assert other.process.wait(30) == 1
@@ -146,3 +153,54 @@ def test_logs_what_an_account_wants_to_have_logged(used):
         "CreateTable", "InsertEntity", "DeleteEntity", "EntityGroupTransaction", "InsertEntity", "InsertEntity",
     ]  # fmt: skip
     assert lines[-2][12] == "\"/devstoreaccount1/people(PartitionKey='p',RowKey='a')\""
+
+
+def test_what_the_server_is_and_what_people_ask_of_it(used):
+    with start_server(used, "--metrics-accounts", "0", env=TOKEN) as live:
+        list_tables(live, 1)
+        assert requests.get(f"{live.url}/missing/Tables", timeout=30).status_code == 403
+        assert get(f"{live.url}/ui/login/")[0] == 200
+        assert get(f"{live.url}/ui/api/v1/accounts")[0] == 401
+        assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=30).status_code >= 400
+        assert settles_at(1, scraped, live)
+        wanted = [
+            f'tablero_build_info{{version="{release.version()}"}} 1.0',
+            'tablero_page_requests_total{method="GET",part="console",status="200"} 1.0',
+            'tablero_page_requests_total{method="GET",part="api",status="401"} 1.0',
+            'tablero_requests_total{account="(other)"',
+            'tablero_requests_total{account="(none)"',
+            "tablero_disk_free_bytes ",
+            "tablero_database_size_bytes ",
+            "tablero_database_connections ",
+            "tablero_pool_connections ",
+            "tablero_jobs_late 0.0",
+        ]
+        deadline = time.monotonic() + 60
+        while missing := [line for line in wanted if line not in (text := metrics_of(live))]:
+            assert time.monotonic() < deadline, missing
+            time.sleep(0.2)
+        assert 'operation=""' not in text
+        assert 'account="devstoreaccount1"' not in text
+
+
+def metrics_of(live):
+    status, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
+    assert status == 200
+    return text
+
+
+def test_the_folder_of_a_killed_server_is_removed_by_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    crash = (
+        "import os; from storage.server import metrics; it = metrics.counting(); it.__enter__(); os._exit(1)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", crash], cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, check=False
+    )
+    [abandoned] = tmp_path.iterdir()
+    with metrics.counting():
+        [mine] = tmp_path.iterdir()
+        assert mine != abandoned
+        metrics._remove_abandoned()
+        assert mine.exists()
+    assert list(tmp_path.iterdir()) == []
