@@ -26,7 +26,7 @@ def building(verb: Verb, name: str, *, by: Actor, **described: Any) -> Iterator[
     with long_operations.holding_account(name) as lock:
         if lock is None:
             raise accounts.busy(name)
-        _remove_left(name)
+        _remove_abandoned(name)
         with invalidating_catalogs():
             account = accounts.add(name, by=by, enabled=False, **described)
             operation = Operation.begin(verb, account, lock, by=by)
@@ -47,14 +47,14 @@ def release(operation: Operation, *, enabled: bool) -> None:
             accounts.change(operation.account, by=operation.by, enabled=True)
 
 
-def _remove_left(name: str) -> None:
-    """Remove the account of this name if its maker is gone, which the lock of the caller says."""
+def _remove_abandoned(name: str) -> None:
+    """Remove the account of this name if it is incomplete; the caller holds the lock, so its maker is gone."""
     account = Account.objects.filter(name=name).first()
     if account is not None:
         remove(account)
 
 
 def remove(account: Account) -> None:
-    """Remove an account if it was not completed, or only in part removed."""
+    """Remove an account if it is incomplete."""
     if long_operations.unfinished(account) is not None:
         accounts.remove(account.name, with_tables=True, by=SERVER, only=account)

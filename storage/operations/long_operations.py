@@ -28,7 +28,7 @@ _OF_WHOLE_ACCOUNTS: Final = (Verb.BRANCH_CREATE, Verb.ACCOUNT_CREATE, Verb.ACCOU
 
 @dataclass(slots=True)
 class Operation:
-    """An operation that is going on. ``row`` is None inside a transaction of the caller, which is all or nothing."""
+    """An operation in progress. ``row`` is None inside a transaction of the caller, which is all or nothing."""
 
     verb: Verb
     account: Account
@@ -65,7 +65,7 @@ class Operation:
 
     @transaction.atomic
     def finish(self, detail: Mapping[str, Any] | None, table: Table | None = None) -> Activity | None:
-        """End the operation, and record it in the activity log unless there is nothing to say."""
+        """End the operation, and record ``detail`` in the activity log unless it is empty."""
         if self.row is not None:
             LongOperation.objects.filter(pk=self.row.pk).delete()
         if not detail:
@@ -81,7 +81,7 @@ def running(
 ) -> Iterator[Operation]:
     """Run a block that calls Operation.save in its transactions, and Operation.finish at the end.
 
-    If it does not get there, the activity log says what was saved.
+    If the block does not reach its end, the activity log records what was saved, as interrupted.
     """
     if connection.in_atomic_block:
         yield Operation(verb, account, by, undoes)
@@ -118,13 +118,13 @@ def record_interruption(row: LongOperation) -> None:
 
 
 def lock_of(name: str) -> int:
-    """Return the second key of the lock of whoever makes or deletes an account."""
+    """Return the second key of the lock for making or deleting an account of this name."""
     return crc32(name.encode()) - 2**31
 
 
 @contextmanager
 def holding_account(name: str) -> Iterator[int | None]:
-    """Make, fill or delete an account of this name alone; yields the lock, None if another process does."""
+    """Hold the lock for making or deleting an account of this name; yields None if another process holds it."""
     lock = lock_of(name)
     with try_lock(LOCKS, lock) as is_alone:
         yield lock if is_alone else None

@@ -112,6 +112,7 @@ class Attempt:
 
     def __init__(self, case):
         self.case = case
+        connection.close()  # a session gets slow with all the relations that it has seen
         emptying.empty()
         self.others = relations()
         case.prepare()
