@@ -136,7 +136,7 @@ def test_c8_the_address_of_what_was_deleted_restores_it(open_entity, edited):
     press(page, "Delete")
     said(page, 'Deleted "')
     page.goto(address("gone"))
-    page.get_by_text("Deleted just now by ada@example.org").wait_for()
+    page.get_by_text("ada@example.org deleted this entity at").wait_for()
     check(page)
     press(page, "Restore")
     page.locator("#entity-form").wait_for()

@@ -127,9 +127,13 @@ def test_a_table_deleted_meanwhile_takes_no_text_along(page, service):
     service.delete_table("doomed")
     page.get_by_role("button", name=SAVE).first.click()
     problem = page.locator(".problem")
-    expect(problem).to_contain_text("Page not found")
+    expect(problem).to_contain_text("key1 deleted the table doomed at")
     expect(problem).to_contain_text("What you typed is still on this page.")
     expect(page.get_by_label("Description")).to_have_value("typed in vain")
+    page.on("dialog", lambda dialog: dialog.accept())
+    problem.get_by_role("button", name="Restore doomed").click()
+    page.wait_for_url("**/t/doomed/")
+    expect(page.locator("#toasts")).to_contain_text("Restored doomed.")
 
 
 def test_a_reload_offers_what_was_not_saved(page, kept):

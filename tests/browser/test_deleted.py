@@ -1,0 +1,42 @@
+"""A row that a client deletes while somebody writes into one of its cells loses nothing."""
+
+import pytest
+from azure.core.exceptions import ResourceNotFoundError
+from playwright.sync_api import expect
+
+from tests.browser.page import check_axe
+
+PEOPLE = "/ui/a/devstoreaccount1/t/deleted/"
+
+
+@pytest.fixture
+def deleted(service):
+    table = service.create_table_if_not_exists("deleted")
+    table.upsert_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada", "Age": 36})
+    return table
+
+
+def test_what_was_typed_is_copied_and_inserted_again(open_page, admin, deleted):
+    page = open_page(PEOPLE, state=admin)
+    cell = page.locator("[data-grid] td[data-property=Name]").first
+    expect(cell).to_have_text("Ada")
+    deleted.delete_entity("se", "ada")
+    cell.click()
+    page.keyboard.type("Grace")
+    editor = page.locator("dialog #cell-editor")
+    expect(editor).to_contain_text("key1 deleted this entity at")
+    expect(editor.locator("[name=value]")).to_have_value("Grace")
+    check_axe(page)
+
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    editor.get_by_role("button", name="Copy text").click()
+    expect(page.locator("#toasts")).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "Grace"
+    with pytest.raises(ResourceNotFoundError):
+        deleted.get_entity("se", "ada")
+
+    editor.get_by_role("button", name="Insert again").click()
+    expect(page.locator("#toasts")).to_contain_text("Inserted the entity again")
+    expect(editor).to_have_count(0)
+    found = deleted.get_entity("se", "ada")
+    assert (found["Name"], found["Age"]) == ("Grace", 36)
