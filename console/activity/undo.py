@@ -58,6 +58,14 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     return may(role, Capability.WRITE if is_own_change else verb.undo_capability)
 
 
+def gives_power(done: Activity) -> bool:
+    """Return whether undoing it makes somebody an owner or an admin again, or enables a user."""
+    verb = effect(done)
+    if verb is Verb.USER_CHANGE:
+        return any((done.before or {}).values())
+    return verb in (Verb.MEMBER_SET, Verb.MEMBER_REMOVE) and done.before == Role.OWNER
+
+
 def _is_own(user: User, done: Activity) -> bool:
     return done.actor_kind == ActorKind.USER and done.actor == user.get_username()
 

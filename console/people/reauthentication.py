@@ -1,4 +1,7 @@
-"""Reauthentication: views of secrets need a user who signed in or confirmed their identity recently."""
+"""Reauthentication: secrets, and what gives lasting power or replaces data, need a recent sign-in or confirmation.
+
+tests/console/people/test_reauthentication.py lists each view that takes forms as one that asks or one that does not.
+"""
 
 import time
 from collections.abc import Callable
@@ -29,6 +32,27 @@ def recently_authenticated(view: View[P]) -> View[P]:
         return view(request, *args, **kwargs) if is_recent(request) else ask(request)
 
     return cast("View[P]", login_required(check))
+
+
+def recently_authenticated_if(
+    is_sensitive: Callable[[HttpRequest], bool],
+) -> Callable[[View[P]], View[P]]:
+    """Ask users to confirm their identity as recently_authenticated does, for some requests only."""
+
+    def decorate(view: View[P]) -> View[P]:
+        asking = recently_authenticated(view)
+
+        @wraps(view)
+        def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            return (asking if is_sensitive(request) else view)(request, *args, **kwargs)
+
+        return cast("View[P]", check)
+
+    return decorate
+
+
+def is_post(request: HttpRequest) -> bool:
+    return request.method == "POST"
 
 
 def is_recent(request: HttpRequest) -> bool:

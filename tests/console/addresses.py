@@ -43,10 +43,10 @@ snapshots:new                 acme                manager:200  manager:422
 snapshots:schedule            acme                user:405     manager:422
 snapshots:change              acme/base           manager:404  manager:404
 snapshots:delete              acme/base           user:405     manager:404
-snapshots:restore             acme/base           user:405     manager:404
-snapshots:new_branch          acme                admin:200    admin:422
+snapshots:restore             acme/base           user:405     manager:302
+snapshots:new_branch          acme                admin:200    admin:302
 snapshots:sample              acme                owner:404    user:405
-snapshots:reset               acme                user:405     manager:404
+snapshots:reset               acme                user:405     manager:302
 accounts:overview             acme                member:200   member:405
 accounts:service              acme                member:200   member:405
 accounts:service_save         acme                manager:405  manager:422
@@ -58,7 +58,7 @@ accounts:keys                 acme                manager:200  -
 accounts:key_end              acme/1              owner:405    owner:302
 accounts:key_rotate           acme/1              owner:302    owner:302
 accounts:settings             acme                owner:200    owner:422
-accounts:delete               acme                owner:200    owner:422
+accounts:delete               acme                owner:200    owner:302
 sas:index                     acme                manager:200  user:405
 sas:new                       acme                manager:200  manager:422
 sas:preview                   acme                user:405     manager:200
@@ -101,7 +101,7 @@ accounts:member_remove        acme/0              user:405     owner:404
 people:users                  -                   admin:200    user:405
 people:users_invite           -                   user:405     admin:422
 people:user                   0                   admin:404    user:405
-people:user_change            0                   user:405     admin:404
+people:user_change            0                   user:405     admin:302
 people:join                   -                   anybody:404  anybody:404
 accounts:invitation_withdraw  0                   user:405     user:404
 account_reauthenticate        -                   user:200     user:422

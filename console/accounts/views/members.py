@@ -11,6 +11,7 @@ from console.models import Invitation, User
 from console.people import invitations
 from console.people.forms.people import InviteForm, MemberForm, RoleForm
 from console.people.invitations import Offer
+from console.people.reauthentication import recently_authenticated_if
 from console.site import roles
 from console.site.access import account_required, actor_of, user_of
 from console.site.notices import notify_error, notify_success
@@ -26,8 +27,14 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     return _page(request, account)
 
 
+def _makes_owner(request: HttpRequest) -> bool:
+    form = RoleForm(request.POST)
+    return form.is_valid() and form.cleaned_data["role"] == Role.OWNER
+
+
 @require_POST
 @account_required(Capability.OWN)
+@recently_authenticated_if(_makes_owner)
 def add(request: HttpRequest, account: Account) -> HttpResponse:
     """Add an existing user."""
     form = MemberForm(request.POST)
@@ -39,6 +46,7 @@ def add(request: HttpRequest, account: Account) -> HttpResponse:
 
 @require_POST
 @account_required(Capability.OWN)
+@recently_authenticated_if(_makes_owner)
 def change(request: HttpRequest, account: Account, member: int) -> HttpResponse:
     form = RoleForm(request.POST)
     if not form.is_valid():
@@ -64,6 +72,7 @@ def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
 @require_POST
 @never_cache
 @account_required(Capability.OWN)
+@recently_authenticated_if(_makes_owner)
 def invite(request: HttpRequest, account: Account) -> HttpResponse:
     """Create an invitation; its link is only shown in this answer."""
     form = InviteForm(request.POST)

@@ -19,6 +19,7 @@ from console.accounts.forms.settings import (
     NewAccountForm,
     initial_values,
 )
+from console.people.reauthentication import is_post, recently_authenticated_if
 from console.site.access import account_required, actor_of, admin_required
 from console.site.forms import changed_values, include_initial_values
 from console.site.notices import notify_error, notify_success
@@ -126,6 +127,7 @@ def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -
 
 
 @account_required(Capability.OWN)
+@recently_authenticated_if(is_post)
 def delete(request: HttpRequest, account: Account) -> HttpResponse:
     """Delete the account permanently, after the user typed its name."""
     form = ConfirmNameForm(request.POST if request.method == "POST" else None, account=account)

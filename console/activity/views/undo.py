@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from console.activity import sentences
-from console.activity.undo import may_see, may_undo, roles_of, undo_several
+from console.activity.undo import gives_power, may_see, may_undo, roles_of, undo_several
+from console.people import reauthentication
 from console.site.access import actor_of, user_of
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
@@ -32,6 +33,8 @@ _MOST: Final = 1000  # activities that are undone together
 def undo(request: HttpRequest, numbers: str) -> HttpResponse:
     """Undo all the numbered activities or none."""
     several = _find_undoable(request, numbers)
+    if any(map(gives_power, several)) and not reauthentication.is_recent(request):
+        return reauthentication.ask(request)
     undone: Sequence[Activity] = []
     try:
         undone = undo_several(several, actor_of(request))

@@ -30,6 +30,7 @@ from console.compare.request import (
 )
 from console.grid import tokens
 from console.grid.differences import Difference, compare_settings, flatten_policies, flatten_settings
+from console.people import reauthentication
 from console.site.access import account_required, actor_of, user_of
 from console.site.downloads import stream_file
 from console.site.notices import count_text, notify_error, notify_success
@@ -314,6 +315,8 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     if not all(map(right.allows, applying.capabilities(comparison, Target.RIGHT, selection))):
         notify_error(request, _("You may not make this change in %(name)s.") % {"name": wanted.right.account})
         return see_other(page)
+    if not reauthentication.is_recent(request):
+        return reauthentication.ask(request)
     try:
         done = applying.apply(
             comparison,

@@ -16,9 +16,11 @@ from console.people import invitations, sessions, users
 from console.people.api_tokens import token_rows
 from console.people.forms.people import ServerInviteForm
 from console.people.invitations import Offer
+from console.people.reauthentication import recently_authenticated, recently_authenticated_if
 from console.people.users import LastAdmin
 from console.site.access import actor_of, admin_required
 from console.site.notices import notify_error, notify_success
+from storage.domain.access.roles import Role
 from storage.models import Activity
 
 
@@ -28,9 +30,15 @@ def index(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
+def _offers_power(request: HttpRequest) -> bool:
+    form = ServerInviteForm(request.POST)
+    return form.is_valid() and (form.cleaned_data["is_admin"] or form.cleaned_data["role"] == Role.OWNER)
+
+
 @require_POST
 @never_cache
 @admin_required
+@recently_authenticated_if(_offers_power)
 def invite(request: HttpRequest) -> HttpResponse:
     """Create an invitation; its link is only shown in this answer."""
     form = ServerInviteForm(request.POST)
@@ -57,6 +65,7 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
 
 @require_POST
 @admin_required
+@recently_authenticated
 def change(request: HttpRequest, user: int) -> HttpResponse:
     """Perform the action named by the pressed button."""
     found = get_object_or_404(User, pk=user)

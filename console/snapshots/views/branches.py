@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from console.grid.formats import value_text
+from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
 from console.site.access import account_required, actor_of, admin_required
 from console.site.notices import count_text, notify_error, notify_success
 from console.snapshots.forms import NOW, BranchForm
@@ -72,6 +73,7 @@ class BranchTable:
 
 @admin_required
 @account_required(Capability.OWN)
+@recently_authenticated_if(is_post)
 def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form with proposals, or make the branch."""
     initial = {"snapshot": request.GET.get("snapshot", NOW)}
@@ -235,6 +237,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
 
 @require_POST
 @account_required(Capability.MANAGE_ACCESS)
+@recently_authenticated
 def reset(request: HttpRequest, account: Account) -> HttpResponse:
     """Make a branch what it was when it began."""
     branch = branches.find(account)

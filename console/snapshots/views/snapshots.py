@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
+from console.people.reauthentication import recently_authenticated
 from console.site.access import account_required, actor_of, role_of, user_of
 from console.site.notices import count_text, notify_error, notify_success
 from console.snapshots import ci
@@ -112,6 +113,7 @@ def schedule(request: HttpRequest, account: Account) -> HttpResponse:
 
 @require_POST
 @account_required(Capability.MANAGE_TABLES)
+@recently_authenticated
 def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
     """Restore what the preview showed; the toast offers to undo it."""
     found, choices = _find(account, snapshot), Choices.read(request.POST)

@@ -157,9 +157,9 @@ def test_refuses_what_is_no_network(visit, account, networks):
 # deleting
 
 
-def test_a5_deletes_by_the_typed_name(visit, account):
+def test_a5_deletes_by_the_typed_name(proven, account):
     tables.create(account.pk, "people")
-    client = visit("alice")
+    client = proven("alice")
     page = text(client.get("/ui/a/acme/delete/"))
     assert "1 table<" in page
     refused = client.post("/ui/a/acme/delete/", {"name": "ACME"})
@@ -172,9 +172,9 @@ def test_a5_deletes_by_the_typed_name(visit, account):
     assert b"Deleted the account acme." in client.get("/ui/").content
 
 
-def test_a5_a_protected_account_stays(visit, account):
+def test_a5_a_protected_account_stays(proven, account):
     accounts.change(account, protected=True)
-    client = visit("alice")
+    client = proven("alice")
     page = client.get("/ui/a/acme/delete/").content.decode()
     assert "acme is protected" in page
     assert "<form" not in page.partition("<main")[2].partition("</main")[0]
@@ -220,10 +220,10 @@ def test_adaptive_indexes_are_a_setting(visit, account):
         assert account.adaptive_indexes is is_on
 
 
-def test_a_read_only_account_with_tables_stays(visit, account):
+def test_a_read_only_account_with_tables_stays(proven, account):
     tables.create(account.pk, "people")
     accounts.change(account, read_only=True)
-    answer = visit("alice").post("/ui/a/acme/delete/", {"name": "acme"})
+    answer = proven("alice").post("/ui/a/acme/delete/", {"name": "acme"})
     assert answer.status_code == 422
     assert b"read-only" in answer.content
     assert Account.objects.filter(name="acme").exists()

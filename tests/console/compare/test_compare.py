@@ -121,8 +121,8 @@ def test_a_branch_of_an_account_is_compared_with_it(visit, account, branch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_applies_selected_entities_and_is_undone(visit, branch):
-    alice = visit("alice")
+def test_applies_selected_entities_and_is_undone(proven, branch):
+    alice = proven("alice")
     form = hidden(alice.get(address()))
     answer = alice.post(f"{PAGE}apply/", {**form, "key": [token("b"), token("e")]}, follow=True)
     assert answer.redirect_chain[-1][0] == address(table="people")
@@ -138,8 +138,8 @@ def test_applies_selected_entities_and_is_undone(visit, branch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_applies_all_of_a_kind_but_not_over_newer_work(visit, branch):
-    alice = visit("alice")
+def test_applies_all_of_a_kind_but_not_over_newer_work(proven, branch):
+    alice = proven("alice")
     page = alice.get(address(kind="changed", all=1))
     assert "1 entity selected" in text(page)
     put(tables.get(branch.pk, "people"), b=7)
@@ -164,21 +164,21 @@ def button(label, style):
     return f'<button class="button {style}" name="all" value="1" >{label}</button>'
 
 
-def test_a_table_that_only_the_right_side_has_is_deleted_as_one(visit, branch):
+def test_a_table_that_only_the_right_side_has_is_deleted_as_one(proven, branch):
     put(tables.create(branch.pk, "carts"), a=1, b=2)
-    page = visit("alice").get(address(table="carts", all=1))
+    page = proven("alice").get(address(table="carts", all=1))
     assert "Delete the table carts in branch" in text(page)
-    assert "Only a maintainer can delete the table." in text(visit("eve").get(address(table="carts", all=1)))
-    answer = visit("alice").post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
+    assert "Only a maintainer can delete the table." in text(proven("eve").get(address(table="carts", all=1)))
+    answer = proven("alice").post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
     assert "Deleted carts." in answer.content.decode() and "Undo" in answer.content.decode()
     assert tables.find(branch.pk, "carts") is None
 
 
-def test_tables_outside_a_partial_snapshot_are_only_named(visit, account, branch):
+def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branch):
     put(tables.create(account.pk, "carts"), a=1, b=2)
     snapshots.take(account, "baseline", tables=["people"])
     snapshots.take(account, "carts-only", tables=["carts"])
-    alice = visit("alice")
+    alice = proven("alice")
     page = alice.get(address("acme@baseline", "acme", table="carts"))
     assert "1 of 1 differ people" in text(page) and "carts not in baseline" in text(page)
     assert hidden(page)["table"] == "people"
@@ -188,8 +188,8 @@ def test_tables_outside_a_partial_snapshot_are_only_named(visit, account, branch
     assert tables.find(account.pk, "carts") is not None
 
 
-def test_applies_policies_and_creates_an_empty_table(visit, account, branch):
-    alice = visit("alice")
+def test_applies_policies_and_creates_an_empty_table(proven, account, branch):
+    alice = proven("alice")
     policies.replace(account.pk, "people", [SignedIdentifier("partners", None)])
     tables.create(account.pk, "fresh")
     page = alice.get(address(settings=1))

@@ -129,10 +129,10 @@ def test_refuses_what_is_no_user(client, offered, wrong):
     assert client.get(address).status_code == 200  # it still works
 
 
-def test_only_admins_make_admins(visit):
+def test_only_admins_make_admins(proven):
     data = {"note": "", "role": "4", "days": "1", "is_admin": "on"}
-    assert visit("alice").post("/ui/u/invite/", data).status_code == 403
-    visit("alice").post("/ui/a/acme/members/invite/", data)
+    assert proven("alice").post("/ui/u/invite/", data).status_code == 403
+    proven("alice").post("/ui/a/acme/members/invite/", data)
     assert not Invitation.objects.get().is_admin
 
 

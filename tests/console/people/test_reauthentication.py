@@ -8,8 +8,15 @@ from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.http import HttpResponse
 from django.test import RequestFactory
+from django.urls import reverse
 
 from console.people.reauthentication import RECENT, recently_authenticated
+from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Role
+from storage.models import Activity
+from storage.operations import branches, members, snapshots
+from storage.operations.branches import BranchRequest
+from tests.console.addresses import ANSWERS, ARGUMENTS
 from tests.console.conftest import PASSWORD
 
 AGAIN = "/ui/me/again/"
@@ -80,3 +87,113 @@ def test_a_code_does_as_well(visit, cast, ask):
     assert client.post(f"{AGAIN}code/", {"code": "1"}).status_code == 422
     assert client.post(f"{AGAIN}code/", {"code": code, "next": "/ui/me/"})["Location"] == "/ui/me/"
     assert ask(client).content == b"the secret"
+
+
+# which views that change something ask
+
+OWNER, EDITOR = str(int(Role.OWNER)), str(int(Role.EDITOR))
+# what gives lasting power, shows a secret, or replaces or deletes all data: name → what its form sends
+SENSITIVE = {
+    "accounts:connection": {},
+    "accounts:connection_copy": {},
+    "accounts:delete": {"name": "acme"},
+    "accounts:key_copy": {},
+    "accounts:key_end": {},
+    "accounts:key_reveal": {},
+    "accounts:key_rotate": {},
+    "accounts:member": {"role": OWNER},
+    "accounts:members_add": {"username": "sam", "role": OWNER},
+    "accounts:members_invite": {"note": "Sam", "role": OWNER, "days": "7"},
+    "activity:undo": {},
+    "compare:apply": {"left": "acme", "right": "branch", "table": "people", "all": "1"},
+    "mfa_activate_totp": {},
+    "mfa_add_webauthn": {},
+    "mfa_deactivate_totp": {},
+    "mfa_edit_webauthn": {},
+    "mfa_generate_recovery_codes": {},
+    "mfa_remove_webauthn": {},
+    "mfa_view_recovery_codes": {},
+    "people:api_token_new": {},
+    "people:connect": {},
+    "people:disconnect": {},
+    "people:user_change": {"action": "promote"},
+    "people:users_invite": {"note": "Sam", "role": EDITOR, "days": "7", "is_admin": "on"},
+    "queries:code": {},
+    "sas:new": {
+        "is_form": "1",
+        "kind": "table",
+        "table": "people",
+        "permissions": "r",
+        "expiry": "1d",
+        "label": "partner",
+        "signer": "1",
+    },
+    "snapshots:new_branch": {"name": "other", "table": "people"},
+    "snapshots:reset": {},
+    "snapshots:restore": {},
+}
+# what its users may do with a session of any age: a change that can be undone, takes power away, or needs a password
+ORDINARY = """
+account_login account_logout account_reauthenticate mfa_authenticate mfa_login_webauthn mfa_reauthenticate
+mfa_reauthenticate_webauthn openid_connect_login people:join people:setup people:password
+accounts:invitation_withdraw accounts:member_remove accounts:new accounts:service_save accounts:settings
+activity:revert
+entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new entities:paste
+entities:row entities:show entities:staged
+grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts
+history:entity home:star
+people:api_token_revoke people:profile people:session_end people:sessions_end people:time_zone
+people:user_token_revoke
+policies:save
+queries:cell queries:check queries:delete queries:edit queries:forget queries:new queries:restore queries:rows
+queries:update
+sas:block sas:describe sas:inspector sas:preview sas:range
+site:appearance
+snapshots:change snapshots:delete snapshots:new snapshots:schedule
+tables:add_index tables:delete tables:distribute tables:distribution_dismiss tables:drop_index tables:export
+tables:new tables:notes tables:restore tables:sample tables:tag tables:untag
+"""
+
+
+def test_whether_to_ask_is_decided_for_each_view_that_takes_forms():
+    """The addresses are all addresses of the console."""
+    taking_forms = {
+        name for name, methods in ANSWERS.items() if 405 not in methods.get("POST", {0: 405}).values()
+    }
+    assert taking_forms == {*SENSITIVE, *ORDINARY.split()}
+    assert not SENSITIVE.keys() & set(ORDINARY.split())
+
+
+@pytest.fixture
+def arguments(cast, account, people):
+    """Arguments of the address of a view, for what exists."""
+    snapshot = snapshots.take(account, "base")
+    branches.create(account, BranchRequest("branch", snapshot=snapshot), by=SERVER)
+    members.set_role(account, cast["sam"], Role.OWNER, by=SERVER)
+    done = members.set_role(account, cast["sam"], Role.EDITOR, by=SERVER)
+    found = {
+        "accounts:member": [account.name, cast["eve"].pk],
+        "activity:undo": [done.pk],
+        "people:user_change": [cast["eve"].pk],
+        "snapshots:reset": ["branch"],
+    }
+    return lambda name: found.get(name, ARGUMENTS[name])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_asks_before_what_is_sensitive(visit, arguments):
+    client = visit("ada")
+    count = Activity.objects.count()
+    for name, fields in SENSITIVE.items():
+        answer = client.post(reverse(name, args=arguments(name)), fields)
+        assert answer.status_code == 302, (name, answer.status_code)
+        assert answer["Location"].startswith(AGAIN), name
+    assert Activity.objects.count() == count
+
+
+def test_roles_below_owner_are_given_without_asking(visit, cast, account):
+    client = visit("alice")
+    member = reverse("accounts:member", args=["acme", cast["victor"].pk])
+    assert client.post(member, {"role": EDITOR})["Location"] == "/ui/a/acme/members/"
+    done = Activity.objects.latest("pk")
+    assert client.post(reverse("activity:undo", args=[done.pk]))["Location"] == "/ui/a/acme/activity/"

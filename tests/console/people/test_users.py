@@ -15,12 +15,12 @@ from storage.operations.api_tokens import TokenRequest
 
 
 @pytest.fixture
-def act(visit, cast):
+def act(proven, cast):
     """`act("ada", "deactivate", "eve")`: the page afterwards."""
 
     def act(who, action, whom):
         address = f"/ui/u/{cast[whom].pk}/change/"
-        return visit(who).post(address, {"action": action}, follow=True)
+        return proven(who).post(address, {"action": action}, follow=True)
 
     return act
 
