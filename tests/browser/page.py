@@ -2,7 +2,9 @@
 
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
+ADMIN_PASSWORD = "a password of many words"
 PATIENCE = 45_000  # milliseconds; what never comes fails either way, and machines are slow at times
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "4.14.1" / "axe.min.js"
 REFUSALS = (401, 409, 412, 422)
@@ -165,3 +167,16 @@ def check(page, language="en"):
     check_reflow(page)
     check_structure(page, language)
     check_focus(page)
+
+
+def confirm_identity(page):
+    """Confirm who the admin is, as sensitive actions ask ten minutes after the sign-in, and return to the page."""
+    address = urlsplit(page.url)
+    page.goto(f"/ui/me/again/?{urlencode({'next': f'{address.path}?{address.query}'})}")
+    send_password(page)
+
+
+def send_password(page):
+    page.get_by_label("Password").fill(ADMIN_PASSWORD)
+    page.locator("main button").first.click()
+    page.wait_for_url(lambda url: "/ui/me/again/" not in url)

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.page import check
+from tests.browser.page import check, confirm_identity
 
 ORIGIN = "devstoreaccount1"
 
@@ -18,6 +18,7 @@ def test_entities_of_a_branch_are_promoted_and_taken_back(open_page, admin, serv
     for number in range(4):
         table.upsert_entity({"PartitionKey": "se", "RowKey": str(number), "Stock": number})
     page = open_page(f"/ui/a/{ORIGIN}/snapshots/branch/", state=admin)
+    confirm_identity(page)
     page.get_by_label("Name", exact=True).fill("promotion")
     for box in page.locator("input[name=table]").all():
         box.set_checked(box.get_attribute("value") == "promoted")

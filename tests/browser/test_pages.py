@@ -14,6 +14,7 @@ from tests.browser.page import (
     check_lengthened,
     check_reflow,
     check_structure,
+    send_password,
 )
 from tests.console.addresses import ANSWERS
 
@@ -116,9 +117,7 @@ def open_signed_in(open_page, admin, tables):
 def prove(page):
     """Some pages ask again who it is."""
     if "/ui/me/again/" in page.url:
-        page.get_by_label("Password").fill("a password of many words")
-        page.locator("main button").first.click()
-        page.wait_for_url(lambda url: "/ui/me/again/" not in url)
+        send_password(page)
 
 
 @pytest.fixture(scope="module")

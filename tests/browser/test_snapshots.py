@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.page import check
+from tests.browser.page import check, confirm_identity
 
 PAGE = "/ui/a/devstoreaccount1/snapshots/"
 
@@ -18,6 +18,7 @@ def test_take_break_preview_restore_undo(open_page, admin, service):
     for number in range(5):
         table.upsert_entity({"PartitionKey": "se", "RowKey": str(number), "Name": f"n{number}"})
     page = open_page(PAGE, state=admin)
+    confirm_identity(page)
     page.get_by_role("link", name="Take snapshot").click()
     page.get_by_label("Name").fill("ci-baseline")
     page.get_by_role("button", name="Take snapshot").click()
@@ -49,6 +50,7 @@ def test_a_masked_branch(open_page, admin, service):
     table = service.create_table_if_not_exists("masked")
     table.upsert_entity({"PartitionKey": "se", "RowKey": "1", "Email": "ada@shop.test", "City": "Izmir"})
     page = open_page(f"{PAGE}branch/", state=admin)
+    confirm_identity(page)
     box = page.locator(".masking").filter(has_text="masked").first
     city = box.locator("tbody tr").filter(has_text="City")
     box.get_by_label("Rule of City").select_option("constant")
