@@ -107,7 +107,12 @@ def complete(table_id: int) -> bool:
         if table is not None and relations.find_without_function(table_id):
             kind = AccountKind(table.account.kind)
             sql.execute(relations.create_function(table.pk, table.account_id, kind))
-            logger.warning("The function of %s was missing and has been created.", table)
+            logger.warning(
+                "An older version of Tablero has created or restored the table %s of the account %s without the"
+                " function for changes, which it has now. Stop servers of that version.",
+                table.name,
+                table.account.name,
+            )
     return True
 
 

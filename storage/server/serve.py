@@ -1,5 +1,6 @@
 """The life of a server: bind, database, migrations, workers, drain, stop."""
 
+import logging
 import os
 import signal
 import socket
@@ -39,6 +40,7 @@ class Signals:
         if self._count == 1:
             self.first()
         else:
+            logging.disable()  # what is lost now is to be lost
             for stop in self.second:
                 stop()
 

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from storage.operations import database_version
+from storage.operations import accounts, database_version, table_relations, tables
 from storage.server import migration
 from storage.server.refusal import Refusal
 from storage.sql.django import execute
@@ -82,6 +82,13 @@ def test_commands_refuse_an_empty_database(monkeypatch):
     monkeypatch.setattr(database_version, "applied_migrations", frozenset)
     with pytest.raises(Refusal, match=r"The database is empty\. Start the server"):
         call_command("doctor")
+
+
+def test_the_start_completes_tables_of_older_servers():
+    table = tables.create(accounts.add("owner").pk, "People")
+    execute(f"DROP FUNCTION entity_{table.pk}_change_set")
+    migration.upgrade(print)
+    assert table_relations.incomplete() == []
 
 
 def test_no_upgrade_beside_servers_that_cannot_be_stopped(monkeypatch):

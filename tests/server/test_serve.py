@@ -123,6 +123,11 @@ def test_second_signal_stops_at_once(used):
         live.process.wait(30)
         assert time.monotonic() - began < 10  # which the first signal alone would have taken
         assert not psutil.pid_exists(postmaster)
+        live.reader.join(10)
+        assert live.output[-2:] == [
+            "Ready. Stop with Ctrl-C.",
+            "Stopping ...",
+        ]  # not a word of the lost database
 
 
 def test_signal_while_starting_leaves_nothing_behind(data):
