@@ -1,0 +1,57 @@
+"""The `tablero` command: its help and its version, and the commands of Django that it refuses."""
+
+from importlib import import_module
+
+import pytest
+from django.core.management import get_commands
+
+from storage.operations import release
+from storage.server import command_line
+from storage.server.refusal import Refusal
+from tests.live_server import ROOT
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_the_version_is_that_of_tablero(arguments, capsys):
+    command_line.run(arguments)
+    assert capsys.readouterr().out == f"Tablero {release.version()}\n"
+    assert f'version = "{release.version()}"' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
+def test_help_lists_the_commands_of_tablero_alone(arguments, capsys):
+    command_line.run(arguments)
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert sorted(listed) == sorted([*command_line.OWN, "help", "version", "test"])
+
+
+def test_an_installed_package_has_no_tests(monkeypatch, tmp_path):
+    monkeypatch.setattr(command_line, "TESTS", tmp_path / "missing")
+    assert "  test " not in command_line.describe_commands()
+
+
+@pytest.mark.parametrize("name", sorted(command_line.OWN))
+def test_the_help_of_a_command_has_options_of_tablero_alone(name):
+    module = import_module(f"{get_commands()[name]}.management.commands.{name}")
+    text = module.Command().create_parser("tablero", name).format_help()
+    assert "--settings" not in text
+    assert "--traceback" not in text
+    assert "--no-color" not in text
+
+
+@pytest.mark.parametrize("name", ["flush", "migrate", "loaddata", "runserver", "changepassword", "sqlflush"])
+def test_commands_that_could_destroy_data_are_refused(name, monkeypatch):
+    monkeypatch.delenv("TABLERO_DEBUG", raising=False)
+    assert name in get_commands()
+    for arguments in ([name], ["help", name], [name, "--help"]):
+        with pytest.raises(Refusal, match=f"There is no command {name}"):
+            command_line.run(arguments)
+
+
+def test_commands_of_django_run_for_those_who_work_on_tablero(monkeypatch):
+    ran = []
+    monkeypatch.setattr(command_line, "_run_django", lambda command, arguments: ran.append(command))
+    command_line.run(["makemigrations", "--check"])
+    monkeypatch.setenv("TABLERO_DEBUG", "1")
+    command_line.run(["sqlflush"])
+    assert ran == ["makemigrations", "sqlflush"]
