@@ -11,6 +11,7 @@ from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 
 from console.grid import cells
+from console.site.access import AS_OF
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.entities.previews import EntityPreview
@@ -20,7 +21,7 @@ from storage.models import Table
 from storage.operations import entities, past
 from storage.operations.past import Past
 
-NAME: Final = "asof"  # of the field in addresses and forms
+NAME: Final = AS_OF
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ def compare_with_now(
 ) -> ChangesSince:
     """Compare the entities of a page with what they are now; reads whole values of those that have changed."""
     timestamps = {glance.key: glance.timestamp for glance in found}
+    if table.deleted_at is not None:
+        return ChangesSince(frozenset(timestamps))
     now = {stored.key: stored for page in entities.get_many_paged(table, timestamps) for stored in page}
     changed = [key for key in timestamps if key in now and now[key].timestamp != timestamps[key]]
     values: dict[EntityKey, dict[str, str]] = {}

@@ -17,10 +17,11 @@ from console.models import User
 from console.site import roles
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
+from storage.domain.entities.moments import read_moment
 from storage.domain.errors import StorageError
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
-from storage.operations import accounts, tables
+from storage.operations import accounts, past, tables
 from storage.operations.members import role_in
 
 P = ParamSpec("P")
@@ -37,6 +38,7 @@ class AccountContext:
     role: Role
 
 
+AS_OF: Final = "asof"  # the field of forms and addresses with the moment that they are of
 _MOST_SHOWN: Final = 10  # people to ask
 ADMIN: Final[Promise] = gettext_lazy("Admin")
 
@@ -104,15 +106,31 @@ def require_storage(account: Account) -> None:
 
 
 def table_of(request: HttpRequest) -> Table:
-    """Return the table named in the URL, read once; the view must have account_required. Raises Http404."""
+    """Return the table named in the URL, read once; the view must have account_required. Raises Http404.
+
+    A request for the past gets the table that had the name then, if one had.
+    """
     found: Table | None = getattr(request, "table", None)
     if found is None:
         current, match = account_context(request), request.resolver_match
         assert current is not None
         assert match is not None
-        found = find_table(current.account, match.kwargs["table"])
+        name = match.kwargs["table"]
+        found = _find_then(request, current.account, name) or find_table(current.account, name)
         request.table = found  # type: ignore[attr-defined]
     return found
+
+
+def _find_then(request: HttpRequest, account: Account, name: str) -> Table | None:
+    moment = read_moment(request.GET.get(AS_OF) or request.POST.get(AS_OF, ""))
+    if moment is None:
+        return None
+    try:
+        table = past.find_table(account.pk, name, moment)
+    except StorageError:
+        return None
+    table.account = account
+    return table
 
 
 def find_table(account: Account, name: str) -> Table:

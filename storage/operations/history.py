@@ -6,7 +6,6 @@ from typing import Final
 
 from django.db import transaction
 from django.db.models import BigIntegerField, Func
-from django.db.models.functions import Now
 
 from storage.domain.access.actor import Actor
 from storage.domain.errors import ServerBusy
@@ -15,6 +14,7 @@ from storage.sql import django as sql
 from storage.sql import history as statements
 from storage.sql.history import Recorder, writers_name
 from storage.sql.lanes import Lanes
+from storage.sql.moments import present_time
 
 _ATTEMPTS: Final = 10
 _PATIENCE: Final = "1s"  # for writers
@@ -31,7 +31,7 @@ def start(account: Account) -> None:
     Whatever was recorded before does not tell what happened since, and goes.
     """
     older = HistorySegment.objects.filter(account=account)
-    older.filter(ended_at=None).update(ended_at=Now())
+    older.filter(ended_at=None).update(ended_at=present_time())
     last = older.order_by("-number").values_list("number", flat=True).first() or 0
     for number in (last + 1, last + 2):
         _make(account.pk, number)
@@ -40,7 +40,7 @@ def start(account: Account) -> None:
 
 def _make(account_id: int, number: int) -> None:
     HistorySegment.objects.create(
-        account_id=account_id, number=number, started_at=Now(), cluster=_THIS_CLUSTER
+        account_id=account_id, number=number, started_at=present_time(), cluster=_THIS_CLUSTER
     )
     sql.execute(statements.create(account_id, number))
 
@@ -55,9 +55,9 @@ def go_on(account_id: int) -> None:
     )
     sql.execute(statements.write_to(account_id, following.number))
     [(xid,)] = sql.fetch("SELECT pg_current_xact_id()::text::bigint")
-    present.ended_at, present.last_xid = Now(), xid
+    present.ended_at, present.last_xid = present_time(), xid
     present.save(update_fields=("ended_at", "last_xid"))
-    following.started_at = Now()
+    following.started_at = present_time()
     following.save(update_fields=("started_at",))
 
 
@@ -91,7 +91,7 @@ def begin_in_this_cluster() -> None:
 
 def end(account: Account) -> None:
     """Record no more; what was recorded is dropped soon."""
-    HistorySegment.objects.filter(account=account, ended_at=None).update(ended_at=Now())
+    HistorySegment.objects.filter(account=account, ended_at=None).update(ended_at=present_time())
 
 
 def remove(account: Account) -> None:

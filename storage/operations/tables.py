@@ -25,7 +25,7 @@ from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
 from storage.operations import accounts, activity, service_properties, table_relations
 from storage.operations.catalog_change import invalidating_catalogs
-from storage.sql import background, relations
+from storage.sql import background, moments, relations
 from storage.sql import django as sql
 from storage.sql.notify import notify_table
 
@@ -108,7 +108,7 @@ def create_filled(
     In the caller's transaction; what it has besides entities and policies is that of the one that is copied.
     """
     kind = AccountKind(account.kind)
-    table = Table.objects.create(
+    table = _insert(
         account=account,
         name=copied.name,
         folded_name=fold_table_name(copied.name, kind),
@@ -127,9 +127,19 @@ def _account(account_id: int, name: str | None) -> Account:
     return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
 
 
+_AT_PRESENT: Final = "UPDATE storage_table SET created_at = {present} WHERE id = %s RETURNING created_at"
+
+
+def _insert(**fields: Any) -> Table:
+    table = Table.objects.create(**fields)
+    # by the time of the database, which the moments of the past are of
+    [(table.created_at,)] = sql.fetch(_AT_PRESENT.format(present=moments.PRESENT_TIME), table.pk)
+    return table
+
+
 def _create(account_id: int, name: str, folded: str, **described: Any) -> Table:
     distributed = not is_analytics_name(folded) and _distributes(account_id)
-    table = Table.objects.create(
+    table = _insert(
         account_id=account_id, name=name, folded_name=folded, distributed=distributed, **described
     )
     table_relations.create(table, accounts.kind_of(account_id))
@@ -196,11 +206,12 @@ def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
         raise ResourceNotFound
     if keep is None:
         keep = _kept_with_history(table)  # while it is locked: its relation goes with another deletion
-    table.deleted_at = timezone.now()
-    table.kept_until = table.deleted_at + keep if keep else None
-    table.save(update_fields=("deleted_at", "kept_until"))
     # a process with an old catalog must not find the relation: it would write what nobody reads
     table_relations.soft_delete(table)
+    # while the relation is locked, so that a reader of the past waits for it: see storage.sql.moments
+    present = moments.present_time()
+    kept_until = present + keep if keep else None
+    Table.objects.filter(pk=pk).update(deleted_at=present, kept_until=kept_until)
     notify_table(table.account_id, table.folded_name)
     return keep
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from django.db.models import DateTimeField, Func
+from django.db.models.expressions import Combinable
 
 from storage.domain.entities.moments import Moment
 from storage.domain.values.edm import TICKS_PER_SECOND
@@ -167,11 +168,13 @@ def of_deletion(relation: str) -> str:
     return f"greatest({CLOCK}, e.ts + 1)" if is_distributed(relation) else _DELETED
 
 
-# for models: the present time of the database, never before a moment that is closed
-PRESENT_TIME: Final = Func(
-    template=f"greatest(statement_timestamp(), to_timestamp({_FLOOR} / 10000000.0))",
-    output_field=DateTimeField(),
-)
+# the same as a time, rounded up
+PRESENT_TIME: Final = f"greatest(statement_timestamp(), to_timestamp(({_FLOOR} + 10) / 10000000.0))"
+
+
+def present_time() -> Combinable:
+    """Return the present time of the database for models."""
+    return Func(template=PRESENT_TIME, output_field=DateTimeField())
 
 
 def present() -> Statement[int]:

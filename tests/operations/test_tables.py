@@ -320,6 +320,6 @@ def test_a_table_that_is_deleted_while_it_is_counted(account):
 
 def test_who_knows_the_account_waits_for_no_more_than_it_takes(account, django_assert_num_queries):
     accounts.kind_of(account)  # looked up once
-    # a savepoint, which is the test's, with the row, the relation and the record
-    with django_assert_num_queries(5):
+    # a savepoint, which is the test's, with the row, its time, the relation and the record
+    with django_assert_num_queries(6):
         tables.create(account, "people", account_name="tablesofmine")

@@ -6,7 +6,6 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
@@ -54,8 +53,13 @@ def _start(table: Table) -> Moment | None:
     if since is None:
         return None
     # to the second, so that the field has it exactly; later rather than earlier, when there was no table yet
-    at = max(since, table.created_at, timezone.now() - _FIRST)
-    return Moment(to_ticks(at.replace(microsecond=0) + timedelta(seconds=1)))
+    present = past.present()
+    at = max(since, table.created_at, to_datetime(present.ticks) - _FIRST)
+    return min(Moment(to_ticks(at.replace(microsecond=0) + timedelta(seconds=1))), present, key=_ticks)
+
+
+def _ticks(moment: Moment) -> int:
+    return moment.ticks
 
 
 def _local(text: str, state: GridState) -> Moment | None:
@@ -98,7 +102,7 @@ class Bar:
 def histogram(request: HttpRequest, table: Table) -> HttpResponse:
     """Show how many changes there were when."""
     state = read_state(request.GET, table)
-    now = timezone.now()
+    now = to_datetime(past.present().ticks)
     since = past.kept_since(table.account_id)
     if since is None:
         return render(request, "console/history/_histogram.html", {"bars": [], "label": ""})

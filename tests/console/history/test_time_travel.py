@@ -61,6 +61,17 @@ def cell(row, name):
     return re.search(rf'<td[^>]*data-property="{name}"[^>]*>', row)[0]
 
 
+def test_the_table_that_had_the_name_then(visit, then, orders):
+    tables.delete(orders.account_id, "orders")
+    assert visit("eve").get(TABLE).status_code == 404
+    assert ">paid<" in rows(visit("eve").get(TABLE, {"asof": then}))[0]
+    tables.create(orders.account_id, "orders")
+    assert not rows(visit("eve").get(TABLE))
+    assert ">paid<" in rows(visit("eve").get(TABLE, {"asof": then}))[0]
+    key = {"pk": "store", "rk": "2", "asof": then}
+    assert "new" in visit("eve").get(f"{TABLE}entity/", key).content.decode()
+
+
 def test_the_grid_as_of_a_time(visit, then):
     page = visit("eve").get(TABLE, {"asof": then})
     text = page.content.decode()
