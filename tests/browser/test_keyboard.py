@@ -123,6 +123,24 @@ def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
     expect(cell(page, "Name")).to_be_focused()
 
 
+def test_an_editor_that_did_not_come_is_asked_for_with_a_finger(page, typed):
+    expire(page)
+    cell(page, "Name").click()
+    page.keyboard.type("Hi")
+    dialog = page.locator("dialog#sign-in")
+    expect(dialog.get_by_label("Password")).to_be_focused()
+    page.keyboard.press("Escape")
+    layer = page.locator(".cell-layer")
+    check_axe(page)
+    layer.get_by_role("button", name="Retry").click()
+    expect(dialog.get_by_label("Password")).to_be_focused()
+    expect(layer.get_by_role("button", name="Retry")).to_be_hidden()
+    page.keyboard.press("Escape")
+    layer.get_by_role("button", name="Cancel").click()
+    closed(page)
+    expect(cell(page, "Name")).to_be_focused()
+
+
 def test_a_click_in_the_sign_in_dialog_does_not_save_the_editor_below(page, typed):
     cell(page, "Name").dblclick()
     page.locator("#cell-editor").wait_for()

@@ -67,6 +67,7 @@ function begin(cell, typed) {
 function ask(editor) {
   const others = [...editors.values()].filter((other) => other !== editor).map(({ work }) => work);
   editor.asking?.abort();
+  offerToolsOf(editor, false);
   const { signal } = (editor.asking = new AbortController());
   editor.work = Promise.allSettled(others).then(() => open(editor, signal));
 }
@@ -95,7 +96,13 @@ function stay(editor, reason) {
   editor.dialog.ariaBusy = null;
   editor.asking.abort();
   goOnTyping(editor);
+  offerToolsOf(editor, true);
   if (reason) notify(reason);
+}
+
+function offerToolsOf(editor, isOffered) {
+  editor.dialog.querySelector(".cell-tools").hidden = !isOffered;
+  follow(editor);
 }
 
 /** The key that ended the typing counts no more: it was pressed before something came between. */
@@ -331,6 +338,15 @@ function endTyping(editor, key) {
   const { signal } = editor.asking;
   if (signal.aborted || recovery.isWaiting(signal)) ask(editor);
 }
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest?.("[data-waiting-cancel], [data-waiting-retry]");
+  if (!button) return;
+  const editor = editorOf(button);
+  if (button.matches("[data-waiting-cancel]")) return close(editor);
+  editor.field.focus();
+  ask(editor);
+});
 
 // a connection that failed, a refusal, or a sign-in
 document.addEventListener("tablero:unsent", () => {

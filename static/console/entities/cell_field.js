@@ -2,28 +2,17 @@
 // composes; no other part of the page listens to keys for it.
 import { isModalOpen } from "../site/dialog.js";
 
-/** A form with nothing but that field; `address` is where drafts of the grid's cells are kept. */
+/** A form with little but that field; `address` is where drafts of the grid's cells are kept. */
 export function waitingForm(cell, address, text = "") {
-  const form = document.createElement("form");
-  form.className = "cell-editor";
-  form.dataset.size = "line";
+  const form = document.getElementById("cell-waiting").content.firstElementChild.cloneNode(true);
+  const { property } = cell.dataset;
   form.setAttribute("action", address);
-  const field = document.createElement("textarea");
-  field.className = "mono cell-value";
-  field.setAttribute("aria-label", cell.dataset.property);
-  Object.assign(field, { name: "value", rows: 1, spellcheck: false, autocomplete: "off", autocapitalize: "none", placeholder: " ", value: text });
-  const box = document.createElement("div");
-  box.className = "cell-field";
-  box.append(hidden("key", cell.parentElement.dataset.key), hidden("property", cell.dataset.property), field);
-  const head = document.createElement("div");
-  head.className = "cell-head"; // seen on a phone
-  head.append(Object.assign(document.createElement("h2"), { className: "mono", textContent: cell.dataset.property }));
-  form.append(head, box);
+  form.querySelector("h2").textContent = property;
+  form.elements.key.value = cell.parentElement.dataset.key;
+  form.elements.property.value = property;
+  form.elements.value.value = text;
+  form.elements.value.setAttribute("aria-label", property);
   return form;
-}
-
-function hidden(name, value) {
-  return Object.assign(document.createElement("input"), { type: "hidden", name, value });
 }
 
 /** Put what was typed into the field of the editor, and the caret where it was; `isAdded`: after the value it has. */
