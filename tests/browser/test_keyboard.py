@@ -145,12 +145,15 @@ def test_a_click_in_the_sign_in_dialog_does_not_save_the_editor_below(page, type
     cell(page, "Name").dblclick()
     page.locator("#cell-editor").wait_for()
     expire(page)
-    page.locator(TYPED).fill("Half")  # checked while it is typed, which asks to sign in
+    with page.expect_response("**/cell/check/"):  # while it is typed: opens no dialog
+        page.locator(TYPED).fill("Half")
+    page.locator("#cell-type").select_option("Edm.Int32")
     dialog = page.locator("dialog#sign-in")
     dialog.get_by_label("Password").click()
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     expect(dialog).not_to_be_visible()
+    page.locator('#cell-editor [name="from"][value="Edm.Int32"]').wait_for(state="attached")
     expect(page.locator(TYPED)).to_have_value("Half")
     expect(page.locator(TYPED)).to_be_focused()
     page.keyboard.press("Escape")
@@ -343,3 +346,19 @@ def test_late_parts_do_not_take_the_keyboard_from_a_field(page, typed):
     query(page).click()
     value.release()
     expect(page.locator("#part-dialog h2")).to_be_focused()  # no button that a key would press
+
+
+def test_what_nobody_asked_for_opens_no_dialog(page, typed):
+    addresses = []
+    page.on("request", lambda request: addresses.append(request.url))
+    query(page).click()
+    expire(page)
+    with page.expect_response(lambda answer: answer.status == 401):
+        # seen live
+        typed.upsert_entity({"PartitionKey": "se", "RowKey": "1", "Name": "theirs"}, mode="merge")
+    with page.expect_response("**/query/check/"):
+        page.keyboard.type("Age gt 1")
+    # by its answer, a form to sign in would have been asked for
+    page.evaluate("fetch('/ui/healthz').then(answer => answer.status)")
+    assert not [address for address in addresses if "/login/" in address]
+    expect(page.locator("#filter")).to_have_value("Age gt 1")

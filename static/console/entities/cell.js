@@ -1,7 +1,7 @@
 // The editor of a cell: Enter, F2 or a double click opens it in place, any character does too and replaces the value.
 // The keyboard belongs to what has the focus: a field takes it at once, and the editor takes the field's place when it comes,
 // without taking the focus from anything else.
-import { announce, get, post, recovery } from "../site/request.js";
+import { announce, get, post, postInBackground, recovery } from "../site/request.js";
 import { enter } from "../grid/grid.js";
 import { addressOf, cellOf, currentCell, describeRow, headOf, renew, then } from "./cell_row.js";
 import { handOver, ready, waitingForm } from "./cell_field.js";
@@ -213,7 +213,7 @@ function check(form) {
     editor.asked?.abort();
     editor.asked = new AbortController();
     try {
-      const { status, found } = await post(form.dataset.check, new FormData(form), editor.asked.signal);
+      const { status, found } = await postInBackground(form.dataset.check, new FormData(form), editor.asked.signal);
       const note = found.getElementById("cell-note");
       if (status !== 200 || !note) return;
       const wasAgreed = form.elements.agreed?.checked;

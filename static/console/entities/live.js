@@ -83,15 +83,17 @@ async function look() {
   const asked = results();
   const changes = new Map(heard);
   heard.clear();
+  let pause = PAUSE;
   try {
     const { status, found } = await refresh(asked.dataset.here);
     last = Date.now();
     if (status === 200 && results() === asked) show(found, changes);
   } catch {
     for (const [key, op] of changes) if (!heard.has(key)) heard.set(key, op); // no answer now
+    pause = LONGEST;
   } finally {
     isLooking = false;
-    if (heard.size) plan(PAUSE);
+    if (heard.size) plan(pause);
   }
 }
 

@@ -11,7 +11,7 @@ const answers = new Map(); // of the server, by address
 
 export function ask(address) {
   if (!answers.has(address)) {
-    const answer = json(address);
+    const answer = json(address, { isBackground: true });
     answer.catch(() => answers.delete(address));
     answers.set(address, answer);
   }

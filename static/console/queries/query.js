@@ -1,7 +1,7 @@
 // The query above a grid: its text, what the server says of it while it is typed, and one press that repairs it.
 // The text lives in #filter; an editor that took its place keeps the two alike. Rules about filters are the server's.
 import { enterGrid } from "../grid/entrance.js";
-import { post } from "../site/request.js";
+import { post, postInBackground } from "../site/request.js";
 
 const PAUSE = 250; // milliseconds without a key before the text is checked
 const PARTS = ["filter_error", "query-access", "query-hints", "query-builder"];
@@ -51,7 +51,7 @@ export async function check() {
   const { signal } = asked;
   card().setAttribute("aria-busy", "true");
   try {
-    const { status, found } = await send(card().dataset.check, new FormData(form()), signal);
+    const { status, found } = await postInBackground(card().dataset.check, ours(new FormData(form())), signal);
     if (status === 200) take(found);
   } catch {
     // given up for a newer one, or no answer: the next key asks again
@@ -61,9 +61,13 @@ export async function check() {
 }
 
 /** As post, for what is no form of its own. */
-export function send(address, body, signal) {
+export function send(address, body) {
+  return post(address, ours(body));
+}
+
+function ours(body) {
   body.set("csrfmiddlewaretoken", card().dataset.token);
-  return post(address, body, signal);
+  return body;
 }
 
 /** Parts of the card in an answer take the place of those here. */

@@ -3,6 +3,8 @@
 // sent again; without an answer it waits for Retry; a refusal is shown as a toast.
 const SIGN_IN = "X-Tablero-Sign-In"; // where to sign in, or to confirm one's identity
 const RENEWAL = "X-Tablero-Token"; // the form was made before a sign-in
+// nobody asked for it, so no dialog to sign in takes the keyboard for it: the next request of the user opens one
+const IN_BACKGROUND = { isBackground: true };
 const PROBLEM = "X-Tablero-Problem"; // the answer is a message, not a part of the page
 
 /** What is done when there is no proper answer: `signIn` and `renew` by sign_in.js, `wait`, `isWaiting` and
@@ -24,6 +26,7 @@ export async function request(address, options = {}) {
   for (let isRenewed = false; ; ) {
     const answer = await attempt(address, options);
     if (!answer) continue;
+    if (answer.headers.has(SIGN_IN) && options.isBackground) throw givenUp();
     if (answer.headers.has(SIGN_IN)) await recovery.signIn(answer.headers.get(SIGN_IN), options.signal);
     else if (answer.headers.has(RENEWAL) && !isRenewed) {
       await recovery.renew();
@@ -77,12 +80,17 @@ export function get(address, signal) {
 
 /** As get, for a page that looks at itself anew: toasts are left for the page that somebody goes to. */
 export function refresh(address) {
-  return documentOf(address, {}, { "X-Tablero-Refresh": "true" });
+  return documentOf(address, IN_BACKGROUND, { "X-Tablero-Refresh": "true" });
 }
 
 /** As get, for what a form sends. */
 export function post(address, body, signal) {
   return documentOf(address, { method: "POST", body, signal });
+}
+
+/** As post, for what is checked while the user types. */
+export function postInBackground(address, body, signal) {
+  return documentOf(address, { method: "POST", body, signal, ...IN_BACKGROUND });
 }
 
 /** The JSON of the answer; where it failed, rejected with the `error` in it. */
