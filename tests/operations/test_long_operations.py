@@ -7,8 +7,9 @@ import pytest
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.activity import Verb
 from storage.models import Activity, LongOperation
-from storage.operations import account_building, accounts, jobs, long_operations, tables
+from storage.operations import account_building, accounts, jobs, long_operations, recovery, tables
 from storage.operations.accounts import AccountIsBusy
+from storage.operations.catalog_change import invalidating_catalogs
 from storage.operations.threads import in_thread
 from storage.sql.background import try_lock
 
@@ -95,3 +96,20 @@ def test_an_account_that_took_the_name_stays():
         fail()
     assert accounts.find("twig") is not None
     assert not LongOperation.objects.exists()
+
+
+def test_a_deletion_that_was_begun_is_completed(monkeypatch):
+    monkeypatch.setattr(accounts, "_DROPPED_TOGETHER", 2)
+    account = accounts.add("crowded")
+    for number in range(5):
+        tables.create(account.pk, f"table{number}")
+    with long_operations.holding_account("crowded") as lock, invalidating_catalogs():
+        accounts._drop_some_tables(account, lock, ADA)
+    with pytest.raises(AccountIsBusy):
+        accounts.set_fields("crowded", {"protected": True})
+
+    recovery.run()
+
+    assert accounts.find("crowded") is None
+    done = Activity.objects.get(verb=Verb.ACCOUNT_DELETE)
+    assert (done.actor, done.detail["tables"]) == ("ada", [f"table{number}" for number in range(5)])
