@@ -21,10 +21,12 @@ setup(set_prefix=False)  # which the service's models need
 from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems, streams  # noqa: E402
+from storage.domain.errors import ServerBusy  # noqa: E402
 from storage.operations import prometheus  # noqa: E402
+from storage.protocol.body_budget import BodyBudget, longest_arrival  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
-from storage.protocol.http_request import RequestHead  # noqa: E402
+from storage.protocol.http_request import RequestHead, body_size  # noqa: E402
 from storage.protocol.table_service import TableService  # noqa: E402
 
 Scope = MutableMapping[str, Any]
@@ -114,31 +116,69 @@ django: Any = _Django()
 applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)
 
 
-class _TooLarge(Exception):
-    pass
+large_bodies = BodyBudget(64 * 1024 * 1024)  # of the console and its API, which know a user only afterwards
+_LARGE: Final = 64 * 1024  # bytes
 
 
 async def _console(application: Any, scope: Scope, receive: Receive, send: Send) -> None:
-    received = 0
     limit = ENTITY_LIMIT if ENTITY_PATH.match(scope["path"]) else BODY_LIMIT
-
-    async def receive_some() -> MutableMapping[str, Any]:
-        nonlocal received
-        message = await receive()
-        received += len(message.get("body", b""))
-        if received > limit:
-            raise _TooLarge
-        return message
-
+    size = body_size(dict(scope["headers"]), limit)
+    if size <= _LARGE:
+        await _with_limits(application, scope, _Body(receive, limit, size), send)
+        return
     try:
-        await application(scope, receive_some, send)
-    except _TooLarge:
-        problem = api.too_large(scope["path"])
-        headers = [(b"Content-Length", b"%d" % len(problem)), (b"Connection", b"close")]
-        if problem:
-            headers.append((b"Content-Type", problems.MEDIA_TYPE.encode()))
-        await send({"type": "http.response.start", "status": 413, "headers": headers})
-        await send({"type": "http.response.body", "body": problem})
+        await large_bodies.reserve(size)
+    except ServerBusy:
+        await _refuse_body(503, scope, send)
+        return
+    try:
+        await _with_limits(application, scope, _Body(receive, limit, size), send)
+    finally:
+        large_bodies.release(size)
+
+
+async def _with_limits(application: Any, scope: Scope, body: "_Body", send: Send) -> None:
+    await application(scope, body.receive, send)
+    if body.refused:
+        await _refuse_body(body.refused, scope, send)
+
+
+class _Body:
+    """Receives a body up to a limit, and within the time that so many bytes may take; else nothing more comes."""
+
+    def __init__(self, receive: Receive, limit: int, size: int) -> None:
+        self._receive = receive
+        self._left = limit
+        self._deadline = asyncio.get_running_loop().time() + longest_arrival(size)
+        self._is_complete = False
+        self.refused = 0  # the status, if the body is too large or too slow
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        if self._is_complete:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            return self._refuse(408)
+        self._is_complete = not message.get("more_body")
+        self._left -= len(message.get("body", b""))
+        return message if self._left >= 0 else self._refuse(413)
+
+    def _refuse(self, status: int) -> MutableMapping[str, Any]:
+        self.refused = status
+        return {"type": "http.disconnect"}  # the application then ends without an answer
+
+
+async def _refuse_body(status: int, scope: Scope, send: Send) -> None:
+    problem = api.refused_body(status, scope["path"])
+    headers = [(b"Content-Length", b"%d" % len(problem)), (b"Connection", b"close")]
+    if status == 503:
+        headers.append((b"Retry-After", b"1"))
+    if problem:
+        headers.append((b"Content-Type", problems.MEDIA_TYPE.encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": problem})
 
 
 def _names_an_account(headers: Sequence[tuple[bytes, bytes]]) -> bool:

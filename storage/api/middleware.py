@@ -37,8 +37,8 @@ def unavailable(request: HttpRequest, reason: str) -> HttpResponse:
     return HttpResponse(json.dumps(problem), status=503, content_type=problems.MEDIA_TYPE)
 
 
-def too_large(path: str) -> bytes:
-    """Return the response body for a request body over the limit; empty outside the API."""
+def refused_body(status: int, path: str) -> bytes:
+    """Return the response body for a request whose body was not read; empty outside the API."""
     if not path.startswith(PREFIX):
         return b""
-    return json.dumps(problems.Problem(problems.TOO_LARGE).serialize("")).encode()
+    return json.dumps(problems.from_status(status).serialize("")).encode()

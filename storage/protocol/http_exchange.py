@@ -127,9 +127,11 @@ class ServiceExchange:
         try:
             future = self._steps.send(None)
         except StopIteration:
+            self._body.release()
             return
         except Exception:
             logger.exception("A request failed")
+            self._body.release()
             self._connection.transport.abort()
             return
         if future is None:  # of asyncio.sleep(0)

@@ -10,11 +10,20 @@ from typing import Final, NamedTuple
 
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 
-from storage.domain.errors import InvalidMd5, Md5Mismatch, MissingContentLengthHeader, RequestBodyTooLarge
+from storage.domain.errors import (
+    InvalidMd5,
+    Md5Mismatch,
+    MissingContentLengthHeader,
+    OperationTimedOut,
+    RequestBodyTooLarge,
+)
+from storage.protocol.body_budget import BodyBudget, longest_arrival
 
 BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
 # bytes of a refused body that are read and discarded, so that the client receives the error
 DRAIN_LIMIT: Final = 64 * 1024 * 1024
+
+large_bodies: Final = BodyBudget(48 * 1024 * 1024)  # of the Table service
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -57,15 +66,32 @@ class RequestBody:
     """The body of a request: the connection feeds it; it is read once and whole, or else discarded.
 
     The connection is told to stop reading when more than HIGH_WATER_LIMIT bytes wait here that nobody has asked for.
+    A body that is longer is read when the budget has room for it, which it takes until ``release``.
     """
 
-    __slots__ = ("_chunks", "_flow", "_lost", "_taken", "_waiter", "complete", "received")
+    __slots__ = (
+        "_chunks",
+        "_flow",
+        "_is_late",
+        "_lost",
+        "_reserved",
+        "_taken",
+        "_timer",
+        "_turn",
+        "_waiter",
+        "complete",
+        "received",
+    )
 
     def __init__(self, flow: FlowControl) -> None:
         self._flow = flow
         self._chunks: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
         self._lost = False
+        self._is_late = False
+        self._reserved = 0  # bytes
+        self._turn: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._taken = 0
         self.received = 0
         self.complete = False
@@ -87,10 +113,22 @@ class RequestBody:
 
     def finish(self) -> None:
         self.complete = True
+        if self._timer is not None:
+            self._timer.cancel()
         self._wake()
+
+    def release(self) -> None:
+        """Give the room in the budget back; the request is answered, or what was read is not needed."""
+        reserved, self._reserved = self._reserved, 0
+        if self._timer is not None:
+            self._timer.cancel()
+        if reserved:
+            large_bodies.release(reserved)
 
     def lose(self) -> None:
         self._lost = True
+        if self._turn is not None and not self._turn.done():
+            self._turn.set_exception(ClientDisconnected())
         self._wake()
 
     def _wake(self) -> None:
@@ -101,20 +139,41 @@ class RequestBody:
     # for the service
 
     async def read(self, head: RequestHead) -> bytes:
-        """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch, ClientDisconnected."""
+        """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch, ClientDisconnected.
+
+        Of a large body also ServerBusy, and OperationTimedOut if it arrives too slowly.
+        """
         headers = head.headers
         if b"content-length" not in headers and b"transfer-encoding" not in headers:
             if head.method in _WITH_BODY:
                 raise MissingContentLengthHeader
             return b""
+        if (size := body_size(headers, BODY_LIMIT)) > HIGH_WATER_LIMIT:
+            await self._reserve(size)
         pieces = self._take()
         while not self.complete:
             await self._arrival()
+            if self._is_late:
+                raise OperationTimedOut
             pieces += self._take()
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if b"content-md5" in headers:
             _check_md5(headers[b"content-md5"], body)
         return body
+
+    async def _reserve(self, size: int) -> None:
+        self._turn = large_bodies.reserve(size)
+        await self._turn
+        self._reserved = size
+        if self._lost:
+            raise ClientDisconnected
+        if not self.complete:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(longest_arrival(size), self._be_late)
+
+    def _be_late(self) -> None:
+        self._is_late = True
+        self._wake()
 
     def _take(self) -> list[bytes]:
         if self.received > BODY_LIMIT:
@@ -125,6 +184,7 @@ class RequestBody:
 
     async def drain(self) -> bool:
         """Discard the rest; False if it is too long, so that the connection cannot serve another request."""
+        self.release()
         while True:
             self._chunks.clear()
             self._taken = self.received
@@ -142,6 +202,13 @@ class RequestBody:
             await self._waiter
         if self._lost:
             raise ClientDisconnected
+
+
+def body_size(headers: Mapping[bytes, bytes], limit: int) -> int:
+    """Return how many bytes the body will have, the limit if that is not said."""
+    if b"transfer-encoding" in headers:
+        return limit
+    return min(int(headers.get(b"content-length", b"0")), limit)
 
 
 def _check_md5(value: bytes, body: bytes) -> None:

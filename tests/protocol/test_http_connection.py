@@ -5,9 +5,12 @@ from xml.etree import ElementTree
 
 import pytest
 import uvicorn
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.server import ServerState
 
-from storage.protocol import http_connection
+from storage.domain.errors import OperationTimedOut
+from storage.protocol import http_connection, http_request
+from storage.protocol.body_budget import BodyBudget
 
 LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
@@ -392,3 +395,56 @@ async def test_parses_no_more_requests_than_may_wait(port, state):
         assert len(connection._unparsed) < 1_000_000
     assert seen(received) == ["GET /quiet  0", *(f"GET /{number}  0" for number in numbers), "GET /last  0"]
     writer.transport.abort()
+
+
+@pytest.mark.parametrize("applications", ["service"], indirect=True)
+async def test_large_bodies_wait_for_each_other(monkeypatch, port, talk):
+    budget = BodyBudget(100_000)
+    monkeypatch.setattr(http_request, "large_bodies", budget)
+    head = b"PUT /t HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 90000\r\n\r\n"
+    first, first_writer = await ask(port, head + b"x" * 80_000)
+    await until(lambda: budget.free == 10_000)
+    second, second_writer = await ask(port, head + b"x" * 90_000)
+
+    # small ones do not wait, and the second one has been seen after them
+    assert seen(await talk(LAST)) == ["GET /last  0"]
+    assert budget.free == 10_000
+
+    first_writer.write(b"x" * 10_000)
+    assert seen(await first.read()) == seen(await second.read()) == ["PUT /t  90000"]
+    assert budget.free == 100_000
+    first_writer.transport.abort()
+    second_writer.transport.abort()
+
+
+@pytest.mark.parametrize("applications", ["service"], indirect=True)
+async def test_a_client_that_goes_gives_its_room_back(monkeypatch, port, state):
+    budget = BodyBudget(100_000)
+    monkeypatch.setattr(http_request, "large_bodies", budget)
+    head = b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n"
+    _, reads = await ask(port, head + b"x" * 80_000)
+    await until(lambda: budget.free == 10_000)
+    _, waits = await ask(port, head + b"x" * 80_000)
+    await until(lambda: len(state.connections) == 2)
+
+    waits.transport.abort()
+    reads.transport.abort()
+
+    await until(lambda: budget.free == 100_000)
+
+
+class Unread(asyncio.Transport):
+    def pause_reading(self): ...
+
+    def resume_reading(self): ...
+
+
+async def test_a_large_body_that_comes_too_slowly_is_refused(monkeypatch):
+    monkeypatch.setattr(http_request, "longest_arrival", lambda size: 0.0)
+    body = http_request.RequestBody(FlowControl(Unread()))
+    body.feed(b"x" * 80_000)
+    headers = {b"content-length": b"90000"}
+
+    with pytest.raises(OperationTimedOut):
+        await body.read(http_request.RequestHead("PUT", b"/", b"", [], headers, "http", "", 0))
+    body.release()

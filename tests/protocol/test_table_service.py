@@ -20,7 +20,8 @@ from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
 from storage.operations import accounts, tables
 from storage.operations.threads import in_thread
-from storage.protocol import http_request
+from storage.protocol import body_budget, http_request
+from storage.protocol.body_budget import BodyBudget
 from storage.protocol.call import ServerSettings
 from storage.protocol.http_request import RequestBody, RequestHead, join_repeated
 from storage.protocol.table_service import TableService
@@ -123,6 +124,7 @@ async def call(service, method, path, query, fields, chunks):
     if None not in chunks:
         body.finish()
     await serving
+    body.release()
     return replies[0] if replies else None
 
 
@@ -241,6 +243,16 @@ async def test_a_body_that_is_too_large_is_read_to_its_end_so_that_the_connectio
     reply = await send("POST", "/People", chunks=[piece] * 12)
     assert reply.error == "RequestBodyTooLarge"
     assert reply.headers["Connection"] == "close"
+
+
+async def test_a_large_body_without_room_gets_server_busy(send, people, monkeypatch):
+    monkeypatch.setattr(http_request, "large_bodies", BodyBudget(100_000))
+    monkeypatch.setattr(body_budget, "PATIENCE", 0)
+
+    reply = await send("POST", "/People", b"x" * 200_000)
+
+    assert (reply.status, reply.error, reply.headers["Retry-After"]) == (503, "ServerBusy", "1")
+    assert http_request.large_bodies.free == 100_000
 
 
 async def test_the_body_of_a_refused_request_is_read_as_well(send):
