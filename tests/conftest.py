@@ -30,7 +30,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--fast",
         action="store_true",
-        help="every layer in a minute: no browser, no SDK, few variants and examples",
+        help="every layer in a few minutes: no browser, no SDK, few variants and examples",
     )
 
 

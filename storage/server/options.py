@@ -17,7 +17,7 @@ from storage.server import bearer, sign_in
 from storage.server.refusal import Refusal
 
 PREFIX = "TABLERO_"
-DEFAULT_LISTEN = "127.0.0.1:10002"  # where every SDK's UseDevelopmentStorage=true looks
+DEFAULT_LISTEN = "127.0.0.1:10002"  # where UseDevelopmentStorage=true looks
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def _account_lines(options: Options, authority: str, account: Account) -> Iterat
         and authority == "127.0.0.1:10002"
         and options.scheme == "http"
     ):
-        yield "                   or, in every SDK: UseDevelopmentStorage=true"
+        yield "                   or, for Python, JavaScript, .NET and Java: UseDevelopmentStorage=true"
 
 
 def _warnings(options: Options, *, has_development_account: bool) -> Iterator[str]:
