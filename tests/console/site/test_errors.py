@@ -120,7 +120,7 @@ def test_a_table_that_is_gone_for_good_still_says_who_deleted_it(visit, account,
     tables.delete(account.pk, "people", by=Actor(ActorKind.USER, "eve"))
     tables.drop_expired_tables()
     text = visit("max").get("/ui/a/acme/t/people/").content.decode()
-    assert "<bdi>eve</bdi> deleted the table" in text and "can no longer be restored" in text
+    assert "<bdi>eve</bdi> deleted the table" in text and "cannot be restored" in text
     assert "Page not found" in visit("max").get("/ui/a/acme/t/never/").content.decode()
 
 
