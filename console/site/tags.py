@@ -17,12 +17,14 @@ from console.site import actors, glyphs, last_changes, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
 from storage.domain.access.actor import Actor
 from storage.models import Account
+from storage.operations.actors import actor_of
 from storage.operations.last_change import LastChange, TableDeletion
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)
 register.filter("role_label", roles.label)
 register.filter("distance", times.show_distance)
+register.filter("actor_of", actor_of)
 register.filter("actor_name", actors.name_actor)
 SPRITE = "vendor/lucide/1.62.0/sprite.svg"
 
