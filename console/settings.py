@@ -135,6 +135,8 @@ DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 BEARER = OPTIONS.bearer
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit
 ACTIVITY_DAYS = OPTIONS.activity_days
+SNAPSHOT_LIMIT = OPTIONS.snapshot_limit  # of one account
+SNAPSHOT_BYTES = OPTIONS.snapshot_bytes
 
 # people
 AUTH_USER_MODEL = "console.User"

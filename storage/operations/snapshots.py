@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
-from storage.domain.errors import ServerBusy
+from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import (
     AUTOMATIC_LIFETIME,
@@ -33,14 +34,16 @@ from storage.models import (
     StoredAccessPolicy,
     Table,
 )
-from storage.operations import accounts, activity, history, policies, snapshot_copies
+from storage.operations import accounts, activity, history, policies, retention, snapshot_copies
 from storage.sql import django as sql
 from storage.sql import snapshots as statements
 from storage.sql.background import Size, count_up_to, sizes_of
 
 COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
 COUNTED_TABLES: Final = 500  # whose entities are counted; those of others are estimated
+AUTOMATIC_LIMIT: Final = 20  # snapshots of an account, taken before restores and deletions
 _ATTEMPTS: Final = 100  # for a name that is not taken
+_TRIES: Final = 5  # while tables are deleted
 
 
 class SnapshotError(Exception):
@@ -49,6 +52,10 @@ class SnapshotError(Exception):
 
 class SnapshotExists(SnapshotError):
     """The name is taken."""
+
+
+class SnapshotLimitReached(SnapshotError):
+    """The account has as many snapshots as it may, or they take as much space as they may."""
 
 
 class SnapshotNotFound(SnapshotError):
@@ -68,9 +75,27 @@ def take(
 ) -> Snapshot:
     """Take a snapshot of an account, or of some of its tables by name; without ``expires_at`` it is kept.
 
-    Raises SnapshotExists, and SnapshotError for an invalid name or for tables that do not exist.
+    Raises SnapshotExists, SnapshotLimitReached, and SnapshotError for an invalid name or for tables that do not exist.
     """
     _check_name(name)
+    snapshot = _list_again(lambda: _take_listed(account, name, by, tables, expires_at))
+    _delete_beyond_limits(snapshot, by)
+    return snapshot
+
+
+def _list_again(take_listed: Callable[[], Snapshot]) -> Snapshot:
+    """List the tables of an account, and take a snapshot of them, until none is deleted in between."""
+    for _ in range(_TRIES):
+        try:
+            return take_listed()
+        except TableNotFound:
+            pass
+    raise ServerBusy
+
+
+def _take_listed(
+    account: Account, name: str, by: Actor, tables: Iterable[str] | None, expires_at: datetime | None
+) -> Snapshot:
     found = _own_tables(account)
     if tables is not None:
         folded = {fold_table_name(table, accounts.kind_of(account.pk)) for table in tables}
@@ -79,12 +104,63 @@ def take(
         if missing:
             raise SnapshotError(f"There is no table {min(missing)} in the account {account.name}.")
     _refuse_distributed(found)
+    if reached := _limit_reached(account, added=found):
+        raise SnapshotLimitReached(reached)
     try:
         return _take(account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
     except IntegrityError:
         if find(account, name) is None:
             raise ServerBusy from None  # the account was deleted
         raise SnapshotExists(f"A snapshot named {name} already exists.") from None
+
+
+def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
+    """Delete a new snapshot again if others, taken at the same time, have reached a limit with it."""
+    with transaction.atomic():
+        accounts.lock(snapshot.account)
+        if reached := _limit_reached(snapshot.account):
+            delete(snapshot, by=by)
+    if reached:
+        raise SnapshotLimitReached(reached)
+
+
+def _limit_reached(account: Account, *, added: Sequence[Table] | None = None) -> str:
+    """Return which limit an account exceeds, with one more snapshot of the ``added`` tables; "" for none."""
+    number = Snapshot.objects.filter(account=account, reason=SnapshotReason.USER).count()
+    if number + (added is not None) > settings.SNAPSHOT_LIMIT:
+        limit = settings.SNAPSHOT_LIMIT
+        return f"The account {account.name} has {number} snapshots, and may have {limit}; delete one first."
+    size = _copied_bytes(account)
+    if added and not history.is_recorded(account):
+        size += sum(it.capacity for it in sizes_of([table.pk for table in added]).values())
+    if size > bytes_limit():
+        return (
+            f"The snapshots of the account {account.name} would take {size >> 20} MiB, and may take"
+            f" {bytes_limit() >> 20} MiB; delete one first."
+        )
+    return ""
+
+
+def bytes_limit() -> int:
+    """Return the bytes that the copied snapshots of an account may take."""
+    limit: int | None = settings.SNAPSHOT_BYTES
+    return limit or retention.share_of_disk()
+
+
+def _copied_bytes(account: Account) -> int:
+    copied = SnapshotTable.objects.filter(snapshot__account=account, is_copied=True)
+    counted = copied.exclude(snapshot__reason=SnapshotReason.BRANCH)
+    found: int = counted.aggregate(size=Sum("size", default=0))["size"]
+    return found
+
+
+def _drop_old_automatic(account: Account) -> None:
+    """Delete the oldest snapshots taken before restores and deletions, beyond a number or the space they may take."""
+    reasons = (SnapshotReason.RESTORE, SnapshotReason.DELETION)
+    found = Snapshot.objects.filter(account=account, reason__in=reasons).order_by("-taken_at", "-pk")
+    for place, snapshot in enumerate(found):
+        if place >= AUTOMATIC_LIMIT or (place and _copied_bytes(account) > bytes_limit()):
+            delete(snapshot)
 
 
 def take_automatic(
@@ -101,19 +177,24 @@ def take_automatic(
 
     ``save`` is called in its transaction.
     """
-    own = _own_tables(account) if tables is None else tables
-    # over several nodes there is no moment to take it of; the others are better than nothing
-    found = [table for table in own if not table.distributed]
-    is_whole = tables is None and len(found) == len(own)
     expires_at = timezone.now() + lifetime if lifetime is not None else None
-    for number in range(1, _ATTEMPTS):
-        free = numbered_name(name, number)
-        if find(account, free) is None:
-            try:
-                return _take(account, free, found, by, reason, expires_at, is_whole=is_whole, save=save)
-            except IntegrityError:
-                continue
-    raise ServerBusy
+
+    def take_of(own: Sequence[Table]) -> Snapshot:
+        # over several nodes there is no moment to take it of; the others are better than nothing
+        found = [table for table in own if not table.distributed]
+        is_whole = tables is None and len(found) == len(own)
+        for number in range(1, _ATTEMPTS):
+            free = numbered_name(name, number)
+            if find(account, free) is None:
+                try:
+                    return _take(account, free, found, by, reason, expires_at, is_whole=is_whole, save=save)
+                except IntegrityError:
+                    continue
+        raise ServerBusy
+
+    taken = take_of(tables) if tables is not None else _list_again(lambda: take_of(_own_tables(account)))
+    _drop_old_automatic(account)
+    return taken
 
 
 def _take(

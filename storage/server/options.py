@@ -85,6 +85,8 @@ VARIABLES = (
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
     Variable("ACTIVITY_DAYS", "90"),
+    Variable("SNAPSHOT_LIMIT", "100"),
+    Variable("SNAPSHOT_MEGABYTES"),
     Variable("DEBUG", is_flag=True),
 )
 # what clients of the management API use, and what Kubernetes sets in each container for services named tablero...
@@ -124,6 +126,8 @@ class Options:
     azurite_accounts: str
     key_length_limit: int
     activity_days: int
+    snapshot_limit: int
+    snapshot_bytes: int | None  # None: a share of the disk
     debug: bool
     database_url: str
     pooler_url: str
@@ -179,6 +183,8 @@ def read(environ: Mapping[str, str]) -> Options:
         azurite_accounts=environ.get("AZURITE_ACCOUNTS", ""),
         key_length_limit=int(_read_choice("KEY_LENGTH_LIMIT", value["KEY_LENGTH_LIMIT"], ("512", "1024"))),
         activity_days=_read_number("ACTIVITY_DAYS", value["ACTIVITY_DAYS"], 1, 3650),
+        snapshot_limit=_read_number("SNAPSHOT_LIMIT", value["SNAPSHOT_LIMIT"], 1, 10_000),
+        snapshot_bytes=_read_megabytes("SNAPSHOT_MEGABYTES", value["SNAPSHOT_MEGABYTES"]),
         debug=_read_flag("DEBUG", value["DEBUG"]),
         database_url=environ.get("DATABASE_URL", ""),
         pooler_url=value["POOLER_URL"],
@@ -264,6 +270,10 @@ def _read_number(name: str, text: str, low: int, high: int) -> int:
     if not text.isdecimal() or not low <= int(text) <= high:
         raise Refusal(f"{PREFIX}{name} is {text!r}; it must be a number from {low} to {high}.")
     return int(text)
+
+
+def _read_megabytes(name: str, text: str) -> int | None:
+    return _read_number(name, text, 1, 1 << 30) << 20 if text else None
 
 
 def _read_choice(name: str, text: str, choices: tuple[str, ...] | None = None) -> str:

@@ -1,8 +1,13 @@
 """Snapshots: taken, kept beyond the history, and restored whole or in part."""
 
+import threading
+from contextlib import suppress
 from datetime import timedelta
 
+import psycopg
 import pytest
+from django.conf import settings as django_settings
+from django.db import connection, transaction
 from django.utils import timezone
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -21,11 +26,12 @@ from storage.operations import (
     snapshot_copies,
     snapshot_restores,
     snapshots,
+    table_relations,
     tables,
     undo,
 )
 from storage.operations.snapshot_restores import RestoreRequest, TableAction
-from storage.operations.snapshots import SnapshotError, SnapshotExists
+from storage.operations.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
 from storage.sql import django as sql
 from storage.sql import pages, restoring
 from storage.sql.past import as_of
@@ -280,3 +286,87 @@ def test_a_snapshot_is_copied_before_its_history_is_dropped(shop):
     assert snapshot.tables.get().is_copied
     snapshot_restores.restore(snapshot, RestoreRequest())
     assert content(shop, "customers") == ROWS
+
+
+# limits
+
+
+def test_as_many_as_an_account_may_have(shop, settings):
+    settings.SNAPSHOT_LIMIT = 2
+    for name in ("one", "two"):
+        snapshots.take(shop, name)
+    with pytest.raises(SnapshotLimitReached, match="shop has 2 snapshots, and may have 2; delete one first"):
+        snapshots.take(shop, "three")
+    snapshots.take_automatic(shop, "daily", SnapshotReason.SCHEDULE)
+    snapshots.delete(snapshots.get(shop, "one"))
+    snapshots.take(shop, "three")
+
+
+def test_as_much_as_copied_snapshots_may_take(shop, settings):
+    fill(shop, "customers", ROWS)
+    settings.SNAPSHOT_BYTES = 1
+    snapshots.take(shop, "in-the-history")
+    accounts.change(shop, history_days=0)
+    with pytest.raises(SnapshotLimitReached, match="may take 0 MiB"):
+        snapshots.take(shop, "copied")
+    settings.SNAPSHOT_BYTES = None
+    snapshots.take(shop, "copied")
+
+
+def test_automatic_snapshots_make_room_for_later_ones(shop, monkeypatch):
+    monkeypatch.setattr(snapshots, "AUTOMATIC_LIMIT", 2)
+    snapshots.take(shop, "mine")
+    for number in range(3):
+        snapshots.take_automatic(shop, f"before-{number}", SnapshotReason.RESTORE)
+    assert [it.name for it in snapshots.listed(shop)] == ["before-2", "before-1", "mine"]
+
+
+def test_snapshots_at_once_do_not_pass_the_limit(shop, settings, in_threads):
+    settings.SNAPSHOT_LIMIT = 1
+
+    def take(name):
+        with suppress(SnapshotLimitReached):
+            snapshots.take(shop, name)
+
+    with transaction.atomic():
+        sql.execute("LOCK TABLE storage_snapshot IN EXCLUSIVE MODE")
+        taking = in_threads(take, "one", "two")  # both have found room
+    for thread in taking:
+        thread.join()
+    assert len(snapshots.listed(shop)) == 1
+
+
+@pytest.mark.parametrize("days", [0, 7])
+def test_a_table_that_is_deleted_meanwhile_is_left_out(shop, in_threads, days):
+    fill(shop, "customers", ROWS)
+    orders = fill(shop, "orders", ROWS)
+    accounts.change(shop, history_days=days)
+    with transaction.atomic():
+        table_relations.soft_delete(orders)
+        Table.objects.filter(pk=orders.pk).update(deleted_at=timezone.now())
+        [taking] = in_threads(lambda name: snapshots.take(shop, name), "one")
+    taking.join()
+    assert [it.name for it in snapshots.get(shop, "one").tables.all()] == ["customers"]
+
+
+@pytest.fixture
+def in_threads():
+    """`in_threads(operation, *arguments)`: one for each argument, all of which wait for a lock then."""
+
+    def start(operation, *arguments):
+        def run(argument):
+            try:
+                operation(argument)
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=run, args=[argument]) for argument in arguments]
+        for thread in threads:
+            thread.start()
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        with psycopg.connect(django_settings.LANES_CONNINFO, autocommit=True) as watcher:
+            while watcher.execute(query).fetchone()[0] < len(threads):
+                assert all(thread.is_alive() for thread in threads)
+        return threads
+
+    return start

@@ -147,6 +147,8 @@ def test_trusted_proxies(text, listen, expected):
         ({"TABLERO_DURABILITY": "off"}, "must be on or relaxed"),
         ({"TABLERO_KEY_LENGTH_LIMIT": "600"}, "must be 512 or 1024"),
         ({"TABLERO_ACTIVITY_DAYS": "0"}, "must be a number from 1 to 3650"),
+        ({"TABLERO_SNAPSHOT_LIMIT": "0"}, "TABLERO_SNAPSHOT_LIMIT is '0'; it must be a number from 1"),
+        ({"TABLERO_SNAPSHOT_MEGABYTES": "1.5"}, "TABLERO_SNAPSHOT_MEGABYTES is '1.5'"),
         ({"TABLERO_TLS_CERT": "cert.pem"}, "both --tls-cert and --tls-key"),
         ({"TABLERO_ALLOW_DEVELOPMENT_ACCOUNT": "perhaps"}, "must be 1 or 0"),
         ({"TABLERO_HOST_SUFFIX": "table.localhost:10002"}, "without a port"),
