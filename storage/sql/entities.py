@@ -236,14 +236,15 @@ class _Write:
         inserted = moments.in_order(history, recorded_table(relation), is_several=self.is_several)
         match self.op:
             case Op.INSERT:
-                before, after = _NOTHING_WAS, inserted
+                before, after = "", inserted
             case Op.UPDATE:
                 after = "e.ts"
             case Op.DELETE:
                 before, after = _WAS_DELETED, moments.of_deletion(relation)
             case None:
                 after = inserted
-        commands = {"done": f"{self.command} RETURNING {keys}{after} AS ts, {before}"}
+        returned = f"{keys}{after} AS ts" + (f", {before}" if before else "")
+        commands = {"done": f"{self.command} RETURNING {returned}"}
         if self.inserts is not None:
             commands["inserted"] = f"{self.inserts} RETURNING {keys}{inserted} AS ts, {_NOTHING_WAS}"
         parts = [_given((*self.parameters, "actor", "request"))] if self.is_several else []
@@ -275,7 +276,10 @@ class _Write:
         else:
             first = len(self.parameters) + 1
             columns, source = f"${first}::integer, ${first + 1}::uuid, $1, $2", name
-        return f"SELECT {recorded_table(relation)}, {op}, ts, was, {columns}, {name}.anns, {name}.vals FROM {source}"
+        was, images = (
+            ("NULL::bigint", "NULL, NULL") if self.op is Op.INSERT else ("was", f"{name}.anns, {name}.vals")
+        )
+        return f"SELECT {recorded_table(relation)}, {op}, ts, {was}, {columns}, {images} FROM {source}"
 
 
 _INSERTION: Final = _Write(Op.INSERT, _INSERT)

@@ -43,9 +43,9 @@ _FARTHEST: Final = 3600 * TICKS_PER_SECOND
 # was held up after it took its own. That is looked up unless it was too quick for another statement to have come
 # between; asking the clock takes a tenth of the time.
 _IN_ORDER: Final = "CASE WHEN {is_quick} THEN e.ts ELSE {history}_in_order({table}, e.pk, e.rk, e.ts) END"
-_IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '50 us'"
+_IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '100 us'"
 # the same for one of several rows
-_IS_QUICK_OF_SEVERAL: Final = f"abs({_PRESENT_CLOCK} - e.ts - 250) <= 250"
+_IS_QUICK_OF_SEVERAL: Final = f"abs({_PRESENT_CLOCK} - e.ts - 500) <= 500"
 # If it is ahead of the clock, the floor has to be raised: the entity may be inserted again.
 _DELETED: Final = (
     f"CASE WHEN {CLOCK} > greatest({_FLOOR}, e.ts) THEN {CLOCK} ELSE entity_deleted_ahead(e.ts) END"
