@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,7 @@ class Supervisor:
         self.at_once = True
 
     def _say(self, text: str) -> None:
-        if self.says_json:
-            text = json.dumps({"level": "error", "logger": "storage.server.supervisor", "message": text})
-        say(text)
+        say(in_json(text) if self.says_json else text)
 
 
 def work_of_children(pid: int) -> int:
@@ -204,6 +203,19 @@ def describe(status: int) -> str:
 def report(line: str) -> None:
     with contextlib.suppress(OSError):
         os.write(1, line.encode() + b"\n")
+
+
+def in_json(text: str) -> str:
+    """Return a message with the fields of the server's log, whose modules cannot be used here."""
+    return json.dumps(
+        {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "level": "error",
+            "logger": "storage.server.supervisor",
+            "message": text,
+            "pid": os.getpid(),
+        }
+    )
 
 
 def say(line: str) -> None:

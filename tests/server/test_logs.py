@@ -73,6 +73,13 @@ def test_what_the_server_announces_has_the_format_of_the_log():
     assert logs.announcement(options.read({}), "Ready.") == "Ready."
 
 
+def test_the_supervisor_writes_the_fields_of_the_log():
+    of_server = json.loads(logs.JsonFormatter().format(record("It ended")))
+    of_supervisor = json.loads(supervisor.in_json("It ended"))
+    assert of_supervisor.keys() == of_server.keys()
+    assert (of_supervisor["level"], of_supervisor["message"]) == ("error", "It ended")
+
+
 def test_the_log_of_postgresql_is_bounded(tmp_path):
     log = tmp_path / "postgres.log"
     with log.open("ab", buffering=0) as written:
