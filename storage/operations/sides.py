@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from django.db.models import Q, QuerySet
 
 from storage.domain.entities.moments import Moment, read_moment
-from storage.domain.errors import OutOfRangeInput, StorageError
+from storage.domain.errors import OutOfRangeInput, ServerBusy, StorageError
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES
 from storage.domain.service.sides import SideName
@@ -101,7 +101,7 @@ def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
     found = _chosen(name, _tables(account, then), account)
     try:
         pasts = {table.pk: past.find(table, moment) for table in found}
-    except OutOfRangeInput as error:
+    except (OutOfRangeInput, ServerBusy) as error:
         raise SideNotFound(error.text) from None
     settings = _Settings(account, found)
     settings.go_back_to(at)

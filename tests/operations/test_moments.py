@@ -21,6 +21,7 @@ from storage.domain.values.etag import ANY
 from storage.operations import accounts, applying, comparing, edits, entities, history, past, sides, tables
 from storage.operations.applying import Selection, SkipReason, Target
 from storage.operations.service import Service
+from storage.operations.sides import SideNotFound
 from storage.operations.threads import in_thread
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch
@@ -99,6 +100,8 @@ def test_a_moment_is_refused_while_a_write_of_it_goes_on(table, monkeypatch):
         moment = past.present()
         with pytest.raises(ServerBusy, match="have not ended"):
             past.find(table, moment)
+        with pytest.raises(SideNotFound, match="have not ended"):
+            side(f"acme/people@{moment}")
         assert number_at(table, earlier) == 1  # it began later
         writer.commit()
     assert (number_at(table, earlier), number_at(table, moment)) == (1, 2)
