@@ -41,7 +41,7 @@ def response_headers(get_response: Next) -> Next:
         response = get_response(request)
         response.headers["X-Request-Id"] = request.number  # type: ignore[attr-defined]
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
-        if request.is_secure():
+        if request.is_secure() and not _is_local(request):
             # sent with 0 too: a browser that knows an earlier value forgets it
             response.headers["Strict-Transport-Security"] = settings.STRICT_TRANSPORT_SECURITY
         # a page is for one user; views with secrets send no-store themselves
@@ -51,6 +51,11 @@ def response_headers(get_response: Next) -> Next:
         return response
 
     return answer
+
+
+def _is_local(request: HttpRequest) -> bool:
+    """Return whether the browser calls the server localhost, as it calls every http server of a developer."""
+    return request.get_host().partition(":")[0].rpartition(".")[2] == "localhost"
 
 
 def script_redirects(get_response: Next) -> Next:

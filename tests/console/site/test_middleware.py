@@ -28,6 +28,8 @@ def test_browsers_stay_with_https(settings):
 
     assert header(secure=True) == "max-age=31536000"
     assert header() is None
+    assert header(secure=True, headers={"Host": "localhost:10002"}) is None  # other servers there have no TLS
+    assert header(secure=True, headers={"Host": "tablero.localhost"}) is None
     assert header(headers={"X-Forwarded-Proto": "https"}) is None
     settings.STRICT_TRANSPORT_SECURITY = "max-age=0"
     assert header(secure=True) == "max-age=0"
