@@ -340,8 +340,14 @@ class CommandsInBatchActOnDifferentPartitions(StorageError):
 
 
 class ServerBusy(StorageError):
+    """Subclasses tell why; clients always get this code."""
+
     message = "The server is currently unable to receive requests. Please retry your request."
     status = 503
+
+    @property
+    def code(self) -> str:
+        return ServerBusy.__name__
 
 
 class TooManyRequests(StorageError):

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import connection
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.restoring import Skipped
-from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.domain.errors import OperationTimedOut
 from storage.models import Table
 from storage.operations import accounts, history, table_relations, table_use
 from storage.sql import django as sql
@@ -22,7 +22,6 @@ from storage.sql.restoring import Chunk, Images, Span
 
 COLLECTION_LIMIT: Final = timedelta(seconds=60)
 SKIPPED_LIMIT: Final = 1_000
-_ATTEMPTS: Final = 5  # for a chunk that was rolled back because of a concurrent statement
 
 
 @dataclass(slots=True)
@@ -109,16 +108,10 @@ def _apply(
             _apply(relation, half, recorder, count, has_long=has_long)
 
 
+@sql.repeatable
 def _apply_together(
     relation: str, span: Span, recorder: Recorder | None, count: Callable[[Chunk], None], *, has_long: bool
 ) -> None:
-    for _ in range(_ATTEMPTS):
-        try:
-            with transaction.atomic():
-                if has_long:
-                    sql.run_in_lane(restoring.make_room(relation, span))
-                count(sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long)))
-                return
-        except ServerBusy:
-            continue
-    raise ServerBusy
+    if has_long:
+        sql.run_in_lane(restoring.make_room(relation, span))
+    count(sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long)))

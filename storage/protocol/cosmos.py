@@ -131,9 +131,9 @@ def _error_type(error: StorageError, method: str, fields: Mapping[bytes, bytes])
 
 
 def _form(error: StorageError) -> _Form:
-    known = _FORMS.get(type(error))
-    if known is not None:
-        return known
+    for kind in type(error).__mro__:
+        if kind in _FORMS:
+            return _FORMS[kind]
     if isinstance(error, InvalidResourceName):
         return _BAD_VALUE._replace(text=error.text)
     if type(error) is InvalidInput:

@@ -1,11 +1,13 @@
 """The synchronous executor: it runs statements on Django's connection, in its transaction if there is one."""
 
 import re
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any, Final, TypeVar, cast
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection, connections, transaction
@@ -13,10 +15,11 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from storage.domain.errors import OperationTimedOut, ServerBusy
-from storage.sql.failures import Canceled, failure
+from storage.sql.failures import ATTEMPTS, Canceled, RolledBack, failure, pause_before_repeat
 from storage.sql.lanes import ON_COORDINATOR, SETTINGS
 from storage.sql.statement import ChangedMeanwhile, Statement
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 # among Django's databases only beside a pooler in transaction mode, which ``default`` is then
@@ -36,7 +39,40 @@ class _EncodedDumper(Dumper):
 
 
 def run(statement: Statement[T]) -> T:
-    """Run a statement; raise its failure as an error of the service."""
+    """Run a statement; raise its failure as an error of the service.
+
+    If it is rolled back because of a concurrent one, it is repeated. In a transaction, which is rolled back with it, a
+    function that is ``repeatable`` has to be repeated instead.
+    """
+    if connection.in_atomic_block:
+        return _run(statement)
+    return _repeat(lambda: _run(statement))
+
+
+def repeatable(operation: Callable[P, T]) -> Callable[P, T]:
+    """Let a function run in a transaction, and again if a statement of it is rolled back because of a concurrent one.
+
+    In the caller's transaction it runs in a savepoint.
+    """
+    in_transaction = transaction.atomic(operation)
+
+    @wraps(operation)
+    def run_repeatedly(*args: P.args, **kwargs: P.kwargs) -> T:
+        return _repeat(lambda: in_transaction(*args, **kwargs))
+
+    return run_repeatedly
+
+
+def _repeat(attempt: Callable[[], T]) -> T:
+    for number in range(ATTEMPTS):
+        try:
+            return attempt()
+        except RolledBack:
+            time.sleep(pause_before_repeat(number))
+    raise ServerBusy
+
+
+def _run(statement: Statement[T]) -> T:
     connection.ensure_connection()
     parameters = [_Encoded(it) if isinstance(it, bytes) else it for it in statement.parameters]
     with psycopg.RawCursor(connection.connection) as cursor:

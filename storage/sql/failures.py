@@ -1,6 +1,8 @@
 """Map errors of PostgreSQL to errors of the service."""
 
 import logging
+import random
+from typing import Final
 
 from storage.domain import errors
 from storage.domain.errors import ChangeSetError, ServerBusy, StorageError, TableNotFound
@@ -13,11 +15,16 @@ ALONE = -1
 IN_DISORDER = "TB003"
 # the statement was rolled back and can be sent again unchanged
 TRANSIENT = frozenset({"40P01", "40001", IN_DISORDER})
+ATTEMPTS: Final = 5  # for a statement that fails in that way
 # the server is a standby, to which nothing can be written
 READ_ONLY = "25006"
 DISK_FULL = "53100"
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 _NODE_LOST = ("failure on connection", "postmaster was shut down")
+
+
+class RolledBack(ServerBusy):
+    """The statement was rolled back because of a concurrent one, and can be sent again unchanged."""
 
 
 class Canceled(Exception):
@@ -42,9 +49,16 @@ def failure(sqlstate: str | None, message: str) -> Exception:
             return ServerBusy()
     if sqlstate == DISK_FULL:
         logger.error("PostgreSQL has no space left on its disk: %s", message)
-    if sqlstate is None or sqlstate in TRANSIENT or sqlstate.startswith(_UNAVAILABLE):
+    if sqlstate in TRANSIENT:
+        return RolledBack()
+    if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):
         return ServerBusy()
     return UnexpectedFailure(f"{sqlstate}: {message}")
+
+
+def pause_before_repeat(attempt: int) -> float:
+    """Return the seconds to wait after an attempt, counted from zero, that was rolled back."""
+    return random.uniform(0, 0.02) * (attempt + 1)  # noqa: S311
 
 
 def named(code: str) -> StorageError:

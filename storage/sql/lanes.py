@@ -9,7 +9,6 @@ asked for, is sent as a pipeline: one round trip, however far the server is.
 
 import asyncio
 import logging
-import random
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
@@ -24,7 +23,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from storage.domain.errors import ServerBusy
 from storage.domain.service.consistency import Session
 from storage.sql.combining import Combiner
-from storage.sql.failures import READ_ONLY, TRANSIENT, failure
+from storage.sql.failures import ATTEMPTS, READ_ONLY, TRANSIENT, failure, pause_before_repeat
 from storage.sql.positions import POSITION, read_position
 from storage.sql.statement import ChangedMeanwhile, Lane, Statement
 
@@ -52,7 +51,6 @@ _PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table take
 # used, which takes 12 KB, nor a function, so that with thousands of tables a connection would take gigabytes
 _WORN: Final = 2_000
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
-_ATTEMPTS: Final = 5  # for a statement that was rolled back because of a concurrent one
 
 _FAR: Final = 0.005  # seconds of a round trip to a server in another place
 _RETURNS_OLD: Final = 18_00_00  # the first version of PostgreSQL with RETURNING old
@@ -450,7 +448,7 @@ class Lanes:
         *,
         counts: Mapping[Lane, int] = COUNTS,
         patience: float | None = None,
-        attempts: int = _ATTEMPTS,
+        attempts: int = ATTEMPTS,
         reconnects: bool = True,
     ) -> None:
         """``patience`` is how many seconds a statement waits for a connection.
@@ -514,7 +512,7 @@ class Lanes:
                 result = await waiter
             except _StatementFailed as error:
                 if error.sqlstate in TRANSIENT:
-                    await asyncio.sleep(random.uniform(0, 0.02) * (attempt + 1))  # noqa: S311
+                    await asyncio.sleep(pause_before_repeat(attempt))
                     continue
                 if error.sqlstate == READ_ONLY:
                     self._renew()

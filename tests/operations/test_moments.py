@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 from django.conf import settings
+from django.db import transaction
 
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
@@ -18,15 +19,27 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations import accounts, applying, comparing, edits, entities, history, past, sides, tables
+from storage.operations import (
+    accounts,
+    applying,
+    comparing,
+    edits,
+    entities,
+    history,
+    past,
+    reverting,
+    sides,
+    tables,
+)
 from storage.operations.applying import Selection, SkipReason, Target
 from storage.operations.service import Service
 from storage.operations.sides import SideNotFound
 from storage.operations.threads import in_thread
 from storage.sql import entities as statements
-from storage.sql.django import execute, fetch
+from storage.sql.django import execute, fetch, run
 from storage.sql.history import writers_name
 from storage.sql.relations import relation_name
+from storage.sql.restoring import Images
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -242,6 +255,30 @@ async def test_an_insertion_that_waited_for_a_deletion_has_a_later_timestamp(ser
     assert stored.timestamp == timestamps[0]
     then = await service.get(account, "people", KEY, EntityQuery(), Moment(timestamps[0]))
     assert then.content == stored.content
+
+
+def insert_alone(table):
+    return run(recorded(table, Insert(entity(2))))
+
+
+def insert_image(table):
+    _, annotations, values = entity(2).fragments
+    text = "SELECT $1::text, $2::text, NULL::bigint, $3::text, $4::text"
+    reverting.apply_images(table, Images(text, (*KEY, annotations, values)), by=SERVER)
+
+
+@pytest.mark.parametrize("insert", [insert_alone, insert_image, transaction.atomic(insert_image)])
+async def test_an_insertion_on_django_s_connection_that_waited_has_a_later_timestamp(table, insert):
+    await in_thread(write, table, Insert(entity(1)))
+    connection, deleted = await in_thread(delete_ahead, table)
+    waiting = asyncio.create_task(in_thread(insert, table))
+    await in_thread(wait_for_waiting)
+    await in_thread(connection.commit)
+    await in_thread(connection.close)
+
+    await waiting
+    stored = await in_thread(entities.get, table, KEY)
+    assert stored.timestamp > deleted and read_stored(stored) == entity(2)
 
 
 def test_moments_that_are_over_stay_what_they_were_when_the_clock_is_set_back(table):

@@ -3,7 +3,7 @@
 import pytest
 
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.sql.failures import Canceled, UnexpectedFailure, failure
+from storage.sql.failures import Canceled, RolledBack, UnexpectedFailure, failure
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from storage.sql.failures import Canceled, UnexpectedFailure, failure
         ("42P01", 'relation "entity_1" does not exist', TableNotFound),
         ("42883", "function entity_1_change_set(...) does not exist", TableNotFound),
         ("57014", "canceling statement due to statement timeout", Canceled),
-        ("40P01", "deadlock detected", ServerBusy),
+        ("40P01", "deadlock detected", RolledBack),
         (None, "server closed the connection unexpectedly", ServerBusy),
         # without codes of their own in Citus
         ("XX000", "cache lookup failed for function 16623", TableNotFound),
@@ -23,6 +23,10 @@ from storage.sql.failures import Canceled, UnexpectedFailure, failure
 )
 def test_errors_of_the_database(sqlstate, message, expected):
     assert type(failure(sqlstate, message)) is expected
+
+
+def test_clients_get_the_code_of_a_busy_server():
+    assert RolledBack().code == "ServerBusy"
 
 
 def test_a_full_disk_is_named_in_the_log(caplog):
