@@ -29,6 +29,7 @@ from storage.operations import (
     service_properties,
     tables,
 )
+from storage.operations.activity import ChangedSince
 from storage.operations.comparing import ALL_KINDS, ComparedTable, Comparison
 from storage.operations.reverting import Reverted
 from storage.operations.sides import Side, SideTable
@@ -162,8 +163,9 @@ def apply(
     """Make the target equal to the other side; with ``dry_run`` only find out what would be done.
 
     Entities that were changed on either side after ``read_at``, when somebody read the comparison, are skipped, as are
-    those that are changed while this runs. What was written before a failure stays, and is recorded. Raises
-    CannotApply if the target is not as it is now, StorageError if its account is read-only.
+    those that are changed while this runs. A table in which anything changed after it is not deleted. What was written
+    before a failure stays, and is recorded. Raises CannotApply if the target is not as it is now, StorageError if its
+    account is read-only.
     """
     is_right = target is Target.RIGHT
     side, source = (comparison.right, comparison.left) if is_right else (comparison.left, comparison.right)
@@ -262,10 +264,28 @@ class _Application:
                 policies.replace(changed.account_id, changed.folded_name, identifiers, by=self.by)
 
     def _delete(self, table: ComparedTable, applied: AppliedTable) -> None:
-        applied.is_deleted = True
-        if not self.dry_run:
-            keep = tables.DELETED_TABLE_RETENTION
-            applied.deletion = tables.delete(self.side.account.pk, table.name, by=self.by, keep=keep)
+        side, _ = _both(table, self.target)
+        assert side is not None
+        try:
+            if self.dry_run:
+                self._check_unchanged(side.table_id)
+            else:
+                applied.deletion = tables.delete(
+                    self.side.account.pk,
+                    table.name,
+                    by=self.by,
+                    keep=tables.DELETED_TABLE_RETENTION,
+                    check=lambda found: self._check_unchanged(found.pk),
+                )
+        except ChangedSince:
+            applied.skip(None, SkipReason.CHANGED)
+        else:
+            applied.is_deleted = True
+
+    def _check_unchanged(self, table_id: int) -> None:
+        """Raise ChangedSince for a table that was created or written to since the comparison was read."""
+        if self.read_at is not None and _is_changed_since(Table.objects.get(pk=table_id), self.read_at):
+            raise ChangedSince
 
     def _create(self, source: SideTable, applied: AppliedTable) -> Table | None:
         account = self.side.account
@@ -349,6 +369,16 @@ def _changed_since(
     if segments is not None and moment.snapshot is not None:
         return sql.run_in_lane(statements.changed_since(table.pk, segments, moment.snapshot, list(images)))
     return {key for key, image in images.items() if image is not None and image.timestamp > moment.ticks}
+
+
+def _is_changed_since(table: Table, moment: Moment) -> bool:
+    """Return whether a table was created, or any entity of it changed, since a comparison was read.
+
+    Without a history of the time since, Timestamps tell, as they do of single entities.
+    """
+    segments = None if moment.snapshot is None else past.changes_since(table, moment)
+    changed = statements.is_table_changed_since(table.pk, past.source_of(table), segments, moment)
+    return sql.run_limited(changed, comparing.PAGE_LIMIT)
 
 
 def _count(image: NewImage, applied: AppliedTable) -> None:

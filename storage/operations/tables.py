@@ -161,10 +161,12 @@ def delete(
     keep: timedelta | None = None,
     account_name: str | None = None,
     undoes: Activity | None = None,
+    check: Callable[[Table], object] = lambda table: None,
 ) -> Activity:
     """Delete Table, effective at once. drop_expired_tables frees its space.
 
     It can be restored for the time ``keep``; by default, if it has entities, as long as the account keeps its history.
+    ``check`` is called when no write to the table is under way or can begin; an exception from it keeps the table.
     """
     folded = fold_table_name(name, accounts.kind_of(account_id))
     table = find(account_id, folded)
@@ -177,6 +179,7 @@ def delete(
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
     with invalidating_catalogs() if has_policies else transaction.atomic():
         keep = _delete(table.pk, keep)
+        check(table)
         return activity.record(
             Verb.TABLE_DELETE,
             by,

@@ -354,3 +354,40 @@ def changed_since(
         return {EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)}
 
     return Statement(text, parameters, Lane.KEY, read)
+
+
+_ANY_CHANGED: Final = """
+SELECT FROM {segment}
+WHERE tbl = {table_id} AND xid >= pg_snapshot_xmin($2::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $2::pg_snapshot)
+"""
+_ANY_NEWER: Final = "SELECT FROM {source} WHERE ts > $1::bigint"
+# The time of the moment is earlier than its snapshot, which tells exactly whether a table existed: by the transaction
+# that created the first column of its relation, which a deletion does not rewrite. The upper half of its xid is taken
+# from the present one; that is right because only tables created after the time of the moment are asked for.
+_IS_CREATED: Final = """
+SELECT FROM storage_table AS t
+JOIN pg_attribute AS a ON a.attrelid = '{source}'::regclass AND a.attnum = 1,
+(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) AS next
+WHERE t.id = {table_id} AND t.created_at > to_timestamp($1::bigint / 10000000.0) AND NOT coalesce(
+    pg_visible_in_snapshot((next.xid - (next.xid - a.xmin::text::bigint) % 4294967296)::text::xid8, $2::pg_snapshot),
+    false
+)
+"""
+
+
+def is_table_changed_since(
+    table_id: int, source: str, segments: Sequence[str] | None, moment: Moment
+) -> Statement[bool]:
+    """Return the statement that tells whether a table was created, or any entity of it changed, after a moment.
+
+    Without ``segments``, the Timestamps in the ``source`` tell.
+    """
+    changes = (
+        [_ANY_NEWER.format(source=source)]
+        if segments is None
+        else [_ANY_CHANGED.format(segment=it, table_id=table_id) for it in segments]
+    )
+    created = _IS_CREATED.format(table_id=table_id, source=source)
+    each = " OR ".join(f"EXISTS ({it})" for it in (created, *changes))
+    parameters = (str(moment.ticks), moment.snapshot)
+    return Statement(f"SELECT {each}", parameters, Lane.KEY, lambda result: text_at(result, 0, 0) == "t")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
@@ -31,7 +31,7 @@ from storage.operations import (
     sides,
     tables,
 )
-from storage.operations.applying import Selection, SkipReason, Target
+from storage.operations.applying import Selection, Skipped, SkipReason, Target
 from storage.operations.service import Service
 from storage.operations.sides import SideNotFound
 from storage.operations.threads import in_thread
@@ -45,6 +45,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 KEY, OTHER = EntityKey("p", "ada"), EntityKey("p", "bob")
 LOCK = 7_000_001  # an advisory lock of these tests
+CHANGED = [Skipped(None, SkipReason.CHANGED)]
 
 
 @pytest.fixture
@@ -195,6 +196,75 @@ def test_without_history_timestamps_tell_what_is_newer(table):
     # the change of a few seconds ago may have been committed later
     assert [it.key for it in done.tables[0].examples] == [KEY]
     assert done.written == 1
+
+
+def test_applying_leaves_a_table_alone_that_was_changed_since_the_comparison(table):
+    """A table that the source lacks is deleted only as the comparison saw it."""
+    branch = accounts.add("branch")
+    names = ("changed", "deleted", "inserted", "untouched")
+    for name in names:
+        write(tables.create(branch.pk, name), upsert(1))
+    read_at = comparing.compare(side("acme"), side("branch")).read_at
+    write(tables.get(branch.pk, "changed"), upsert(2))
+    write(tables.get(branch.pk, "deleted"), Delete(KEY, ANY))
+    write(tables.get(branch.pk, "inserted"), upsert(1, OTHER))
+    tables.create(branch.pk, "created")
+    comparison = comparing.compare(side("acme"), side("branch"))
+
+    selection, read_at = Selection(tables=[*names, "created"]), read_moment_token(read_at.token)
+    planned, done = (
+        applying.apply(comparison, Target.RIGHT, selection, by=SERVER, read_at=read_at, dry_run=dry_run)
+        for dry_run in (True, False)
+    )
+
+    for applied in (planned, done):
+        assert {it.name: (it.is_deleted, it.examples) for it in applied.tables} == {
+            "changed": (False, CHANGED),
+            "created": (False, CHANGED),
+            "deleted": (False, CHANGED),
+            "inserted": (False, CHANGED),
+            "untouched": (True, []),
+        }
+    assert tables.find(branch.pk, "untouched") is None and tables.find(branch.pk, "created") is not None
+    assert number_at(tables.get(branch.pk, "changed"), past.present()) == 2
+
+
+def test_applying_waits_for_writes_to_a_table_before_it_deletes_it(table):
+    branch = accounts.add("branch")
+    old = tables.create(branch.pk, "old")
+    write(old, Insert(entity(1)))
+    comparison = comparing.compare(side("acme"), side("branch"))
+
+    def apply():
+        try:
+            selection = Selection(tables=["old"])
+            return applying.apply(comparison, Target.RIGHT, selection, by=SERVER, read_at=comparison.read_at)
+        finally:
+            connection.close()
+
+    with another(recorded(old, Update(entity(2), ANY, merge=False))) as writer, ThreadPoolExecutor(1) as pool:
+        applied = pool.submit(apply)
+        while not applied.done() and not fetch(
+            "SELECT FROM pg_locks WHERE locktype = 'relation' AND NOT granted"
+        ):
+            execute("SELECT pg_sleep(0.01)")
+        writer.commit()
+        assert applied.result().tables[0].examples == CHANGED
+    assert number_at(tables.get(branch.pk, "old"), past.present()) == 2
+
+
+def test_without_history_a_table_is_deleted_only_if_its_timestamps_are_old(table):
+    branch = accounts.add("branch")
+    accounts.change(branch, history_days=0)
+    for name in ("new", "old"):
+        write(tables.create(branch.pk, name), Insert(entity(1)))
+    old = relation_name(tables.get(branch.pk, "old").pk)
+    execute(f"UPDATE {old} SET ts = ts - {3600 * TICKS_PER_SECOND}")
+    comparison = comparing.compare(side("acme"), side("branch"))
+    selection = Selection(tables=["new", "old"])
+    done = applying.apply(comparison, Target.RIGHT, selection, by=SERVER, read_at=comparison.read_at)
+    # the change of a few seconds ago may have been committed later
+    assert [(it.name, it.is_deleted) for it in done.tables] == [("new", False), ("old", True)]
 
 
 # Timestamps

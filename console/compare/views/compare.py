@@ -42,7 +42,7 @@ from storage.domain.service.sides import SideName
 from storage.editing.comparison import DifferenceKind
 from storage.models import Account, Snapshot, Table
 from storage.operations import applying, comparing
-from storage.operations.applying import Applied, Selection, SkipReason, Target
+from storage.operations.applying import Applied, Selection, Skipped, SkipReason, Target
 from storage.operations.comparing import ComparedTable, Comparison, Counts
 from storage.operations.members import visible_accounts
 from storage.operations.sides import SideNotFound
@@ -359,6 +359,9 @@ def _report(request: HttpRequest, done: Applied, target: SideName) -> None:
             notify_success(request, _("Deleted %(name)s.") % {"name": table.name}, undo=table.deletion)
         if table.is_created and not table.written:
             notify_success(request, _("Created %(table)s.") % {"table": table.name})
+        if Skipped(None, SkipReason.CHANGED) in table.examples:
+            text = _("Did not delete %(name)s because it was changed since you opened the comparison.")
+            notify_error(request, text % {"name": table.name})
     if done.written:
         text = ngettext("Applied %(shown)s entity", "Applied %(shown)s entities", done.written)
         notify_success(request, count_text(text, done.written), undo=done.activity)

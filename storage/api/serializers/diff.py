@@ -206,18 +206,21 @@ class ApplySerializer(StrictSerializer):
     service_properties = StrictBooleanField(default=False, help_text="Apply service properties too.")
     read_at = MomentField(
         default=None,
-        help_text="The `read_at` of a comparison: skip entities whose last change on either side it had not seen.",
+        help_text="The `read_at` of a comparison: skip entities whose last change on either side it had not seen, and"
+        " do not delete tables with such changes.",
     )
     dry_run = StrictBooleanField(default=False, help_text="Only say what would be done.")
 
 
 class SkippedSerializer(serializers.Serializer[Any]):
-    partition_key = serializers.SerializerMethodField(allow_null=True)
+    partition_key = serializers.SerializerMethodField(
+        allow_null=True, help_text="null: the table was skipped."
+    )
     row_key = serializers.SerializerMethodField(allow_null=True)
     reason = serializers.ChoiceField(
         choices=[it.value for it in SkipReason],
-        help_text="`changed`: it was changed since; `only-target`: the table must be named to be deleted; `misfit`:"
-        " it does not fit into an account of the other kind.",
+        help_text="`changed`: it, or anything in the table to delete, was changed since; `only-target`: the table must"
+        " be named to be deleted; `misfit`: it does not fit into an account of the other kind.",
     )
     misfit = serializers.ChoiceField(choices=[it.value for it in Misfit], allow_null=True)
 
