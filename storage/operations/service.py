@@ -51,7 +51,7 @@ from storage.operations.threads import in_thread
 from storage.operations.throughput import Throughput
 from storage.sql import batch, pages
 from storage.sql import entities as sql
-from storage.sql.failures import Canceled, UnexpectedFailure
+from storage.sql.failures import Canceled, NodeLost, UnexpectedFailure
 from storage.sql.lanes import Lanes
 from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import Past, as_of
@@ -278,7 +278,7 @@ class Service:
                 return await self._read(account, terms, lambda lanes: lanes.run(statement, terms.session))
             return await self._lanes.run(statement)
 
-        return await self._on(account, table, get, lambda _: throughput.READ, terms)
+        return await self._on(account, table, get, lambda _: throughput.READ, terms, is_read=True)
 
     async def query(
         self,
@@ -319,7 +319,7 @@ class Service:
                 self.observer.record_scan(known.id, names, seconds)
             return page
 
-        return await self._on(account, table, walk, cost, terms)
+        return await self._on(account, table, walk, cost, terms, is_read=True)
 
     async def _as_of(
         self,
@@ -395,6 +395,8 @@ class Service:
         run: Callable[[KnownTable], Awaitable[T]],
         cost: Callable[[T], float],
         terms: ReadTerms | None = None,
+        *,
+        is_read: bool = False,
     ) -> T:
         """Run a statement on a table; ``cost`` of its result is in request units."""
         catalog = self._catalog_of(account)
@@ -404,6 +406,12 @@ class Service:
             else self._table_for_terms(account, table, self._replicas, self._standby)
         )
         try:
+            return await self._run_on(account, known, run, cost)
+        except NodeLost:
+            # It may be back: connections to it from before are noticed to be lost when they are first used. It is
+            # unknown whether a write took effect, so only the client can decide to try again.
+            if not is_read:
+                raise
             return await self._run_on(account, known, run, cost)
         except TableNotFound:
             # the relation was dropped and nothing was done: try once with a new table of the same name

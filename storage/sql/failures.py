@@ -27,6 +27,10 @@ class RolledBack(ServerBusy):
     """The statement was rolled back because of a concurrent one, and can be sent again unchanged."""
 
 
+class NodeLost(ServerBusy):
+    """A node of the cluster ended during the statement or before it; its end may have been noticed only now."""
+
+
 class Canceled(Exception):
     """The statement exceeded its time limit and was rolled back."""
 
@@ -46,7 +50,7 @@ def failure(sqlstate: str | None, message: str) -> Exception:
         case "XX000" if message.startswith("cache lookup failed for function"):
             return TableNotFound()
         case "XX000" if message.startswith(_NODE_LOST):
-            return ServerBusy()
+            return NodeLost()
     if sqlstate == DISK_FULL:
         logger.error("PostgreSQL has no space left on its disk: %s", message)
     if sqlstate in TRANSIENT:

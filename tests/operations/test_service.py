@@ -15,6 +15,7 @@ from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
     OperationTimedOut,
+    ServerBusy,
     StorageError,
     TableNotFound,
     TooManyRequests,
@@ -186,6 +187,61 @@ async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, pe
         monkeypatch.setattr("storage.operations.entities._FIRST_WINDOW", 100)
         with pytest.raises(OperationTimedOut):
             await service.query(account, people, EntityQuery(filter=parse("Number gt 5")))
+
+
+# a cluster whose node is back: its first use of a lost connection fails
+
+NODE = """
+CREATE SEQUENCE node_uses;
+CREATE FUNCTION use_node() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('node_uses') = 1 THEN
+        RAISE EXCEPTION USING ERRCODE = 'XX000', MESSAGE = 'failure on connection marked as essential: worker:5432';
+    END IF;
+    RETURN true;
+END
+$$
+"""
+
+
+@pytest.fixture
+async def relation(service, account, people):
+    """The relation of a table with an entity."""
+    await service.change(account, people, Insert(entity(1)))
+    await in_thread(execute, NODE)
+    relation = relations.relation_name((await in_thread(tables.get, account.id, people)).pk)
+    yield relation
+    await in_thread(
+        execute,
+        "DROP FUNCTION use_node CASCADE; DROP SEQUENCE node_uses;"
+        f"ALTER TABLE IF EXISTS {relation}_on_node RENAME TO {relation}",
+    )
+
+
+@pytest.mark.parametrize(
+    "query", [None, ALL, EntityQuery(filter=parse("Number eq 1"))], ids=["get", "page", "filter"]
+)
+async def test_a_read_is_repeated_when_a_node_is_back(service, account, people, relation, query):
+    rows = f"{relation}_on_node"
+    await in_thread(
+        execute,
+        f"ALTER TABLE {relation} RENAME TO {rows};"
+        f"CREATE VIEW {relation} AS SELECT * FROM {rows} WHERE use_node()",
+    )
+    if query is None:
+        found = [await service.get(account, people, KEY, ALL)]
+    else:
+        found = (await service.query(account, people, query)).entities
+    assert [content(it)["Number"] for it in found] == [1]
+
+
+async def test_a_write_is_not_repeated_when_a_node_is_back(service, account, people, relation):
+    """It is unknown whether it took effect."""
+    await in_thread(execute, f"ALTER TABLE {relation} ADD CONSTRAINT node CHECK (use_node()) NOT VALID")
+    with pytest.raises(ServerBusy):
+        await service.change(account, people, Upsert(entity(2), merge=False))
+    assert content(await service.get(account, people, KEY, ALL))["Number"] == 1
+    await service.change(account, people, Upsert(entity(3), merge=False))
 
 
 @pytest.mark.slow

@@ -6,11 +6,16 @@ import pytest
 
 from storage.domain.errors import InternalError, ServerBusy, TooManyRequests
 from storage.protocol import cosmos
+from storage.sql.failures import NodeLost
 
 
 @pytest.mark.parametrize(
     ("error", "wait"),
-    [(ServerBusy(), b"1000"), (TooManyRequests(**{"x-ms-retry-after-ms": "250"}), b"250")],
+    [
+        (ServerBusy(), b"1000"),
+        (NodeLost(), b"1000"),
+        (TooManyRequests(**{"x-ms-retry-after-ms": "250"}), b"250"),
+    ],
 )
 def test_a_throttled_request_says_when_to_try_again(error, wait):
     status, headers, body = cosmos.refuse(error, "id", "GET", {})

@@ -3,7 +3,7 @@
 import pytest
 
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.sql.failures import Canceled, RolledBack, UnexpectedFailure, failure
+from storage.sql.failures import Canceled, NodeLost, RolledBack, UnexpectedFailure, failure
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,8 @@ from storage.sql.failures import Canceled, RolledBack, UnexpectedFailure, failur
         (None, "server closed the connection unexpectedly", ServerBusy),
         # without codes of their own in Citus
         ("XX000", "cache lookup failed for function 16623", TableNotFound),
-        ("XX000", "failure on connection marked as essential: worker-1:5432", ServerBusy),
-        ("XX000", "postmaster was shut down, exiting", ServerBusy),
+        ("XX000", "failure on connection marked as essential: worker-1:5432", NodeLost),
+        ("XX000", "postmaster was shut down, exiting", NodeLost),
         ("XX000", "cache lookup failed for relation 16623", UnexpectedFailure),
     ],
 )
@@ -25,8 +25,9 @@ def test_errors_of_the_database(sqlstate, message, expected):
     assert type(failure(sqlstate, message)) is expected
 
 
-def test_clients_get_the_code_of_a_busy_server():
-    assert RolledBack().code == "ServerBusy"
+@pytest.mark.parametrize("error", [RolledBack, NodeLost])
+def test_clients_get_the_code_of_a_busy_server(error):
+    assert error().code == "ServerBusy"
 
 
 def test_a_full_disk_is_named_in_the_log(caplog):
