@@ -631,6 +631,7 @@ class Branch(models.Model):
     source_name = models.CharField(max_length=24)
     snapshot_name = models.CharField(max_length=64, blank=True, default="")  # empty: made from a time
     at = models.DateTimeField()  # the time of the source that it was made from
+    is_whole = models.BooleanField(default=True, db_default=True)  # it was given all tables, not only some
     origin = models.ForeignKey(Snapshot, on_delete=models.SET_NULL, null=True, default=None, related_name="+")
     masking = models.JSONField(default=dict)  # rules by table and property
     originals = models.JSONField(default=list)  # where original values were found that should be masked

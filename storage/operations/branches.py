@@ -103,7 +103,9 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
     does not change, and the branch is removed later, or by the next request for it.
     """
     wanted = _folded(wanted, AccountKind(source.kind))
-    sources = _selected(_sources(source, wanted), wanted)
+    found = _sources(source, wanted)
+    sources = _selected(found, wanted)
+    is_whole = len(sources) == len(found) and (wanted.snapshot is None or wanted.snapshot.is_whole)
     for it in sources:
         if isinstance(it.table, Table) and it.table.distributed:
             raise AccountError(
@@ -122,13 +124,19 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
         expires_at=wanted.expires_at,
         request_digest=wanted.request_digest,
     ) as operation:
-        made = _fill(source, operation.account, sources, wanted, by)
+        made = _fill(source, operation.account, sources, wanted, by, is_whole=is_whole)
         _complete(operation, source, made.branch)
         return made
 
 
 def _fill(
-    source: Account, account: Account, sources: Sequence[_Source], wanted: BranchRequest, by: Actor
+    source: Account,
+    account: Account,
+    sources: Sequence[_Source],
+    wanted: BranchRequest,
+    by: Actor,
+    *,
+    is_whole: bool,
 ) -> Branched:
     secret = secrets.token_bytes(32)
     now = timezone.now()
@@ -151,6 +159,7 @@ def _fill(
             source_name=source.name,
             snapshot_name=wanted.snapshot.name if wanted.snapshot is not None else "",
             at=wanted.snapshot.taken_at if wanted.snapshot is not None else wanted.at or now,
+            is_whole=is_whole,
             masking={
                 table: {name: str(rule) for name, rule in rules.items()}
                 for table, rules in wanted.rules.items()

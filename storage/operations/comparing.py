@@ -62,8 +62,8 @@ class ComparedTable:
 class Comparison:
     """``tables`` are in the order of their names. ``read_at``: what both sides had then is compared.
 
-    ``not_compared``: the names of tables that only one side has while the other, the value, is a snapshot of some
-    tables. Such a snapshot does not say whether they existed, so they count neither as missing nor as new.
+    ``not_compared``: the names of tables that only one side has while the other, the value, is a snapshot or a branch
+    of some other tables, so they count neither as missing nor as new.
     """
 
     left: Side
@@ -88,7 +88,7 @@ class Comparison:
         for name in sorted(set(names) - {table.name for table in self.tables}):
             if name in self.not_compared:
                 raise SideNotFound(
-                    f"The snapshot {self.not_compared[name]} does not include the table {name}."
+                    f"{self.not_compared[name]} was made with only some tables, without {name}."
                 )
             raise SideNotFound(f"Neither side has a table {name}.")
 
@@ -112,7 +112,10 @@ def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Compar
 def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:
     """Return the side that lacks a table without saying that it did not exist."""
     lacking = left if table.left is None else right if table.right is None else None
-    return None if lacking is None or lacking.is_whole else lacking
+    if lacking is None or lacking.known_tables is None:
+        return None
+    fold = str if left.kind is right.kind is AccountKind.COSMOS else str.lower
+    return None if fold(table.name) in map(fold, lacking.known_tables) else lacking
 
 
 def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:

@@ -1,6 +1,6 @@
 """The sides of a comparison: what an account, or a table of it, is or was."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -15,7 +15,7 @@ from storage.domain.service.sides import SideName
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
-from storage.models import Account, Snapshot, SnapshotTable, StoredAccessPolicy, Table
+from storage.models import Account, Branch, Snapshot, SnapshotTable, StoredAccessPolicy, Table
 from storage.operations import activity, past, policies, service_properties, snapshot_copies, snapshots
 from storage.operations.activity import ActivityFilter
 from storage.operations.undo import effect
@@ -45,7 +45,8 @@ class Side:
     """What is compared with another side.
 
     ``tables`` by what identifies them in the account; ``service_properties`` as they are stored, None in Cosmos.
-    ``is_whole``: False for a snapshot of some tables, which says nothing about the others.
+    ``known_tables``: what identifies the tables that it would have if they existed, for a snapshot or a branch of some
+    tables, which says nothing about the others; None: all.
     """
 
     name: SideName
@@ -53,7 +54,7 @@ class Side:
     moment: Moment | None
     tables: Mapping[str, SideTable]
     service_properties: Mapping[str, Any] | None
-    is_whole: bool = True
+    known_tables: Collection[str] | None = None
 
     @property
     def is_live(self) -> bool:
@@ -88,7 +89,7 @@ def _live(name: SideName, account: Account) -> Side:
                 " Name the tables to compare."
             )
     settings = _Settings(account, found)
-    return Side(name, account, None, settings.tables(found, {}), settings.properties)
+    return Side(name, account, None, settings.tables(found, {}), settings.properties, _given_tables(account))
 
 
 def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
@@ -105,7 +106,9 @@ def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
         raise SideNotFound(error.text) from None
     settings = _Settings(account, found)
     settings.go_back_to(at)
-    return Side(name, account, moment, settings.tables(found, pasts), settings.properties)
+    return Side(
+        name, account, moment, settings.tables(found, pasts), settings.properties, _given_tables(account)
+    )
 
 
 def _of_snapshot(name: SideName, account: Account, snapshot: Snapshot) -> Side:
@@ -120,7 +123,21 @@ def _of_snapshot(name: SideName, account: Account, snapshot: Snapshot) -> Side:
         stored = snapshot.service_properties
         properties = service_properties.write(DEFAULT_PROPERTIES) if stored is None else stored
     moment = snapshot_copies.moment_of(snapshot)
-    return Side(name, account, moment, found, properties, is_whole=snapshot.is_whole)
+    known = _given_tables(account) if snapshot.is_whole else frozenset(found)
+    return Side(name, account, moment, found, properties, known)
+
+
+def _given_tables(account: Account) -> Collection[str] | None:
+    """Return what identifies the tables that a branch of some tables was made with; None for any other account.
+
+    They are those of its first snapshot. Without it, a table that was deleted since cannot be told from one that was
+    not copied, so none are known.
+    """
+    branch = Branch.objects.filter(account=account, is_whole=False).first()
+    if branch is None:
+        return None
+    given = SnapshotTable.objects.filter(snapshot=branch.origin_id)
+    return frozenset(given.values_list("folded_name", flat=True))
 
 
 class _Settings:

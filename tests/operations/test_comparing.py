@@ -19,10 +19,11 @@ from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.editing.comparison import DifferenceKind
-from storage.models import Account, Activity, HistorySegment
+from storage.models import Account, Activity, HistorySegment, Snapshot
 from storage.operations import (
     accounts,
     applying,
+    branches,
     comparing,
     edits,
     entities,
@@ -35,6 +36,7 @@ from storage.operations import (
     undo,
 )
 from storage.operations.applying import CannotApply, Selection, Skipped, SkipReason, Target
+from storage.operations.branches import BranchRequest
 from storage.operations.sides import SideNotFound
 from storage.sql.comparing import Counts
 from storage.sql.django import fetch
@@ -249,7 +251,7 @@ def test_tables_outside_a_snapshot_of_some_are_not_compared(left):
             ("people", "a"),
             ("people", "b"),
         ]
-    with pytest.raises(SideNotFound, match="The snapshot acme@baseline does not include the table carts"):
+    with pytest.raises(SideNotFound, match="acme@baseline was made with only some tables, without carts"):
         found.check_tables(["people", "carts"])
     both = compare("acme@baseline", "acme@shop")
     assert both.tables == [] and sorted(both.not_compared) == ["carts", "people"]
@@ -259,6 +261,50 @@ def test_tables_outside_a_snapshot_of_some_are_not_compared(left):
     done = applying.apply(compare("acme@baseline", "acme"), Target.RIGHT, selection, by=ADA)
     assert [it.name for it in done.tables] == ["people"]
     assert content(left, "carts") == {"a": number(1)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tables_that_a_branch_was_never_given_are_not_compared(left):
+    for name in ("People", "carts", "orders"):
+        put(left, name, a=number(1))
+    part = branches.create(left, BranchRequest("part", filters={"people": None, "carts": None})).branch
+    tables.delete(part.account.pk, "carts")
+    put(part.account, "made", a=number(1))
+    put(left, "later", a=number(1))
+    snapshots.take(part.account, "now")
+
+    for one, other in (
+        ("part", "acme"),
+        ("acme", "part"),
+        (f"part@{Moment(now())}", "acme"),
+        ("part@now", "acme"),
+    ):
+        found = compare(one, other)
+        assert [it.name for it in found.tables] == ["People", "carts", "made"]
+        assert sorted(found.not_compared) == ["later", "orders"]
+    with pytest.raises(SideNotFound, match="part was made with only some tables, without orders"):
+        compare("acme", "part").check_tables(["orders"])
+    done = applying.apply(
+        compare("part", "acme"), Target.RIGHT, Selection(tables=["carts", "orders"]), by=ADA
+    )
+    assert [(it.name, it.is_deleted) for it in done.tables] == [("carts", True)]
+
+    # without the snapshot it began with, a table that was deleted cannot be told from one that was not copied
+    Snapshot.objects.filter(pk=part.origin_id).delete()
+    put(left, "carts")
+    assert sorted(compare("acme", "part").not_compared) == ["carts", "later", "orders"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_all_tables_of_a_branch_of_the_whole_account_are_compared(left):
+    put(left, "people", a=number(1))
+    branches.create(left, BranchRequest("whole", filters={"people": None}))
+    put(left, "carts")
+    found = compare("whole", "acme")
+    assert [it.name for it in found.tables] == ["carts", "people"] and not found.not_compared
+    snapshots.take(left, "baseline", tables=["carts"])
+    branches.create(left, BranchRequest("shop", snapshot=snapshots.get(left, "baseline")))
+    assert list(compare("shop", "acme").not_compared) == ["people"]
 
 
 @pytest.mark.parametrize(

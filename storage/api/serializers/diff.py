@@ -139,8 +139,8 @@ class DiffSerializer(serializers.Serializer[Any]):
     tables = ComparedTableSerializer(many=True)
     not_compared = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Tables outside a snapshot of some tables: whether they existed then is unknown, so they are left"
-        " alone.",
+        help_text="Tables of one side that the other, a snapshot or a branch of some tables, was made without. They are"
+        " left alone.",
     )
     service_properties = SettingsSerializer(allow_null=True, help_text="Of two accounts, if they differ.")
 

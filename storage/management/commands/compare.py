@@ -69,9 +69,9 @@ class Command(DatabaseCommand):
         for table in comparison.tables:
             if tables is None or table.name in tables:
                 self.stdout.write(f"{table.name}  {_describe(table)}")
-        for name, snapshot in comparison.not_compared.items():
+        for name, side in comparison.not_compared.items():
             if tables is None:
-                self.stdout.write(f"{name}  not in {snapshot}")
+                self.stdout.write(f"{name}  not in {side}")
         if comparison.service_properties is not None:
             self.stdout.write("service properties differ")
         if not (comparison.tables or comparison.not_compared or comparison.service_properties):

@@ -16,7 +16,8 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Membership
-from storage.operations import accounts, edits, entities, policies, snapshots, tables
+from storage.operations import accounts, branches, edits, entities, policies, snapshots, tables
+from storage.operations.branches import BranchRequest
 
 PAGE = "/ui/a/acme/compare/"
 
@@ -179,15 +180,24 @@ def test_a_table_that_only_the_right_side_has_is_deleted_as_one(proven, branch):
     assert tables.find(branch.pk, "carts") is None
 
 
+@pytest.mark.django_db(transaction=True)
+def test_tables_that_a_branch_was_never_given_are_only_named(visit, account, branch):
+    tables.create(account.pk, "carts")
+    branches.create(account, BranchRequest("part", filters={"people": None}))
+    shown = text(visit("alice").get("/ui/a/part/compare/"))
+    assert "people identical" in shown and "carts not in part" in shown and "only right" not in shown
+
+
 def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branch):
     put(tables.create(account.pk, "carts"), a=1, b=2)
     snapshots.take(account, "baseline", tables=["people"])
     snapshots.take(account, "carts-only", tables=["carts"])
     alice = proven("alice")
     page = alice.get(address("acme@baseline", "acme", table="carts"))
-    assert "1 of 1 differ people" in text(page) and "carts not in baseline" in text(page)
+    assert "1 of 1 differ people" in text(page) and "carts not in acme@baseline" in text(page)
     assert hidden(page)["table"] == "people"
-    assert "No table to compare" in text(alice.get(address("acme@carts-only", "acme@baseline")))
+    nothing = text(alice.get(address("acme@carts-only", "acme@baseline")))
+    assert "No table to compare One side was made with only some tables" in nothing
     form = {"left": "acme@baseline", "right": "acme", "table": "carts", "all": "1"}
     alice.post(f"{PAGE}apply/", form)
     assert tables.find(account.pk, "carts") is not None
