@@ -104,7 +104,8 @@ def keep_mark() -> None:
     """
     history.begin_in_this_cluster()
     sql.run(moments.keep_floor())
-    sql.run(statements.keep_mark())
+    # before the snapshot is taken: the mark must not seem to belong to a segment that starts after it
+    sql.run(statements.keep_mark(sql.run(moments.close_present())))
 
 
 def tidy() -> None:

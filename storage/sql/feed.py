@@ -354,16 +354,18 @@ def mark() -> Statement[tuple[str, bool]]:
 MARK_EVERY: Final = 2000  # changes
 _KEEP_MARK: Final = """
 INSERT INTO storage_feedmark (snapshot, next_xid, changes, at)
-SELECT pg_current_snapshot()::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, last_value,
-    (extract(epoch FROM statement_timestamp()) * 10000000)::bigint
+SELECT pg_current_snapshot()::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, last_value, $1::bigint
 FROM history_seq
-WHERE last_value >= coalesce((SELECT max(changes) FROM storage_feedmark), 0) + $1::bigint
+WHERE last_value >= coalesce((SELECT max(changes) FROM storage_feedmark), 0) + $2::bigint
 """
 
 
-def keep_mark() -> Statement[None]:
-    """Return the statement that keeps the present snapshot if enough has been changed since the last one."""
-    return Statement(_KEEP_MARK, (str(MARK_EVERY),), Lane.KEY, lambda _: None)
+def keep_mark(at: int) -> Statement[None]:
+    """Return the statement that keeps the present snapshot if enough has been changed since the last one.
+
+    ``at`` is the time in ticks before the statement.
+    """
+    return Statement(_KEEP_MARK, (str(at), str(MARK_EVERY)), Lane.KEY, lambda _: None)
 
 
 class FeedMark(NamedTuple):

@@ -182,6 +182,20 @@ def present() -> Statement[int]:
     return Statement(f"SELECT {PRESENT}", (), Lane.KEY, lambda result: integer_at(result, 0, 0))
 
 
+_CLOSE_PRESENT: Final = f"""
+SELECT ticks, raise_moment_floor(ticks)
+FROM (SELECT (extract(epoch FROM {PRESENT_TIME}) * 10000000)::bigint AS ticks OFFSET 0) AS present
+"""
+
+
+def close_present() -> Statement[int]:
+    """Return the statement that closes the present moment; its result is the ``present_time`` in ticks.
+
+    Each later ``present_time`` is later, wherever the clock is set.
+    """
+    return Statement(_CLOSE_PRESENT, (), Lane.KEY, lambda result: integer_at(result, 0, 0))
+
+
 def keep_floor() -> Statement[None]:
     """Return the statement that closes the past, so that it stays what it was when the clock is set back.
 

@@ -16,6 +16,7 @@ from storage.domain.errors import ServerBusy
 from storage.domain.service.feed import ExpiredToken, InvalidToken, write_change, write_cosmos_change
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.domain.values.ticks import to_ticks
 from storage.models import FeedMark, HistorySegment
 from storage.operations import accounts, feed, history, tables
 from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
@@ -393,6 +394,24 @@ def test_a_reader_who_is_far_behind_reads_up_to_marks(account, people, write, mo
         assert sorted(seen) == everything and len(everything) == 8
     feed.tidy()
     assert FeedMark.objects.count() == 6
+
+
+def test_marks_made_while_the_clock_is_behind_are_kept_with_their_segment(account, write, monkeypatch):
+    monkeypatch.setattr(statements, "MARK_EVERY", 1)
+    sql.execute("SELECT setval('moment_floor', %s)", to_ticks(timezone.now() + timedelta(minutes=2)))
+    try:
+        history.go_on(account.pk)
+        write(put("a", 1))
+        feed.keep_mark()
+        HistorySegment.objects.exclude(ended_at=None).update(dropped_at=timezone.now())
+        feed.tidy()
+        mark = FeedMark.objects.get()
+        # a segment that starts later has a later time
+        history.prepare_next(account.pk)
+        history.go_on(account.pk)
+        assert to_ticks(HistorySegment.objects.latest("started_at").started_at) > mark.at
+    finally:
+        sql.execute("SELECT setval('moment_floor', 1)")  # no transaction takes it back
 
 
 def test_a_database_that_was_restored_from_a_dump_begins_anew(account, write):
