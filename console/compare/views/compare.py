@@ -224,7 +224,7 @@ def _entities(request: HttpRequest, wanted: CompareRequest, current: ShownTable)
     everything = Selection([table.name], kinds=wanted.kinds)
     deleted = table.name if everything.deletes(table, Target.RIGHT) else ""
     return {
-        "button": ApplyButton(wanted.right.account, wanted.kind, counts, deleted),
+        "apply_button": ApplyButton(wanted.right.account, wanted.kind, counts, deleted),
         "rows": [rows.show(entity) for entity in page[:_PAGE]],
         "kinds": [
             (

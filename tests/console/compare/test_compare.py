@@ -186,6 +186,7 @@ def test_tables_that_a_branch_was_never_given_are_only_named(visit, account, bra
     branches.create(account, BranchRequest("part", filters={"people": None}))
     shown = text(visit("alice").get("/ui/a/part/compare/"))
     assert "people identical" in shown and "carts not in part" in shown and "only right" not in shown
+    assert "No entity differs 4 and 4 entities compared" in shown
 
 
 def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branch):
