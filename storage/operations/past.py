@@ -141,6 +141,25 @@ def find_table(account_id: int, name: str, moment: Moment) -> Table:
     return table
 
 
+def find_last(account_id: int, name: str) -> Table:
+    """Return the deleted table that had a name last, since changes are kept; raises TableNotFound if none had."""
+    since = kept_since(account_id)
+    if since is None:
+        raise TableNotFound
+    table = (
+        Table.objects.filter(
+            account_id=account_id,
+            folded_name=fold_table_name(name, accounts.kind_of(account_id)),
+            deleted_at__gt=since,
+        )
+        .order_by("-deleted_at")
+        .first()
+    )
+    if table is None:
+        raise TableNotFound
+    return table
+
+
 def kept_segments(account_id: int) -> Sequence[HistorySegment]:
     """Return the segments since the last change that is not kept, the oldest first."""
     segments: list[HistorySegment] = []

@@ -1,12 +1,12 @@
 """The versions of an entity by scripts; which there are is tested with the operation."""
 
-from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.entities.changes import Delete, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import RegisteredSas
-from storage.operations import history
+from storage.operations import accounts, history, past, tables
 from storage.sql import entities
 from storage.sql.django import run
 from storage.sql.relations import relation_name
@@ -58,12 +58,43 @@ def test_it_works(call, people):
     assert ask("GET", f"{HISTORY}?pk=se&rk=none").json() == {"items": [], "next": None}
 
 
+def test_a_deleted_table_is_found_by_its_name(call, account, people):
+    def write(table, number):
+        entity = Entity(KEY, {"N": EdmValue(Edm.INT32, number)})
+        recorder = history.recorder(account, SERVER)
+        run(entities.change(relation_name(table.pk), Upsert(entity, merge=False), recorder))
+
+    def numbers(query=""):
+        answer = call("victor", "read")("GET", f"{HISTORY}?pk=se&rk=%C3%A5%201{query}")
+        assert answer.status_code == 200
+        return [it["after"]["N"] for it in answer.json()["items"]]
+
+    write(people, 1)
+    then = past.present()
+    write(people, 2)
+    tables.delete(account.pk, "people")
+    assert numbers() == [2, 1]
+
+    write(tables.create(account.pk, "People"), 3)
+    assert numbers() == [3]
+    assert numbers(f"&as_of={then}") == [2, 1]
+    tables.delete(account.pk, "people")
+    assert numbers() == [3]
+    assert numbers(f"&as_of={then}") == [2, 1]
+
+    accounts.change(account, history_days=0)
+    refused = call("victor", "read")("GET", f"{HISTORY}?pk=se&rk=1")
+    assert refused.status_code == 404
+
+
 def test_refusals(call, people):
     ask = call("victor", "read")
     for query, name in (
         ("pk=se", "rk"),
         ("rk=1", "pk"),
         ("pk=a&rk=b&limit=0", "limit"),
+        ("pk=a&rk=b&as_of=now", "as_of"),
+        ("pk=a&rk=b&as_of=2026-11-30", "as_of"),
         ("pk=a&rk=b&x=1", "x"),
     ):
         refused = ask("GET", f"{HISTORY}?{query}")
@@ -71,4 +102,5 @@ def test_refusals(call, people):
         assert [error["parameter"] for error in refused.json()["errors"]] == [name]
     assert ask("GET", f"{HISTORY}?pk=a%2Fb&rk=1").json()["code"] == "OutOfRangeInput"
     assert ask("GET", "accounts/acme/tables/none/history?pk=a&rk=b").status_code == 404
+    assert ask("GET", f"{HISTORY}?pk=a&rk=b&as_of=2020-01-01T00:00:00Z").status_code == 404
     assert call("sam")("GET", f"{HISTORY}?pk=a&rk=b").status_code == 404

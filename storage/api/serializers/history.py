@@ -3,15 +3,29 @@
 import json
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from storage.api.paging import PageParameters, PageSerializer
+from storage.api.serializers.fields import StrictCharField
 from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import StoredEntity
+from storage.domain.entities.moments import read_moment
 from storage.domain.service.versions import VersionKind
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.names import LONGEST_KEY
 from storage.operations.versions import TOP
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class AsOfField(StrictCharField):
+    """A time as Timestamps are written."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        found = read_moment(super().to_internal_value(data))
+        if found is None:
+            raise serializers.ValidationError("Give a time such as 2026-11-30T18:00:00Z.")
+        return found
 
 
 class VersionParameters(PageParameters):
@@ -20,6 +34,11 @@ class VersionParameters(PageParameters):
     )
     rk = serializers.CharField(
         max_length=LONGEST_KEY, allow_blank=True, trim_whitespace=False, help_text="The RowKey."
+    )
+    as_of = AsOfField(
+        required=False,
+        help_text="Take the table that had the name at this time. Default: the table that has the name now, "
+        "or else the last one that had it.",
     )
     limit = serializers.IntegerField(
         min_value=1, max_value=TOP, default=TOP, help_text="Maximum number of items."

@@ -1,5 +1,8 @@
 """The history of an entity."""
 
+from contextlib import suppress
+
+from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -10,8 +13,11 @@ from storage.api.serializers import history as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import ResourceNotFound, TableNotFound
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
-from storage.operations import versions
+from storage.models import Table
+from storage.operations import past, tables, versions
 
 
 class EscapingRenderer(ProblemJSONRenderer):
@@ -28,7 +34,8 @@ class HistoryViewSet(AccountScopedViewSet):
     @operation(
         "list_versions",
         "List the versions of an entity",
-        "From the newest to the oldest, as far back as the account keeps changes; also of an entity that was deleted.",
+        "From the newest to the oldest, as far back as the account keeps changes; also of an entity that was deleted,"
+        " and of a deleted table until it is dropped.",
         answer=serializers.VersionListSerializer,
         query=serializers.VersionParameters,
     )
@@ -38,5 +45,17 @@ class HistoryViewSet(AccountScopedViewSet):
         check_entity_key(*key, limit=LONGEST_KEY)
         cursor = wanted["cursor"]
         first = int(cursor) if cursor.isdecimal() and len(cursor) < 19 else None
-        page = versions.page(self.table(), key, first=first, top=wanted["limit"])
+        page = versions.page(self._find_table(wanted.get("as_of")), key, first=first, top=wanted["limit"])
         return self.answer_page(Page(page.versions, None if page.next is None else str(page.next)))
+
+    def _find_table(self, as_of: Moment | None) -> Table:
+        """Return the table that had the name at a time; without one, that has it now or had it last."""
+        account_id, name = self.account.pk, self.kwargs["table"]
+        try:
+            if as_of is not None:
+                return past.find_table(account_id, name, as_of)
+            with suppress(ResourceNotFound):
+                return tables.get(account_id, name)
+            return past.find_last(account_id, name)
+        except TableNotFound:
+            raise Http404 from None
