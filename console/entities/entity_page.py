@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from console.entities import entity_form, property_row
 from console.entities.entity_draft import EntityDraft, sign_entity
 from console.grid import tokens
+from console.site.access import AS_OF
 from console.site.responses import render_part, see_other, wants_part
 from storage.domain.entities.entity import (
     Entity,
@@ -39,31 +40,40 @@ MOST_SUGGESTED: Final = 40  # properties
 
 @dataclass(frozen=True, slots=True)
 class EntityTarget:
-    """The entity that an address names; it may not exist."""
+    """The entity that an address names; it may not exist.
+
+    ``as_of``: a time at which a deleted table had its name, which all addresses contain; empty: it has it now.
+    """
 
     table: Table
     key: EntityKey
+    as_of: str = ""
 
     @property
     def kind(self) -> AccountKind:
         return AccountKind(self.table.account.kind)
 
     def address(self, name: str = "entities:show", **parameters: str) -> str:
-        query = {"pk": self.key.partition_key, "rk": self.key.row_key, **parameters}
+        query = {"pk": self.key.partition_key, "rk": self.key.row_key, **self._time, **parameters}
         return reverse(name, args=(self.table.account.name, self.table.name), query=query)
 
     @property
     def table_address(self) -> str:
-        return reverse("entities:index", args=(self.table.account.name, self.table.name))
+        return reverse("entities:index", args=(self.table.account.name, self.table.name), query=self._time)
+
+    @property
+    def _time(self) -> dict[str, str]:
+        return {AS_OF: self.as_of} if self.as_of else {}
 
 
 def find_target(request: HttpRequest, table: Table) -> EntityTarget:
     """Find the entity of an address; an empty key is valid, an absent one is not found."""
+    as_of = "" if table.deleted_at is None else request.GET.get(AS_OF, "")
     if (key := tokens.decode_key(request.GET.get("key", ""))) is not None:
-        return EntityTarget(table, key)
+        return EntityTarget(table, key, as_of)
     if "pk" not in request.GET or "rk" not in request.GET:
         raise Http404
-    return EntityTarget(table, EntityKey(request.GET["pk"], request.GET["rk"]))
+    return EntityTarget(table, EntityKey(request.GET["pk"], request.GET["rk"]), as_of)
 
 
 # contexts

@@ -17,7 +17,8 @@ from console.entities import problems
 from console.entities.entity_page import EntityTarget
 from console.history import entity_versions
 from console.history.entity_versions import VersionLine
-from console.site.access import actor_of, table_required
+from console.site import layout
+from console.site.access import account_context, actor_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import see_other, wants_part
 from storage.domain.access.roles import Capability
@@ -57,7 +58,8 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         selected = _find(page, wanted)
         if selected is None:
             raise Http404
-    now = entities.get(table, target.key)
+    is_deleted = table.deleted_at is not None
+    now = None if is_deleted else entities.get(table, target.key)
     only = request.GET.get("property", "")
     fields = {"property": only} if only else {}
     days = list(entity_versions.days(page.versions, only))
@@ -70,6 +72,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         "tabs": _tabs(target, exists=now is not None),
         "days": days,
         "address": target.address(ADDRESS),
+        "as_of": target.as_of,
         "base": target.address(ADDRESS, **fields, **({} if start is None else {"from": str(start)})),
         "older": target.address(ADDRESS, **fields, **{"from": str(page.next)}) if page.next else "",
         "newest": target.address(ADDRESS, **fields) if start is not None else "",
@@ -82,6 +85,10 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     }
     if selected is not None:
         context |= _details(selected, now)
+    if is_deleted:
+        current = account_context(request)
+        assert current is not None
+        context["may"] = layout.allowed(current, read_only=True)
     return render(request, "console/history/entity.html", context)
 
 
@@ -116,6 +123,8 @@ def _find(page: VersionPage, sequence: int | None) -> Version | None:
 @table_required(Capability.WRITE)
 def restore(request: HttpRequest, table: Table) -> HttpResponse:
     """Set properties to what they were before a version, unless the entity was changed since the page was shown."""
+    if table.deleted_at is not None:
+        raise Http404
     target = pages.find_target(request, table)
     sequence = _sequence(request.POST.get("v", ""))
     version = _find(versions.page(table, target.key, first=sequence, top=1), sequence)

@@ -2,7 +2,7 @@
 
 import re
 from html import unescape
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -70,6 +70,12 @@ def test_the_table_that_had_the_name_then(visit, then, orders):
     assert ">paid<" in rows(visit("eve").get(TABLE, {"asof": then}))[0]
     key = {"pk": "store", "rk": "2", "asof": then}
     assert "new" in visit("eve").get(f"{TABLE}entity/", key).content.decode()
+    versions = visit("eve").get(f"{TABLE}entity/history/", key)
+    page = unescape(versions.content.decode())
+    assert "new" in page and f"/t/orders/?asof={quote(then, safe='')}" in page
+    assert all("asof=" in it for it in re.findall(r'href="(/ui/a/acme/t/orders/entity/history/[^"]*)"', page))
+    assert f'name="asof" value="{then}"' in page and 'name="etag"' not in page
+    assert visit("eve").post(f"{TABLE}entity/history/?{urlencode(key)}", {"v": 1}).status_code == 404
 
 
 def test_the_grid_as_of_a_time(visit, then):
