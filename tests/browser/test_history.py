@@ -75,7 +75,7 @@ def test_find_who_broke_a_value_yesterday_and_put_it_back(open_page, admin, brok
     versions.first.get_by_role("link").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(page.locator(".version-facts")).to_contain_text("key1 REST")
+    expect(page.locator(".version-facts")).to_contain_text("key1 Account key")
     changes = page.locator(".version-changes").first
     expect(changes.locator("tr", has_text="Status")).to_contain_text("lost")
     expect(changes.locator("tr", has_text="Status")).to_contain_text("unchanged since")

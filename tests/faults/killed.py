@@ -15,6 +15,7 @@ import traceback
 
 from tests.live_server import ROOT, clean_environment
 
+NAME = "victim"  # of the sessions of processes that are killed
 FEW = 2  # tables and entities that a step of a deletion takes
 
 
@@ -32,6 +33,7 @@ class Forge:
             text=True,
         )
         known = {name: settings[name] for name in ("NAME", "HOST", "PORT", "USER", "PASSWORD", "OPTIONS")}
+        known["OPTIONS"] = known["OPTIONS"] | {"application_name": NAME}
         self.ask(known | {"secret": secret})
 
     def __enter__(self):

@@ -24,7 +24,7 @@ from storage.operations import (
 from storage.sql.django import fetch
 from tests import emptying
 from tests.faults.kill_cases import ADA, CASES
-from tests.faults.killed import FEW, Forge
+from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
 
 POINTS = 20  # at which each operation is killed
@@ -91,11 +91,11 @@ def relations():
 def wait_for_end():
     """Wait until PostgreSQL has noticed the death of the client that was killed."""
     deadline = time.monotonic() + ENDED_TIMEOUT
-    others = (
+    sessions = (
         "SELECT count(*) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        f" WHERE datname = current_database() AND application_name = '{NAME}'"
     )
-    while fetch(others) != [(0,)]:
+    while fetch(sessions) != [(0,)]:
         assert time.monotonic() < deadline
         time.sleep(0.005)
 

@@ -303,8 +303,7 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     wanted = read_request(request.POST, account)
     page = reverse("compare:index", args=(account.name,)) + replace(wanted, is_all=False).query()
     found, errors = _find_sides(request, wanted)
-    read_at = read_moment_token(request.POST.get("read_at", ""))
-    if errors or read_at is None:
+    if errors:
         raise Http404
     left, right = found[LEFT], found[RIGHT]
     comparison = comparing.compare(left.side, right.side, with_timestamps=wanted.timestamps)
@@ -315,6 +314,9 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     if not all(map(right.allows, applying.capabilities(comparison, Target.RIGHT, selection))):
         notify_error(request, _("You may not make this change in %(name)s.") % {"name": wanted.right.account})
         return see_other(page)
+    read_at = read_moment_token(request.POST.get("read_at", ""))
+    if read_at is None:
+        raise Http404
     if not reauthentication.is_recent(request):
         return reauthentication.ask(request)
     try:
