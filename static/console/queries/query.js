@@ -61,8 +61,8 @@ export async function check() {
 }
 
 /** As post, for what is no form of its own. */
-export function send(address, body) {
-  return post(address, ours(body));
+export function send(address, body, signal) {
+  return post(address, ours(body), signal);
 }
 
 function ours(body) {
