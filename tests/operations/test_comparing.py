@@ -41,7 +41,8 @@ from storage.operations.sides import SideNotFound
 from storage.sql.comparing import Counts
 from storage.sql.django import fetch
 
-pytestmark = pytest.mark.django_db
+# a snapshot may take changes of its own transaction for earlier ones
+pytestmark = pytest.mark.django_db(transaction=True)
 ADA = Actor(ActorKind.USER, "ada")
 LONG = EntityKey("p" * 2000, "字" * 500)
 
@@ -206,7 +207,6 @@ def test_an_account_as_it_was(left):
     assert counts(compare(f"acme/people@{then}", "acme/young")) == {"young": Counts(1, 0, 1)}
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_snapshot_before_and_after_it_was_copied(left):
     put(left, "people", a=number(1), b=number(2))
     put(left, "old", a={})
@@ -263,7 +263,6 @@ def test_tables_outside_a_snapshot_of_some_are_not_compared(left):
     assert content(left, "carts") == {"a": number(1)}
 
 
-@pytest.mark.django_db(transaction=True)
 def test_tables_that_a_branch_was_never_given_are_not_compared(left):
     for name in ("People", "carts", "orders"):
         put(left, name, a=number(1))
@@ -295,7 +294,6 @@ def test_tables_that_a_branch_was_never_given_are_not_compared(left):
     assert sorted(compare("acme", "part").not_compared) == ["carts", "later", "orders"]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_all_tables_of_a_branch_of_the_whole_account_are_compared(left):
     put(left, "people", a=number(1))
     branches.create(left, BranchRequest("whole", filters={"people": None}))
@@ -413,7 +411,6 @@ def test_entities_of_a_table_that_only_the_target_has_are_deleted_without_it(lef
     assert sorted(content(right, "old")) == ["b", "c"]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_newer_work_on_either_side_is_left_alone(left, right):
     put(left, "people", a=number(1), b=number(1), c=number(1), d=number(1), e=number(1))
     put(right, "people", a=number(2), b=number(2), c=number(2), d=number(2), e=number(2))
