@@ -85,6 +85,7 @@ def test_compares_and_lists_page_by_page(call, branch):
     assert [it["kind"] for it in kinds] == ["left", "type"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_tables_outside_a_snapshot_of_some_are_left_alone(call, branch):
     tables.create(branch.pk, "carts")
     snapshots.take(branch, "baseline", tables=["people"])

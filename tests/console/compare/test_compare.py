@@ -189,6 +189,7 @@ def test_tables_that_a_branch_was_never_given_are_only_named(visit, account, bra
     assert "No entity differs 4 and 4 entities compared" in shown
 
 
+@pytest.mark.django_db(transaction=True)
 def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branch):
     put(tables.create(account.pk, "carts"), a=1, b=2)
     snapshots.take(account, "baseline", tables=["people"])
