@@ -194,6 +194,7 @@ def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branc
     put(tables.create(account.pk, "carts"), a=1, b=2)
     snapshots.take(account, "baseline", tables=["people"])
     snapshots.take(account, "carts-only", tables=["carts"])
+    put(tables.get(account.pk, "people"), a=9)
     alice = proven("alice")
     page = alice.get(address("acme@baseline", "acme", table="carts"))
     assert "1 of 1 differ people" in text(page) and "carts not in acme@baseline" in text(page)
