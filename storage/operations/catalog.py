@@ -64,9 +64,8 @@ class KnownAccount(NamedTuple):
     consistency: Consistency = Consistency.STRONG
     max_staleness: float = 0.0  # seconds
     standby: bool = False  # whether it was read from a replica, because the primary does not answer
-    outdated: bool = (
-        False  # whether this server must not write, because a newer version has upgraded the database
-    )
+    # whether this server must not write, because a newer version has upgraded the database
+    outdated: bool = False
 
 
 class KnownTable(NamedTuple):

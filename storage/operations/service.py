@@ -339,9 +339,8 @@ class Service:
         try:
             return await find_and_run()
         except TableNotFound:
-            return (
-                await find_and_run()
-            )  # its relation may have been renamed, because it was deleted or restored
+            # its relation may have been renamed, because it was deleted or restored
+            return await find_and_run()
 
     async def _table_for_terms(
         self, account: KnownAccount, table: str, replicas: Replicas, standby: StandbyCatalog
