@@ -240,7 +240,8 @@ class StandbyCatalog:
 
     async def read(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation on a replica; raises ServerBusy."""
-        replica = await self._replicas.choose(_STANDBY)
+        # the primary may be back meanwhile, and no replica known yet to have what it has now
+        replica = await self._replicas.choose(_STANDBY, is_required=True)
         if replica is None:
             raise ServerBusy
         try:

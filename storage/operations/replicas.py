@@ -223,10 +223,13 @@ class Replicas:
         for replica in self._replicas:
             replica.close()
 
-    async def choose(self, terms: ReadTerms) -> Replica | None:
-        """Return a replica that may answer a read now, one of the nearest; None: the primary is to answer."""
+    async def choose(self, terms: ReadTerms, *, is_required: bool = False) -> Replica | None:
+        """Return a replica that may answer a read now, one of the nearest; None: the primary is to answer.
+
+        A replica that ``is_required`` is waited for as if the primary did not answer.
+        """
         usable = self._usable(terms)
-        if not usable and not self.primary_answers:
+        if not usable and (is_required or not self.primary_answers):
             usable = await self._wait_for_usable(terms)
         if not usable:
             return None

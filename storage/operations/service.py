@@ -360,7 +360,9 @@ class Service:
         self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
     ) -> T:
         """Read from a replica that may answer, else from the primary."""
-        replica = await self._replicas.choose(terms) if self._replicas is not None else None
+        replica = None
+        if self._replicas is not None:
+            replica = await self._replicas.choose(terms, is_required=account.standby)
         if replica is not None:
             try:
                 return await read(replica.lanes)

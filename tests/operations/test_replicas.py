@@ -6,7 +6,10 @@ import pytest
 from django.conf import settings as django_settings
 
 from storage.domain.service.consistency import Consistency, ReadTerms, Session
+from storage.domain.service.service_properties import ServiceProperties
+from storage.operations.catalog import KnownAccount
 from storage.operations.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
+from storage.operations.service import Service
 from storage.sql.links import ReplicaAddress
 from storage.sql.positions import Sample
 
@@ -135,6 +138,32 @@ async def test_while_the_primary_is_lost_a_replica_that_was_slow_once_is_waited_
         world.replicas._looked.set()
         await asyncio.sleep(0)
     assert await choosing == "near"
+
+
+async def test_a_read_of_the_secondary_goes_on_when_the_primary_comes_back_in_its_midst(world):
+    world.primary_is_at(100)
+    world.replica_is_at(world.near, 100)
+    service = Service("host=/nowhere", addresses=[ReplicaAddress("near", "host=/nowhere")])
+    service._replicas = world.replicas
+    # as a replica has it, because the primary did not answer
+    account = KnownAccount(1, "a", (), True, True, (), ServiceProperties(), standby=True)
+
+    world.clock.now += (
+        LIMIT + 1
+    )  # the primary was away for so long, and nobody has looked at the replica since
+    world.primary_is_at(200)
+    reading = asyncio.create_task(service._read(account, EVENTUAL, read_nothing))
+    await asyncio.sleep(0)
+    world.replica_is_at(world.near, 200)
+    while not reading.done():
+        world.replicas._looked.set()
+        await asyncio.sleep(0)
+
+    assert await reading is world.near.lanes
+
+
+async def read_nothing(lanes):
+    return lanes
 
 
 async def test_a_session_is_answered_by_a_replica_that_has_got_as_far(world):
