@@ -672,7 +672,7 @@ def _store(account: Account, keys: AccountKeys) -> Account:
     is_new = account.pk is None
     account.save()
     if is_new and account.history_days:
-        history.start(account)
+        history.start(account, is_new=True)
     return account
 
 

@@ -2,10 +2,13 @@
 
 import uuid
 from collections import OrderedDict
+from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Func
+from django.db.models import BigIntegerField, Func, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Greatest, Least
 
 from storage.domain.access.actor import Actor
 from storage.domain.errors import ServerBusy
@@ -22,25 +25,37 @@ _PATIENCE: Final = "1s"  # for writers
 _THIS_CLUSTER: Final = Func(
     template="(SELECT system_identifier FROM pg_control_system())", output_field=BigIntegerField()
 )
+_INSTANT: Final = timedelta(microseconds=1)
 _KNOWN_LIMIT: Final = 10_000
 
 
-def start(account: Account) -> None:
+def start(account: Account, *, is_new: bool = False) -> None:
     """Begin to record the changes of an account, in the caller's transaction.
 
-    Whatever was recorded before does not tell what happened since, and goes.
+    Whatever was recorded before does not tell what happened since, and goes. The history of a new account begins not
+    after its creation, any other one later: see ``is_whole``.
     """
     older = HistorySegment.objects.filter(account=account)
     older.filter(ended_at=None).update(ended_at=present_time())
     last = older.order_by("-number").values_list("number", flat=True).first() or 0
-    for number in (last + 1, last + 2):
-        _make(account.pk, number)
+    since = (
+        Least(Value(account.created_at), present_time())
+        if is_new
+        else Greatest(Value(account.created_at + _INSTANT), present_time())
+    )
+    _make(account.pk, last + 1, since)
+    _make(account.pk, last + 2, present_time())
     sql.execute(statements.write_to(account.pk, last + 1))
 
 
-def _make(account_id: int, number: int) -> None:
+def is_whole(account: Account, first: HistorySegment) -> bool:
+    """Return whether the history that begins with a segment has all changes that were ever made in the account."""
+    return first.started_at <= account.created_at
+
+
+def _make(account_id: int, number: int, started_at: Combinable) -> None:
     HistorySegment.objects.create(
-        account_id=account_id, number=number, started_at=present_time(), cluster=_THIS_CLUSTER
+        account_id=account_id, number=number, started_at=started_at, cluster=_THIS_CLUSTER
     )
     sql.execute(statements.create(account_id, number))
 
@@ -69,7 +84,7 @@ def prepare_next(account_id: int) -> None:
     """
     last, *others = HistorySegment.objects.filter(account_id=account_id, ended_at=None).order_by("-number")
     if not others:
-        _make(account_id, last.number + 1)
+        _make(account_id, last.number + 1, present_time())
 
 
 def begin_in_this_cluster() -> None:

@@ -18,6 +18,7 @@ from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
 from storage.models import HistorySegment, Table
 from storage.operations import accounts
+from storage.operations.history import is_whole
 from storage.sql import django as sql
 from storage.sql import moments
 from storage.sql.history import segment_name
@@ -99,10 +100,14 @@ def present() -> Moment:
 def changes_since(table: Table, moment: Moment) -> Sequence[str] | None:
     """Return the segments that may have changes after the snapshot of a moment; None if not all are kept."""
     segments = kept_segments(table.account_id)
+    if not segments or table.distributed:
+        return None
     # the time of the moment is earlier than its snapshot, by this at least
     at = to_datetime(moment.ticks) + timedelta(seconds=SLACK)
-    began = max(segments[0].started_at, table.changes_since or segments[0].started_at) if segments else None
-    if began is None or at < began or table.distributed:
+    # The moment may be earlier than a young account, by as much as the oldest transaction that runs. The history of the
+    # account has all its changes nevertheless.
+    is_missing = at < segments[0].started_at and not is_whole(table.account, segments[0])
+    if is_missing or (table.changes_since is not None and at < table.changes_since):
         return None
     return [
         segment_name(table.account_id, it.number)

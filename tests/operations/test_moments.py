@@ -4,7 +4,6 @@ import asyncio
 import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import timedelta
 
 import psycopg
 import pytest
@@ -20,7 +19,6 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import HistorySegment
 from storage.operations import (
     accounts,
     applying,
@@ -52,19 +50,9 @@ CHANGED = [Skipped(None, SkipReason.CHANGED)]
 
 @pytest.fixture
 def table():
-    table = tables.create(add_account("acme").pk, "people")
+    table = tables.create(accounts.add("acme").pk, "people")
     yield table
     execute("SELECT setval('moment_floor', 1)")  # no transaction takes it back
-
-
-def add_account(name):
-    """Add an account whose history began an hour ago.
-
-    What happened in a younger one than the oldest transaction that runs is told by Timestamps, as if it had no history.
-    """
-    account = accounts.add(name)
-    HistorySegment.objects.filter(account=account).update(started_at=account.created_at - timedelta(hours=1))
-    return account
 
 
 def entity(number, key=KEY):
@@ -177,7 +165,7 @@ def side(text):
 
 @pytest.mark.parametrize("target", list(Target))
 def test_applying_skips_what_the_comparison_had_not_seen(table, target):
-    other = tables.create(add_account("branch").pk, "people")
+    other = tables.create(accounts.add("branch").pk, "people")
     write(table, upsert(1), upsert(1, OTHER))
     write(other, upsert(2), upsert(2, OTHER))
     changes = (Update(entity(3), ANY, merge=False), Delete(OTHER, ANY))
@@ -196,9 +184,35 @@ def test_applying_skips_what_the_comparison_had_not_seen(table, target):
     assert entities.get(other, OTHER) is None
 
 
+def test_an_account_younger_than_a_transaction_that_runs_is_not_taken_for_changed(table):
+    with another() as old:
+        old.execute("SELECT 1")
+        write(table, upsert(1), upsert(1, OTHER))
+        branch = tables.create(accounts.add("branch").pk, "people")
+        write(branch, upsert(2), upsert(2, OTHER))
+        comparison = comparing.compare(side("branch"), side("acme"))
+        write(branch, upsert(3))
+        done = applying.apply(comparison, Target.RIGHT, Selection(), by=SERVER, read_at=comparison.read_at)
+    assert (done.written, [it.key for it in done.tables[0].examples]) == (1, [KEY])
+
+
+def test_a_history_that_began_after_its_account_is_not_whole(table):
+    for days in (0, 7):
+        accounts.change(table.account, history_days=days)
+    with another() as old:
+        old.execute("SELECT 1")
+        branch = tables.create(accounts.add("branch").pk, "people")
+        write(branch, upsert(2))
+        for days in (0, 7):
+            accounts.change(branch.account, history_days=days)
+        comparison = comparing.compare(side("branch"), side("acme"))
+        done = applying.apply(comparison, Target.RIGHT, Selection(), by=SERVER, read_at=comparison.read_at)
+    assert (done.written, [it.key for it in done.tables[0].examples]) == (0, [KEY])
+
+
 def test_without_history_timestamps_tell_what_is_newer(table):
     accounts.change(table.account, history_days=0)
-    other = tables.create(add_account("branch").pk, "people")
+    other = tables.create(accounts.add("branch").pk, "people")
     write(table, upsert(1), upsert(1, OTHER))
     write(other, upsert(2), upsert(2, OTHER))
     execute(f"UPDATE {relation_name(table.pk)} SET ts = ts - {3600 * TICKS_PER_SECOND} WHERE rk = 'bob'")
@@ -212,7 +226,7 @@ def test_without_history_timestamps_tell_what_is_newer(table):
 
 def test_applying_leaves_a_table_alone_that_was_changed_since_the_comparison(table):
     """A table that the source lacks is deleted only as the comparison saw it."""
-    branch = add_account("branch")
+    branch = accounts.add("branch")
     names = ("changed", "deleted", "inserted", "untouched")
     for name in names:
         write(tables.create(branch.pk, name), upsert(1))
@@ -242,7 +256,7 @@ def test_applying_leaves_a_table_alone_that_was_changed_since_the_comparison(tab
 
 
 def test_applying_waits_for_writes_to_a_table_before_it_deletes_it(table):
-    branch = add_account("branch")
+    branch = accounts.add("branch")
     old = tables.create(branch.pk, "old")
     write(old, Insert(entity(1)))
     comparison = comparing.compare(side("acme"), side("branch"))
@@ -266,7 +280,7 @@ def test_applying_waits_for_writes_to_a_table_before_it_deletes_it(table):
 
 
 def test_without_history_a_table_is_deleted_only_if_its_timestamps_are_old(table):
-    branch = add_account("branch")
+    branch = accounts.add("branch")
     accounts.change(branch, history_days=0)
     for name in ("new", "old"):
         write(tables.create(branch.pk, name), Insert(entity(1)))
