@@ -79,7 +79,7 @@ def install(lock, is_test):
     with open(__file__) as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)  # of two commands that start at once, one installs
         wanted = digest(lock)
-        # inside of it something is missing after all: its Python was upgraded, or somebody removed a package
+        # inside of it something is missing after all: its Python was upgraded, or a package was removed
         found = [] if is_inside() else read(STAMP).split()
         if wanted in found and os.access(PYTHON, os.X_OK):
             return
@@ -88,7 +88,7 @@ def install(lock, is_test):
             print("Installing what Tablero needs into %s ..." % VENV, file=sys.stderr, flush=True)
             write(STAMP, "unfinished\n")
             pip_install(lock)
-            # whoever has what the tests need can also run
+            # with what the tests need, the product runs too
             both = [wanted, digest(os.path.join(ROOT, ".lock", "run.txt"))] if is_test else [wanted]
             write(STAMP, "\n".join(both) + "\n")
         except OSError as error:
@@ -96,7 +96,7 @@ def install(lock, is_test):
 
 
 def make_venv(found):
-    """A new one unless there is one that works: an interrupted installation is begun anew."""
+    """Make a new environment unless one works: an interrupted installation is started again."""
     if (
         "unfinished" not in found
         and os.access(PYTHON, os.X_OK)

@@ -189,7 +189,7 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "console_cache",
-        # so many that nobody can push out what is counted of them
+        # so many that no client can push out the counts of others
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
 }

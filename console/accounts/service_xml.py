@@ -27,7 +27,7 @@ def write_xml(properties: ServiceProperties) -> str:
 
 
 def version_of(properties: ServiceProperties) -> str:
-    """Return a digest, by which a save notices that somebody else saved first."""
+    """Return a digest, by which a save notices that another user saved first."""
     return hashlib.sha256(write_properties(properties, FIRST_PARTIAL_VERSION)).hexdigest()[:16]
 
 

@@ -103,7 +103,7 @@ def _read_newer(account: Account, query: LogQuery, after: datetime, top: int) ->
 def _merge(
     account: Account, query: LogQuery, done: Sequence[Activity], written: Sequence[ChangeEntry]
 ) -> list[Entry]:
-    """Put both in the order of time, without changes that an activity tells of."""
+    """Put both in the order of time, without changes that an activity covers."""
     told: set[str] = set()
     if written:
         # an undo of many does not list its entities by key

@@ -59,7 +59,7 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
 
 
 def gives_power(done: Activity) -> bool:
-    """Return whether undoing it makes somebody an owner or an admin again, or enables a user."""
+    """Return whether undoing it makes a user an owner or an admin again, or enables one."""
     verb = effect(done)
     if verb is Verb.USER_CHANGE:
         return any((done.before or {}).values())

@@ -66,7 +66,7 @@ def actor_of(request: HttpRequest) -> Actor:
 
 
 def actor_named(request: HttpRequest, username: str) -> Actor:
-    """Name somebody who is not signed in yet as the actor."""
+    """Name a user who is not signed in yet as the actor."""
     return Actor(
         ActorKind.USER,
         username,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from storage.domain.access.actor import Actor, ActorKind
 
-# how somebody came in; the values appear in URLs
+# how an actor came in; the values appear in URLs
 DOOR_LABELS: Final[Mapping[str, Promise]] = {
     ActorKind.USER: _("Console"),
     ActorKind.KEY: _("Account key"),

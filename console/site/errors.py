@@ -61,7 +61,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _find_deletion(request: HttpRequest) -> TableDeletion | None:
-    """Find what happened to the table of an address, for somebody who may read its account."""
+    """Find what happened to the table of an address, for a user who may read its account."""
     current, match = account_context(request), request.resolver_match
     if current is None or match is None or "table" not in match.kwargs:
         return None

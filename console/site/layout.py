@@ -214,7 +214,7 @@ def _current(request: HttpRequest, address: str, closest: str) -> str:
 
 
 def allowed(current: AccountContext, *, read_only: bool = False) -> dict[str, bool]:
-    """Tell templates which actions to offer; nobody may write to a read-only account, nor to the past."""
+    """Tell templates which actions to offer: none that writes to a read-only account, nor to the past."""
     refused = _WRITES if read_only or current.account.read_only else frozenset()
     return {
         capability.name.lower(): may(current.role, capability) and capability not in refused

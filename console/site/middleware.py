@@ -61,7 +61,7 @@ def _is_local(request: HttpRequest) -> bool:
 def script_redirects(get_response: Next) -> Next:
     """Have a page follow the redirects that its scripts cannot follow for it.
 
-    Where somebody has to sign in, the page opens a dialog and then repeats the request. A form that was sent for a
+    Where the user has to sign in, the page opens a dialog and then repeats the request. A form that was sent for a
     whole page leads to the next one.
     """
 
@@ -101,7 +101,7 @@ def refuse_outdated(get_response: Next) -> Next:
 
 
 class ConcurrentDeletionMiddleware:
-    """Answers 404 instead of 500 when somebody deletes a table while its page is made."""
+    """Answers 404 instead of 500 when a table is deleted while its page is made."""
 
     def __init__(self, get_response: Next) -> None:
         self._get_response = get_response

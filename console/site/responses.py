@@ -16,7 +16,7 @@ def render_part(
     """Answer with the page, or, if htmx asks, with the part alone and the toasts for it.
 
     A restored history entry and a boosted link get the whole page although htmx asks. The part is in the folder of the
-    page, unless its name has a folder too. A page that looks at itself anew gets no toasts: they may be for another
+    page, unless its name has a folder too. A page that reloads itself gets no toasts: they may be for another
     one, which is on its way.
     """
     if not wants_part(request):

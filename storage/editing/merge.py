@@ -1,4 +1,4 @@
-"""Three-way merge of an entity that somebody else saved while it was edited."""
+"""Three-way merge of an entity that another user saved while it was edited."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ from storage.sql.django import limited, storable_text
 from storage.sql.notify import notify_access
 
 _BATCH: Final = 500  # rows
-# what can take away somebody's access; streams that are open then ask whether they may go on
+# what can take away a user's access; open streams then check whether they may continue
 _ENDS_ACCESS: Final = frozenset(
     {
         Verb.ACCOUNT_DELETE,

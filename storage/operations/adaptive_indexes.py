@@ -117,7 +117,7 @@ def _drop_unused(tables: QuerySet[Table], now: datetime) -> None:
 
 
 def _add(table: Table, name: str, now: datetime) -> None:
-    """Add an index unless there is one, somebody dropped it lately, or the table's budget is exhausted.
+    """Add an index unless it exists, was dropped by a user lately, or the table's budget is exhausted.
 
     One at a time: while one is made, or with it, other scans may stop to be costly.
     """
@@ -130,7 +130,7 @@ def _add(table: Table, name: str, now: datetime) -> None:
         return
     try:
         indexes.add(table, name, origin=IndexOrigin.ADAPTIVE)
-    except AccountError:  # somebody was faster
+    except AccountError:  # another process or user was faster
         return
     PropertyScans.objects.filter(table=table).delete()  # from now on scans cost less
 

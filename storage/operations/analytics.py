@@ -61,7 +61,7 @@ class Writer:
 
     Minutes are written when they are over. The current hour is written too, so that new metrics are visible at once
     [inferred: the service writes an hour some time after its end]. An account has metrics from its first request on, or
-    from when somebody first looks at them: of thousands of accounts most may never be used.
+    from when they are first looked at: of thousands of accounts most may never be used.
     """
 
     def __init__(self) -> None:

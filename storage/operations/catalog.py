@@ -201,7 +201,7 @@ _STANDBY: Final = ReadTerms(Consistency.EVENTUAL, 0.0)
 class StandbyCatalog:
     """Accounts and tables as a replica has them, for reads while the primary does not answer.
 
-    Nobody can tell that they were changed, so they are read again after a moment.
+    Changes of them are not announced, so they are read again after a moment.
     """
 
     def __init__(self, replicas: Replicas, clock: Callable[[], float] = monotonic) -> None:

@@ -242,6 +242,6 @@ def _forget_changes(table: Table, now: datetime) -> None:
     if known is not None and since < known + step and account.history_days:
         return  # not yet worth a transaction on all nodes
     with transaction.atomic():
-        # first, so that nobody reads as of a time whose changes are being deleted
+        # first, so that no reader asks for a time whose changes are being deleted
         Table.objects.filter(pk=table.pk).update(changes_since=since)
         sql.execute(distributed_relations.forget_changes_before(relation_of(table)), to_ticks(since))

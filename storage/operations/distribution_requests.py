@@ -36,7 +36,7 @@ def ask(table: Table, *, distributed: bool, by: Actor) -> None:
 
 
 def find(table: Table) -> DistributionRequest | None:
-    """Return what somebody asked for that is not done: it waits, runs, or has failed."""
+    """Return the requests that are not done: they wait, run, or have failed."""
     return DistributionRequest.objects.filter(table=table).first()
 
 

@@ -85,7 +85,7 @@ def apply(
 
 @transaction.atomic
 def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | None:
-    """Delete the entities of these keys that exist, in whatever version; return None if there are none."""
+    """Delete the entities of these keys that exist, in any version; return None if there are none."""
     accounts.check_writable(table.account_id)
     found = _found(table, keys, lock=True)
     return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None

@@ -45,7 +45,7 @@ from storage.sql.background import job_lock_holder, try_job_lock
 logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
-_SOON: Final = 2.0  # for what somebody waits for
+_SOON: Final = 2.0  # for work that a user waits for
 _MARK_INTERVAL: Final = 5.0
 _ADAPT_INTERVAL: Final = 60.0
 _RETENTION_INTERVAL: Final = 30.0

@@ -25,7 +25,7 @@ from storage.sql.positions import Sample
 INTERVAL: Final = 0.25  # seconds between two looks at a server
 _SESSION_WAIT: Final = 0.1  # seconds for a replica to get to the position of a token
 _LOST_WAIT: Final = 1.0  # seconds for a replica that can be used while the primary does not answer
-_PENALTY: Final = 1.0  # seconds during which nobody waits for a replica that did not get there in time
+_PENALTY: Final = 1.0  # seconds during which no read waits for a replica that was too slow
 _SAMPLES_LIMIT: Final = 1024
 _MEASURE_LIMIT: Final = 4.0  # seconds
 
@@ -50,7 +50,7 @@ class ReplicaState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
-    """How a replica is; the lag is None as long as it is unknown.
+    """Status of a replica; the lag is None until it is measured.
 
     ``synchronized_at`` is in seconds since 1970: the replica has everything that was acknowledged before.
     """
@@ -137,7 +137,7 @@ class Replica:
         return self.problem is None
 
     def leave_out(self, problem: ReplicaProblem) -> None:
-        """Let nobody read here, those who are waiting included, until it answers again: it may have been replaced."""
+        """Stop all reads here, those in progress included, until it answers again: it may have been replaced."""
         self.answers, self.problem = False, problem
         self.replayed, self.fresh_at = 0, None
         self.lanes.suspend()
@@ -147,7 +147,7 @@ class Replica:
         return self._clock() < self._doubted_until
 
     def doubt(self) -> None:
-        """Let nobody read here for a moment: a read has failed."""
+        """Stop reads here for a moment, because one has failed."""
         self._doubted_until = self._clock() + _PENALTY
 
     @property
@@ -269,7 +269,7 @@ class Replicas:
         return [replica for replica in self._replicas if self._may_answer(replica, terms, now)]
 
     async def _wait_for_usable(self, terms: ReadTerms) -> list[Replica]:
-        """Wait for a moment until a replica can be used, as one that was slow once: nobody else could answer."""
+        """Wait for a moment until a replica can be used, such as one that was slow once: no other could answer."""
         deadline = self._clock() + _LOST_WAIT
         usable: list[Replica] = []
         while not usable and (left := deadline - self._clock()) > 0:

@@ -140,4 +140,4 @@ def _try(do: Callable[[], None]) -> None:
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", "") != _LOCK_NOT_AVAILABLE:
             raise
-        # somebody is reading or writing; the next run tries again
+        # readers or writers hold a lock; the next run tries again

@@ -174,7 +174,7 @@ def restore(
 ) -> Restored:
     """Restore what is wanted, after a snapshot of the present.
 
-    Entities that somebody changes meanwhile are skipped. If the process dies, the activity log says what was restored,
+    Entities that are changed meanwhile are skipped. If the process dies, the activity log says what was restored,
     and another restore does the rest. ``finish`` is called in the last transaction. Raises SnapshotError, and
     InsufficientAccountPermissions in a read-only account.
     """

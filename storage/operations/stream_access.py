@@ -18,7 +18,7 @@ def announce_change() -> None:
 
 
 class AccessChanges:
-    """Announcements to this process that somebody may have lost access."""
+    """Announcements to this process that a user or token may have lost access."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.clock = clock

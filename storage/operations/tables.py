@@ -192,7 +192,7 @@ def delete(
 
 
 def _kept_with_history(table: Table) -> timedelta | None:
-    """Return how long a table is kept that a client deletes; nobody misses an empty one."""
+    """Return how long a table deleted by a client is kept; None if it is empty."""
     days = table.account.history_days
     if not days or not background.has_rows(table):
         return None
@@ -209,7 +209,7 @@ def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
         raise ResourceNotFound
     if keep is None:
         keep = _kept_with_history(table)  # while it is locked: its relation goes with another deletion
-    # a process with an old catalog must not find the relation: it would write what nobody reads
+    # a process with an old catalog must not find the relation: its writes would be lost
     table_relations.soft_delete(table)
     # while the relation is locked, so that a reader of the past waits for it: see storage.sql.moments
     present = moments.present_time()

@@ -122,7 +122,7 @@ _IDLE, _HEAD, _BODY = _Stage.IDLE, _Stage.HEAD, _Stage.BODY
 
 
 class HttpConnection(asyncio.Protocol):
-    """One timer serves for all deadlines: it looks whether the present one has passed, and is seldom set anew."""
+    """One timer serves for all deadlines: it checks whether the present one has passed, and is seldom restarted."""
 
     transport: asyncio.Transport
     flow: FlowControl

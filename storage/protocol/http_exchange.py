@@ -61,7 +61,7 @@ class Exchange(Protocol):
         """The connection is gone, or an error has been answered instead."""
 
     def end(self) -> None:
-        """The server ends: an answer that would go on for ever should end too."""
+        """The server ends: an answer without an end should end too."""
 
 
 class ServiceExchange:

@@ -65,7 +65,7 @@ class ClientDisconnected(Exception):
 class RequestBody:
     """The body of a request: the connection feeds it; it is read once and whole, or else discarded.
 
-    The connection is told to stop reading when more than HIGH_WATER_LIMIT bytes wait here that nobody has asked for.
+    The connection is told to stop reading when more than HIGH_WATER_LIMIT bytes wait here to be read.
     A body that is longer is read when the budget has room for it, which it takes until ``release``.
     """
 
@@ -100,7 +100,7 @@ class RequestBody:
 
     @property
     def is_large(self) -> bool:
-        """Whether so much has arrived that reading stops until somebody takes it."""
+        """Whether so much has arrived that reading stops until some of it is taken."""
         return self.received - self._taken > HIGH_WATER_LIMIT
 
     def feed(self, chunk: bytes) -> None:

@@ -14,7 +14,7 @@ from storage.protocol.negotiation import NEWEST_VERSION, effective_method, read_
 
 
 class IncomingRequest(NamedTuple):
-    """The head of a request that nobody has authorized yet.
+    """The head of a request that is not authorized yet.
 
     ``path`` and ``query`` are as on the wire, ``client`` is the address it came from. ``version`` is empty when the
     version cannot be used; ``version_error`` is then told only to authorized callers.

@@ -1,4 +1,4 @@
-"""The database cluster in the data folder: made by initdb, configured anew at each start."""
+"""The database cluster in the data folder: made by initdb, configured at each start."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ def is_ready(folder: DataFolder) -> bool:
 
 
 def remove_socket_folder(folder: DataFolder) -> None:
-    """One that is not in the data folder would stay behind for ever."""
+    """A temporary folder elsewhere would never be removed."""
     if folder.socket_folder.parent != folder.path:
         with contextlib.suppress(OSError):
             folder.socket_folder.rmdir()

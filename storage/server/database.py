@@ -108,7 +108,7 @@ def _name(found: dict[str, str]) -> str:
 
 
 # an attempt to connect that fails is given up at once: the pool's own waits grow up to minutes, and while one lasts
-# nobody gets a connection, although the database is back
+# no request gets a connection, although the database is back
 POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 5, "reconnect_timeout": 0.5}
 
 
@@ -139,7 +139,7 @@ def databases(options: Options) -> dict[str, dict[str, Any]]:
 
 
 def _pooled(found: dict[str, str]) -> dict[str, Any]:
-    # a synchronous view has a new thread per request under ASGI: without a pool each would connect anew
+    # a synchronous view has a new thread per request under ASGI: without a pool each would open a connection
     return {**_for_django(found, pool=POOL), "CONN_HEALTH_CHECKS": True}
 
 

@@ -18,7 +18,7 @@ from storage.server.refusal import Refusal
 from storage.sql.django import fetch
 
 OLDEST_POSTGRESQL = 150000
-LOCK = 0x7461626C65726F  # any number that nobody else on the database server uses
+LOCK = 0x7461626C65726F  # any number that no other program uses on the database server
 CONNECT_TIMEOUT = 10
 
 _UPGRADE: Final = "Start the server, or run: tablero upgrade"

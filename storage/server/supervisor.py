@@ -69,7 +69,7 @@ class Supervisor:
             )
 
     def _start(self, lock: int) -> subprocess.Popen[bytes]:
-        # nobody else is left (see the lock), so the pids in these files are old, and may be somebody else's by now
+        # no other supervisor runs (see the lock): the pids in these files are old, and may be other programs' by now
         for old in (self.database / "postmaster.pid", *self.sockets.glob(".s.PGSQL.*")):
             with contextlib.suppress(FileNotFoundError):
                 old.unlink()

@@ -1,7 +1,7 @@
 """Relations that are distributed over the nodes of a Citus cluster, and what is local to its coordinator.
 
 A distributed relation has a name of its own, `distributed_<id>`, so that a process that still takes its table for a
-local one does not find it: it would record changes where nobody looks. Everything else follows from the name: writes
+local one does not find it: it would record changes where no reader looks. Everything else follows from the name: writes
 that are recorded go through the function of the relation, which runs where the partition is and writes the history
 beside it; statements of several entities are not combined; keys that are too long for an index are refused.
 """

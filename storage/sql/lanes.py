@@ -249,7 +249,7 @@ class _Connection:
                 waiter.set_result(result)
 
     def give_up(self) -> None:
-        """Close the connection; whoever waits for its result gets ServerBusy."""
+        """Close the connection and fail its pending statement with ServerBusy."""
         self._lost()
 
     def _lost(self) -> None:
@@ -393,7 +393,7 @@ class _Pool:
             connection.give_up()
 
     def suspend(self) -> None:
-        """Give up all connections; nobody gets one until ``resume``."""
+        """Close all connections, and open none until ``resume``."""
         self._suspended = True
         for task in self._opening:
             task.cancel()
@@ -486,7 +486,7 @@ class Lanes:
             pool.resume()
 
     def give_up_older(self, moment: float) -> None:
-        """Give up the connections opened before a moment of the monotonic clock; busy ones may wait for ever."""
+        """Give up the connections opened before a moment of the monotonic clock; a busy one may never be answered."""
         for pool in self._pools.values():
             pool.give_up_older(moment)
 
@@ -531,7 +531,7 @@ class Lanes:
             return await self._run(statement.locking(), session)
 
     def _renew(self) -> None:
-        """Connect anew, because the server has become a standby: perhaps another one is the primary now."""
+        """Reconnect, because the server has become a standby: another one may be the primary now."""
         for pool in self._pools.values():
             pool.renew()
 

@@ -46,7 +46,7 @@ class Link:
         self.system: int | None = None  # what a primary and its replicas have in common, once connected
 
     async def sample(self) -> Sample:
-        """Raises ServerBusy when the server does not answer soon; the next call connects anew."""
+        """Raises ServerBusy when the server does not answer soon; the next call reconnects."""
         try:
             if not self._lanes.is_open:
                 await self._connect()

@@ -108,7 +108,7 @@ def collect_originals(relation: str, rules: Rules) -> Statement[int]:
 def find_originals(relation: str, rules: Rules) -> Statement[list[tuple[str, int]]]:
     """Return in which properties of a branch's table an original value is found, and how often.
 
-    Made-up names and numbers are not searched: one of them may be a real one of somebody else. E-mail addresses are
+    Made-up names and numbers are not searched: one of them may belong to a real person. E-mail addresses are
     found inside other text, too.
     """
     names = [escape(name) for name, rule in rules.items() if rule.mask in (Mask.NAME, Mask.PHONE)]

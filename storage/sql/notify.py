@@ -43,7 +43,7 @@ class News(Enum):
     STILL_HELD = auto()
     TABLE = auto()  # one was deleted, or its settings or indexes have changed
     TABLES = auto()  # any may have changed, as servers before 0.6 say it
-    ACCESS = auto()  # somebody may have lost access
+    ACCESS = auto()  # a user or token may have lost access
     CHANGE = auto()  # drop the cache before asking for the next event
 
 
@@ -70,7 +70,7 @@ def notify_table(account_id: int, folded_name: str) -> None:
 
 
 def notify_access() -> None:
-    """Notify every process, when the current transaction commits, that somebody may have lost access."""
+    """Notify every process, when the current transaction commits, that a user or token may have lost access."""
     _notify(_ACCESS)
 
 

@@ -31,7 +31,7 @@ _ADD_KEY: Final = "ALTER TABLE {relation} ADD PRIMARY KEY (pk, rk);"
 ADD_PROPERTIES: Final = "CREATE INDEX ON {relation} USING gin (props jsonb_path_ops)"
 # first key of the advisory lock that a process has while it makes an index of a table; the second is the table's id
 INDEXING: Final = 0x7461626D
-# so that nobody waits for a new index
+# so that no writer waits for a new index
 CANCEL_INDEXING: Final = f"""
 SELECT pg_cancel_backend(pid) FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {INDEXING} AND objid = {{table_id}}

@@ -31,7 +31,7 @@ from storage.operations import activity, service_properties
 
 
 class VersionConflict(Exception):
-    """Somebody else saved first; ``current`` is what they saved."""
+    """Another user saved first; ``current`` is what they saved."""
 
     def __init__(self, current: ServiceProperties) -> None:
         self.current = current
@@ -110,7 +110,7 @@ def _submit_xml(request: HttpRequest, account: Account, action: str) -> HttpResp
 def _save(
     request: HttpRequest, account: Account, update: PropertiesUpdate, version: str, view: str = ""
 ) -> HttpResponse:
-    """Save, or show both versions if somebody else saved first."""
+    """Save, or show both versions if another user saved first."""
 
     def make(former: ServiceProperties) -> ServiceProperties:
         wanted = update.apply(former)

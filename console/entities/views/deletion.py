@@ -55,7 +55,7 @@ def _answer(request: HttpRequest, table: Table, *, is_done: bool) -> HttpRespons
 
 
 def _delete_query(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
-    """Delete the next step, unless somebody has to be asked first, or stopped it."""
+    """Delete the next step, unless the user has to confirm it first, or stopped it."""
     deletion = read_deletion(request.POST, wanted.filter)
     total = request.POST.get("total", "")
     if "confirmed" not in request.POST:

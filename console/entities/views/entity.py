@@ -80,7 +80,7 @@ def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
 
 
 def _render_past(request: HttpRequest, target: EntityTarget, draft: EntityDraft, then: Past) -> HttpResponse:
-    """Show an entity as it was, which nobody can change."""
+    """Show an entity as it was, read-only."""
     current = account_context(request)
     assert current is not None
     at = {NAME: str(then.moment)}

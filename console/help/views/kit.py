@@ -23,7 +23,7 @@ LONG = "a-row-key-that-goes-on-and-on-until-nobody-remembers-how-it-began-012345
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody, so that the frame is drawn as for one."""
+    """A signed-in user, for whom the frame is drawn."""
 
     is_authenticated: bool = True
     shortcuts: bool = True

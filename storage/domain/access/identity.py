@@ -53,7 +53,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_safe_url(url: str) -> bool:
-    """Return whether nobody in between can change the response: HTTPS, or HTTP to this machine."""
+    """Return whether the response cannot be changed on its way: HTTPS, or HTTP to this machine."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -68,7 +68,7 @@ class Fragments(NamedTuple):
 
 
 class EncodedProperties(Mapping[str, EdmValue]):
-    """Properties that came as members of a JSON object and are encoded; their values are read when somebody asks."""
+    """Properties that came as members of a JSON object and are encoded; their values are read on demand."""
 
     __slots__ = ("_kind", "_members", "_names", "fragments")
 

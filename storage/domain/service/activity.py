@@ -11,7 +11,7 @@ _CATALOG: Final = True  # undoing changes what every process caches of the accou
 class Verb(StrEnum):
     """What was done, as ``subject.action``. The values are stored, so they never change.
 
-    ``undo_capability`` is what somebody needs in the account to undo it, None where no member can; ``changes_catalog``
+    ``undo_capability`` is what a member needs in the account to undo it, None where no member can; ``changes_catalog``
     says whether every process has to learn of the undoing.
     """
 

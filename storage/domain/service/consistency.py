@@ -1,4 +1,4 @@
-"""Levels of consistency: how fresh what a request reads must be, and what it tells of the writes it has seen.
+"""Levels of consistency: how fresh what a request reads must be, and which writes it must see.
 
 The levels and the headers are those of Cosmos DB: https://learn.microsoft.com/azure/cosmos-db/consistency-levels
 """

@@ -31,7 +31,7 @@ def write_etag(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
 def read_if_match(value: str) -> Precondition:
     """Read an If-Match header. Any quoted weak tag is well formed, but only one of ours can match.
 
-    ``w/"x"`` is none: by RFC 9110 the W is case-sensitive, and whoever writes it so would be refused on Azure.
+    ``w/"x"`` is none: by RFC 9110 the W is case-sensitive, and Azure refuses the lower case.
     """
     if value == "*":
         return ANY
