@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def costs_less_than(seconds: float) -> Iterator[None]:
-    """In this thread. Ten times what it takes leaves room for slow machines: what is quadratic takes minutes."""
+    """In this thread. Many times what it takes, for slow and busy machines: what is quadratic takes minutes."""
     began = time.thread_time()
     yield
     spent = time.thread_time() - began

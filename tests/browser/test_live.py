@@ -45,6 +45,12 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, 
     assert at(page, "Score", "alan").evaluate("it => it === document.activeElement")
     expect(page.locator("#said")).to_have_text(re.compile("Cells changed by others: 1"))
 
+    put(rows, "alan", 3)
+    focused = at(page, "Score", "alan")
+    expect(focused).to_have_text("3")
+    expect(focused).to_be_focused()
+    assert page.locator('td[tabindex="0"]').count() == 1
+
     rows.delete_entity("p", "alan")
     gone = page.locator("tr[data-gone]")
     expect(gone).to_have_count(1)

@@ -214,7 +214,7 @@ def test_hostile_predicates_take_no_time():
         "PartitionKey=''," * 4_000,
         " " * 60_000 + "x",
     ):
-        with costs_less_than(1), pytest.raises(InvalidInput):
+        with costs_less_than(3), pytest.raises(InvalidInput):
             aim(f"/people({predicate})")
 
 

@@ -164,7 +164,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 def test_refuses_hostile_documents_at_once(body):
-    with costs_less_than(1), pytest.raises(REFUSALS):
+    with costs_less_than(3), pytest.raises(REFUSALS):
         write_fragments(read_entity(read_object(body[: 4 * 1024 * 1024]), KEY, RULES).properties)
 
 

@@ -132,10 +132,10 @@ function renew(row, now) {
     const head = table.querySelector(`th[data-property="${CSS.escape(name)}"]`);
     const [old, cell] = [row.cells[head?.cellIndex], now.cells[at + 1]];
     if (!old || !cell || isSame(old, cell)) return;
-    const isTabbed = old.tabIndex === 0;
-    for (const { name: attribute } of [...old.attributes]) old.removeAttribute(attribute);
-    for (const { name: attribute, value } of cell.attributes) old.setAttribute(attribute, value);
-    if (isTabbed) old.tabIndex = 0;
+    // without its tabindex for an instant, a cell would lose the focus
+    const isKept = ({ name: attribute }) => attribute === "tabindex" && old.tabIndex === 0;
+    for (const attribute of [...old.attributes]) if (!isKept(attribute)) old.removeAttribute(attribute.name);
+    for (const attribute of cell.attributes) if (!isKept(attribute)) old.setAttribute(attribute.name, attribute.value);
     old.replaceChildren(...[...cell.childNodes].map((node) => document.adoptNode(node)));
     if (name === "Timestamp") return; // it changes with every other
     mark(old);
