@@ -132,7 +132,7 @@ def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
         for key in account.keys
         if not key.is_accepted
     ]
-    # the text of a key signs if somebody forgets to decode it
+    # the text of a key signs if a client forgets to decode it
     texts = [
         SigningKey(binascii.b2a_base64(key.value, newline=False), (finding(Mistake.KEY_NOT_DECODED),))
         for key in account.keys

@@ -235,7 +235,7 @@ def set_fields(
     """Set settings and update ``seen``; raises ChangedSince if ``undoes`` is not the last change."""
     _check_settings(fields)
     if seen is not None and fields.get("history_days") == 0:
-        snapshot_copies.copy_outstanding(seen)  # here nobody waits for it
+        snapshot_copies.copy_outstanding(seen)  # before the lock, so that no request waits for it
     with invalidating_catalogs() if _IN_CATALOGS & fields.keys() else transaction.atomic():
         account = _locked(name)
         if long_operations.unfinished(account) is not None:

@@ -77,7 +77,7 @@ class SkipReason(StrEnum):
     """Why an entity or a table was left alone."""
 
     CHANGED = "changed"  # since the comparison was read
-    ONLY_TARGET = "only-target"  # a table that nobody named
+    ONLY_TARGET = "only-target"  # a table that was not named
     MISFIT = "misfit"  # it does not fit into an account of the other kind
 
 
@@ -140,7 +140,7 @@ class CannotApply(Exception):
 
 
 def capabilities(comparison: Comparison, target: Target, selection: Selection) -> set[Capability]:
-    """Return what somebody needs in the account of the target."""
+    """Return what a user needs in the account of the target."""
     needed = {Capability.WRITE}
     for table in filter(selection.has, comparison.tables):
         side, _ = _both(table, target)
@@ -162,7 +162,7 @@ def apply(
 ) -> Applied:
     """Make the target equal to the other side; with ``dry_run`` only find out what would be done.
 
-    Entities that were changed on either side after ``read_at``, when somebody read the comparison, are skipped, as are
+    Entities that were changed on either side after ``read_at``, when the comparison was read, are skipped, as are
     those that are changed while this runs. A table in which anything changed after it is not deleted. What was written
     before a failure stays, and is recorded. Raises CannotApply if the target is not as it is now, StorageError if its
     account is read-only.

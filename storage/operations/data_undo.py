@@ -1,4 +1,4 @@
-"""Undo recorded changes of entities, whoever made them: those of a caller, of a request, of a time, or single ones.
+"""Undo recorded changes of entities, by any actor: those of a caller, of a request, of a time, or single ones.
 
 An undo writes what the entities were before, as an ordinary recorded write with a request id of its own: it is in the
 history like any other, and can be undone. An entity that was changed again since keeps its newer work.

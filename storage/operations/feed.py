@@ -123,7 +123,7 @@ def present_token(feed: Feed) -> str:
 def read_steps(
     feed: Feed, after: str | Start, top: int = TOP, *, target: str = ""
 ) -> Steps[tuple[FeedPage, str]]:
-    """Read as `read` does, by whoever runs the statements.
+    """Read as `read` does; the caller runs the statements.
 
     ``target``: a snapshot that was taken after the token was, and is on disk; the page ends there.
     """

@@ -123,7 +123,7 @@ def is_recorded(account: Account) -> bool:
 
 
 def recorder(account: Account, by: Actor) -> Recorder | None:
-    """Return the recorder of what somebody changes in an account; None if it keeps no history."""
+    """Return the recorder of an actor's changes in an account; None if it keeps no history."""
     if not is_recorded(account):
         return None
     for _ in range(_ATTEMPTS):

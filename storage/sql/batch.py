@@ -18,7 +18,7 @@ from storage.sql.statement import Lane, Result, Statement
 
 _MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 
-# entities whose keys are too long for an index are inserted into the child relation that storage.sql.long_keys tells of
+# entities whose keys are too long for an index are inserted into the child relation described in storage.sql.long_keys
 _INSERTION: Final = """
 INSERT INTO {{relation}}{child} (pk, rk, ts, props, anns, vals)
 VALUES (p, c.rk, moment, c.props, c.anns, c.vals)

@@ -144,7 +144,7 @@ def _take(waiting: deque[_Waiting], is_write: bool) -> list[_Waiting]:
         if group and (size > SIZE_LIMIT or (is_write and first.key in keys)):
             break
         waiting.popleft()
-        if not first.outcome.done():  # whoever wanted it is still there
+        if not first.outcome.done():  # skip requests that were canceled
             group.append(first)
             keys.add(first.key)
     return group

@@ -149,7 +149,7 @@ ANALYZE {{segment}}_rows, {{segment}}_images
 
 
 def pack(account_id: int, number: int) -> str:
-    """Return SQL that makes a segment smaller, which nobody writes to any more; readers see no difference."""
+    """Return SQL that packs a segment that is no longer written to; readers see no difference."""
     return locally(_PACK.format(segment=segment_name(account_id, number)))
 
 
@@ -197,7 +197,7 @@ def sizes(segments: Sequence[str]) -> dict[str, int]:
     return dict(fetch(_SIZES, list(segments)))
 
 
-# adds who is not known yet; no row if somebody else is adding it
+# adds an actor that is not known yet; no row while another transaction is adding it
 _INTERN: Final = """
 WITH known AS (
     SELECT id FROM storage_historyactor

@@ -17,7 +17,7 @@ import "./fill.js";
 
 const WAIT = 250; // ms after the last key, before a text is checked
 const LEFT = "Left"; // the ending of a field beside which something was clicked
-// By dialog. { dialog, cell, first: the state it opened with, isReplacing: the value was typed anew, so that arrows move on }
+// By dialog. { dialog, cell, first: the state it opened with, isReplacing: the value was replaced, so that arrows move on }
 // Before the editor comes also { field, isAdding: what is typed is added to the value, ending: the key that ended the typing,
 // draft: the fields of an editor of this cell that a reload took away }.
 // A second one may begin while the first is saved; it waits for that one's `work`.
@@ -204,7 +204,7 @@ function rest(editor) {
   editor.asked?.abort();
 }
 
-/** Ask what there is to say about the text, once typing rests; a newer question ends an older one. */
+/** Ask the server to check the text, once typing rests; a newer question ends an older one. */
 function check(form) {
   const editor = editorOf(form);
   clearTimeout(editor.timer);
@@ -387,7 +387,7 @@ document.addEventListener("keydown", (event) => {
   } else if (key === "Tab" || key === "BackTab") circle(event, form);
 });
 
-/** Arrows move on from a value that was typed anew; in one that is edited they move the caret, as far as it can. */
+/** Arrows move on from a value that was replaced; in one that is edited they move the caret, as far as it can. */
 function movesOn(editor, event) {
   if (!event.key.startsWith("Arrow") || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return false;
   const isVertical = ["ArrowUp", "ArrowDown"].includes(event.key);

@@ -25,7 +25,7 @@ async function send(address, body) {
 
 let isStopped = false;
 
-/** The next step, until there is none, or somebody stops it or closes the dialog. */
+/** The next step, until there is none, or the user stops it or closes the dialog. */
 function goOn(form) {
   const stop = form.querySelector("[data-stop]");
   const body = new FormData(form, isStopped ? stop : null);

@@ -76,7 +76,7 @@ function add(form) {
   count(form);
 }
 
-/** Ask the server about one row: what it says replaces the row, or only its notes while somebody types. */
+/** Ask the server about one row: what it says replaces the row, or only its notes during typing. */
 async function ask(row, whole) {
   const form = row.closest("form");
   const body = new FormData();

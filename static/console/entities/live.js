@@ -1,5 +1,5 @@
-// Changes by others as they happen. An event names an entity only; the server draws the page anew, and what differs is
-// marked. A row that somebody edits here stays as it is, so that saving meets a conflict that can be seen.
+// Changes by others as they happen. An event names an entity only; the server draws the page again, and what differs is
+// marked. A row that is edited here stays as it is, so that saving meets a conflict that can be seen.
 import { refresh } from "../site/request.js";
 import { current, enter, prepare } from "../grid/grid.js";
 import { tell } from "./results.js";

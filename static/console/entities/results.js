@@ -1,4 +1,4 @@
-// The results after they were swapped, and looked at anew: the focus stays, what is selected or edited too.
+// The results after they were swapped or refreshed: the focus stays, what is selected or edited too.
 import { get, refresh } from "../site/request.js";
 import { cellAt, current, enter, gridOf, prepare } from "../grid/grid.js";
 import { field, focus, isTyped, run, setText } from "../queries/query.js";
@@ -45,7 +45,7 @@ export function tell(text) {
   setTimeout(() => (said.textContent = text), 50);
 }
 
-// looking anew
+// refreshing
 
 let timer;
 let isLooking = false;

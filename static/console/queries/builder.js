@@ -9,7 +9,7 @@ const choice = () => document.getElementById("query-by");
 
 let timer;
 let asked = new AbortController();
-let isShapeNew = false; // whether more than the value in a field changed, so that the rows have to be drawn anew
+let isShapeNew = false; // whether more than the value in a field changed, so that the rows have to be redrawn
 
 // text or rows
 
@@ -74,7 +74,7 @@ function show(found) {
   refocus(place);
 }
 
-/** Somebody types in one of the fields: only what is said about each of them is new. */
+/** While the user types in one of the fields, only the notes on each of them are new. */
 function keepFields(found, next) {
   for (const note of builder().querySelectorAll("[data-note]")) {
     const said = next.querySelector(`#${CSS.escape(note.id)}`);

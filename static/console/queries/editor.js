@@ -158,7 +158,7 @@ function handle(view) {
       const marks = problems.map(({ from, to, message, isError }) => ({
         from: Math.min(from, end), to: Math.min(to, end), message, severity: isError ? "error" : "warning",
       }));
-      view.dispatch(setDiagnostics(view.state, marks)); // which asks for the attributes of the content anew
+      view.dispatch(setDiagnostics(view.state, marks)); // which updates the attributes of the content
     },
   };
 }

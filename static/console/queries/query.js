@@ -15,7 +15,7 @@ const nonce = card()?.dataset.nonce; // of the document, whatever part of it is 
 let editor = null; // what took the place of the field, if anything did
 const current = () => (editor?.isConnected() ? editor : null);
 
-/** Whoever changed the text has the focus, or gets it. */
+/** The control that changed the text has the focus, or gets it. */
 export function focus() {
   (current() ?? field()).focus();
 }

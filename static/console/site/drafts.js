@@ -71,7 +71,7 @@ function restore(form, fields) {
 
 document.addEventListener("submit", (event) => {
   if (event.target.matches("form[data-guard]")) sessionStorage.removeItem(nameOf(event.target));
-  // nobody else who uses this tab is to find them
+  // no other user of this tab is to find them
   if (event.target.matches("[data-sign-out]"))
     for (const name of Object.keys(sessionStorage)) if (name.startsWith("tablero.draft.")) sessionStorage.removeItem(name);
 });

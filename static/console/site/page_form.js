@@ -23,7 +23,7 @@ async function send(form, submitter) {
   }
 }
 
-/** Send a form, and show what answers it: another page, this page anew, or a part of it in `place`. */
+/** Send a form, and show what answers it: another page, this page again, or a part of it in `place`. */
 export async function load(address, body, place) {
   const kind = place ? "partial" : "full";
   const headers = { "HX-Request": "true", "HX-Request-Type": kind, "HX-Current-URL": location.href };

@@ -1,9 +1,9 @@
 // The only module that talks to the server. htmx asks through it too, and so do ordinary forms (page_form.js): whatever
-// goes wrong, the page and what was typed in it stay. Somebody who has to sign in does so in a dialog, and the request is
+// goes wrong, the page and what was typed in it stay. A user who has to sign in does so in a dialog, and the request is
 // sent again; without an answer it waits for Retry; a refusal is shown as a toast.
 const SIGN_IN = "X-Tablero-Sign-In"; // where to sign in, or to confirm one's identity
 const RENEWAL = "X-Tablero-Token"; // the form was made before a sign-in
-// nobody asked for it, so no dialog to sign in takes the keyboard for it: the next request of the user opens one
+// not asked for by the user, so no dialog to sign in takes the keyboard for it: the user's next request opens one
 const IN_BACKGROUND = { isBackground: true };
 const PROBLEM = "X-Tablero-Problem"; // the answer is a message, not a part of the page
 
@@ -58,7 +58,7 @@ async function attempt(address, options) {
   }
 }
 
-/** The reason of a request that nobody waits for any more. */
+/** The reason of a request whose answer is no longer wanted. */
 export function givenUp() {
   return new DOMException("Given up.", "AbortError");
 }
@@ -78,7 +78,7 @@ export function get(address, signal) {
   return documentOf(address, { signal });
 }
 
-/** As get, for a page that looks at itself anew: toasts are left for the page that somebody goes to. */
+/** As get, for a page that refreshes itself: toasts are left for the next page. */
 export function refresh(address) {
   return documentOf(address, IN_BACKGROUND, { "X-Tablero-Refresh": "true" });
 }

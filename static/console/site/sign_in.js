@@ -2,11 +2,11 @@
 import { adoptToken, givenUp, loadHead, plainRequest, read, recovery } from "./request.js";
 
 const dialog = () => document.getElementById("sign-in");
-const channel = new BroadcastChannel("tablero"); // tells of sign-ins in other tabs, as at a provider
+const channel = new BroadcastChannel("tablero"); // announces sign-ins in other tabs, as at a provider
 const { user } = document.documentElement.dataset;
 let waiting = null; // { promise, resolve, reject } of the open dialog
 
-/** Resolves when this user is signed in; rejects when somebody closes the dialog. */
+/** Resolves when this user is signed in; rejects when the dialog is closed. */
 recovery.signIn = (address, signal) => {
   if (!waiting) {
     waiting = Promise.withResolvers();
@@ -63,7 +63,7 @@ function show(card) {
   dialog().dispatchEvent(new CustomEvent("htmx:after:swap", { bubbles: true }));
 }
 
-/** Somebody is signed in: if it is who opened the page, go on with the new token. */
+/** A user is signed in: if it is the one who opened the page, continue with the new token. */
 function accept(found) {
   const { user: now } = found.documentElement.dataset;
   if (now !== user) return refuse(now);

@@ -42,7 +42,7 @@ for (const kind of ["pointerout", "focusout"])
     if (toast) leaveLater(toast);
   });
 
-// a grid takes over what changed; other pages are loaded anew, and stay where they are
+// a grid takes over what changed; other pages are reloaded, and stay where they are
 region.addEventListener("submit", (event) => {
   const form = event.target;
   if (!document.querySelector("[data-grid]")) {

@@ -17,7 +17,7 @@ export function anyDirty() {
   return [...document.querySelectorAll("form[data-guard]")].some(isDirty);
 }
 
-/** Goes on at once, or when somebody says that what they typed may go. */
+/** Goes on at once, or when the user agrees to lose what was typed. */
 export function guarded(goOn) {
   const dialog = document.getElementById("unsaved");
   if (leaving || !dialog || !anyDirty()) return goOn();
