@@ -1,4 +1,4 @@
-"""Nobody changes what the record of activity says, not even by mistake; it is only ever tidied."""
+"""Keep what the record of activity says from being changed, even by mistake; it is only ever tidied."""
 
 from django.db import migrations
 
