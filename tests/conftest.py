@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 from storage.server import embedded, installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.database import close_pools
-from tests import distribution, emptying
+from tests import distribution, durations, emptying
 from tests.live_server import LiveServer, start_server
 
 # the same examples in every run, however slow: a failure is then the change's own
@@ -60,6 +60,14 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("fast"):
         items[:] = distribution.fast_tier(items)
     items.sort(key=lambda item: distribution.place(item.nodeid))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.option.xmlpath:
+        reports = [it for found in terminalreporter.stats.values() for it in found if hasattr(it, "duration")]
+        terminalreporter.section("durations")
+        for line in durations.summary(reports):
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -33,13 +33,15 @@ def page(pool, console, admin, typed):
 
 
 class Held:
-    """Answers to requests of an address that wait until they are released."""
+    """Answers to requests of an address that wait until they are released; at least one is requested."""
 
     def __init__(self, page, address):
         self._page, self._address, self._routes = page, address, []
         page.route(address, lambda route: self._routes.append(route))
 
     def release(self):
+        while not self._routes:  # a busy browser may not have asked yet
+            self._page.wait_for_timeout(10)
         for route in self._routes:
             route.continue_()
         self._page.unroute(self._address)
