@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from storage.models import Activity, EntityChange
+from storage.operations import activity
 from storage.operations.actors import actor_of
 
 FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
@@ -31,7 +32,7 @@ FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
 def write_entities(done: Activity) -> dict[str, Any]:
     if not getattr(done, "changed", 0):
         return {}
-    return {"changes": [_write_change(change) for change in done.changes.order_by("place")]}
+    return {"changes": [_write_change(change) for change in activity.changes_of(done)]}
 
 
 def _write_change(change: EntityChange) -> dict[str, Any]:

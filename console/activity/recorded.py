@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from console.grid import differences
 from console.grid.differences import MOST, EntityDifference
 from storage.models import Account, Activity, Table
-from storage.operations import changes
+from storage.operations import accounts, changes, tables
 from storage.operations.changes import ChangeFilter
 
 _CLOCKS = timedelta(minutes=5)
@@ -32,7 +32,7 @@ def read(account: Account, table: Table, wanted: ChangeFilter) -> tuple[Sequence
 
 def reverted(done: Activity) -> tuple[list[EntityDifference], int]:
     """Return the first entities that an activity wrote which history alone has, and the number of all others."""
-    account = Account.objects.filter(pk=done.account_id or 0).first()
+    account = accounts.by_number(done.account_id or 0)
     number = int(done.detail.get("rows", 0))
     if account is None:
         return [], number
@@ -43,7 +43,7 @@ def reverted(done: Activity) -> tuple[list[EntityDifference], int]:
     )
     found: list[EntityDifference] = []
     for table_id in changes.count_by_table(account, wanted):
-        table = Table.objects.filter(pk=table_id, deleted_at=None).first()
+        table = tables.by_number(table_id)
         if table is not None and len(found) < MOST:
             found += [it.difference for it in read(account, table, wanted)[0]]
     return found[:MOST], max(0, number - len(found[:MOST]))

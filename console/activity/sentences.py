@@ -18,6 +18,7 @@ from console.site.actors import draw_actor
 from storage.domain.access.actor import ActorKind
 from storage.domain.service.activity import Verb
 from storage.models import Activity
+from storage.operations import activity
 from storage.operations.actors import actor_of
 from storage.operations.undo import CannotUndo, Reason, effect
 
@@ -179,7 +180,7 @@ def _count(done: Activity) -> int:
     if isinstance(rows, int):
         return rows
     changed: int | None = getattr(done, "changed", None)
-    return done.changes.count() if changed is None else changed
+    return activity.count_changes(done) if changed is None else changed
 
 
 def _group_digits(number: int) -> SafeString:

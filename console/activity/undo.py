@@ -13,7 +13,7 @@ from console.queries import saved_changes
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.service.activity import Verb
-from storage.models import Account, Activity, Membership
+from storage.models import Activity
 from storage.operations import activity, members
 from storage.operations.undo import CannotUndo, Reason, effect, is_undoable, undo_all
 
@@ -30,13 +30,6 @@ CONSOLE_UNDO: Final[Mapping[Verb, Callable[..., Activity]]] = {
 }
 # refused by a read-only account
 _WRITES: Final = frozenset({"entity", "table", "index", "policies", "properties", "snapshot"})
-
-
-def roles_of(user: User) -> Roles:
-    if user.is_admin:
-        return dict.fromkeys(Account.objects.values_list("pk", flat=True), Role.OWNER)
-    memberships = Membership.objects.filter(user=user).values_list("account_id", "role")
-    return {account_id: Role(role) for account_id, role in memberships}
 
 
 def may_see(user: User, done: Activity, roles: Roles) -> bool:
@@ -68,10 +61,6 @@ def gives_power(done: Activity) -> bool:
 
 def _is_own(user: User, done: Activity) -> bool:
     return done.actor_kind == ActorKind.USER and done.actor == user.get_username()
-
-
-def read_only_accounts() -> set[int]:
-    return set(Account.objects.filter(read_only=True).values_list("pk", flat=True))
 
 
 def is_open(done: Activity, read_only: Collection[int]) -> bool:

@@ -12,8 +12,8 @@ from storage.domain.access.roles import Capability, Role, may
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.sides import SideName
 from storage.editing.comparison import DifferenceKind
-from storage.models import Account, Branch, Snapshot
-from storage.operations import accounts, sides
+from storage.models import Account
+from storage.operations import accounts, branches, sides, snapshots
 from storage.operations.comparing import ALL_KINDS
 from storage.operations.members import role_in
 from storage.operations.sides import Side, SideNotFound
@@ -75,10 +75,10 @@ def read_request(given: QueryDict, account: Account) -> CompareRequest:
 def _defaults(account: Account) -> tuple[SideName, SideName]:
     """A branch with the account that it is of, or an account as it was in its latest snapshot with what it is."""
     here = SideName(account.name)
-    branch = Branch.objects.filter(account=account).select_related("source").first()
+    branch = branches.find(account)
     if branch is not None and branch.source is not None:
         return here, SideName(branch.source.name)
-    latest = Snapshot.objects.filter(account=account).order_by("-taken_at").first()
+    latest = snapshots.latest(account)
     return (here if latest is None else replace(here, at=latest.name)), here
 
 

@@ -30,7 +30,7 @@ from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.operations import entities, last_change, versions
+from storage.operations import activity, entities, last_change, versions
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy for new properties
@@ -172,13 +172,13 @@ def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """The page of an entity that does not exist: who deleted it, if that is known, and how to restore it."""
     deletion = last_change.of_entity(target.table, target.key, None)
     done = None if deletion is None or deletion.done is None else deletion.done
-    can_undo = done is not None and not done.undone_by.exists()
+    can_undo = done is not None and not activity.is_undone(done)
     context = {
         "table": target.table,
         "entity_key": target.key,
         "deletion": deletion,
         "undo": done if can_undo else None,
-        "others": done.changes.count() - 1 if done is not None else 0,
+        "others": activity.count_changes(done) - 1 if done is not None else 0,
         "table_address": target.table_address,
         "new_address": target.address("entities:new"),
         "has_history": (deletion is not None and deletion.sequence is not None)

@@ -60,7 +60,7 @@ class EntityDifference:
 
 def entity_differences(done: Activity) -> list[EntityDifference]:
     """The first entities that an activity changed."""
-    return [_of_entity(change) for change in done.changes.order_by("place")[:MOST]]
+    return [_of_entity(change) for change in activity.changes_of(done, top=MOST)]
 
 
 def _of_entity(change: EntityChange) -> EntityDifference:

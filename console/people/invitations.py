@@ -107,8 +107,8 @@ def join(invitation: Invitation, user: User, *, by: Actor) -> None:
             after={"is_admin": True},
         )
     if invitation.account is not None:
-        present = user.memberships.filter(account=invitation.account).first()
-        if present is None or present.role < invitation.role:
+        present = members.given_role(user, invitation.account)
+        if present is None or present < invitation.role:
             inviter = invitation.invited_by.username
             members.set_role(invitation.account, user, Role(invitation.role), by=by, invited_by=inviter)
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from console.models import RecentQuery, User
 from storage.models import Table
+from storage.operations import tables
 
 LIMIT: Final = 50  # of a user
 _TEXT_LENGTH: Final = 16_000  # characters
@@ -52,5 +53,5 @@ def tidy(now: datetime) -> None:
     rank = Window(RowNumber(), partition_by=F("user"), order_by=F("used_at").desc())
     hidden = RecentQuery.objects.annotate(rank=rank).filter(rank__gt=LIMIT)
     RecentQuery.objects.filter(pk__in=list(hidden.values_list("pk", flat=True))).delete()
-    deleted_tables = Table.objects.filter(deleted_at__lt=now - timedelta(days=30)).values("pk")
-    RecentQuery.objects.filter(table__in=deleted_tables).delete()
+    deleted = tables.deleted_before(now - timedelta(days=30))
+    RecentQuery.objects.filter(table__in=deleted.values("pk")).delete()

@@ -13,8 +13,8 @@ from console.models import SavedQuery, SavedQueryVersion, User
 from console.queries.saved import Definition, latest_version
 from storage.domain.access.actor import Actor
 from storage.domain.service.activity import Verb
-from storage.models import Account, Activity, Table
-from storage.operations import activity
+from storage.models import Activity, Table
+from storage.operations import activity, tables
 from storage.operations.activity import ChangedSince
 
 _SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
@@ -137,9 +137,7 @@ def _record(
     after: Definition | None = None,
     undoes: Activity | None = None,
 ) -> Activity:
-    table = Table.objects.filter(
-        account=query.account_id, folded_name=query.table_name, deleted_at=None
-    ).first()
+    table = tables.named(query.account_id, query.table_name).first()
     shared = next((it for it in (after, before) if it is not None and it.is_shared), None)
     detail = {
         "query": "" if shared is None else shared.name,
@@ -150,7 +148,7 @@ def _record(
     return activity.record(
         verb,
         by,
-        account=Account.objects.get(pk=query.account_id),
+        account=query.account,
         table=table,
         detail=detail,
         before=_public_content(before),
@@ -191,7 +189,7 @@ def _undo_change(query: SavedQuery, done: Activity, by: Actor) -> Activity:
     before: dict[str, Any] = done.before or {}
     definition = Definition(before["name"], before["description"], before["query"], before["is_shared"])
     change_query(query, definition, seen=latest_version(query), by=by, undoes=done)
-    return Activity.objects.get(undoes=done)
+    return activity.undo_of(done)
 
 
 def tidy(now: datetime) -> None:

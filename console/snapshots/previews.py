@@ -10,7 +10,7 @@ from django.http import QueryDict
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.models import Snapshot, SnapshotTable
-from storage.operations import policies, snapshot_restores
+from storage.operations import policies, snapshot_restores, snapshots
 from storage.operations.snapshot_restores import RestorePlan, RestoreRequest, TablePlan
 
 LIMIT: Final = timedelta(seconds=10)
@@ -29,7 +29,7 @@ class Choices:
         return cls(frozenset(query.getlist("without")), "settings" in query, "new" in query)
 
     def request(self, snapshot: Snapshot) -> RestoreRequest:
-        names = [it.name for it in snapshot.tables.order_by("folded_name") if it.name not in self.left_out]
+        names = [it.name for it in snapshots.tables(snapshot) if it.name not in self.left_out]
         return RestoreRequest(
             tables=names if self.left_out else None,
             with_policies=self.with_settings,
@@ -63,7 +63,7 @@ class Preview:
 
     @property
     def tables(self) -> Sequence[SnapshotTable]:
-        return list(self.snapshot.tables.order_by("folded_name"))
+        return snapshots.tables(self.snapshot)
 
     @property
     def deletes_newer(self) -> bool:
@@ -109,7 +109,7 @@ def preview(snapshot: Snapshot, choices: Choices) -> Preview:
 
 
 def _effects(snapshot: Snapshot, plan: RestorePlan) -> Any:
-    then = {it.name: it for it in snapshot.tables.all()}
+    then = {it.name: it for it in snapshots.tables(snapshot)}
     for table in plan.tables:
         if not table.changes_policies:
             continue

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 import orjson
-from django.db import IntegrityError
 from rest_framework.request import Request
 
 from storage.api import problems
 from storage.api.problems import Problem
-from storage.models import Account, ApiToken, IdempotencyRecord
-from storage.operations.api_tokens import IDEMPOTENCY_RETENTION
+from storage.models import ApiToken, IdempotencyRecord
+from storage.operations import idempotency_keys
+from storage.operations.idempotency_keys import ConcurrentRequest
 
 T = TypeVar("T")
 HEADER: Final = "Idempotency-Key"
@@ -39,25 +39,10 @@ def read_key(request: Request) -> str:
 
 def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRecord | None:
     """Return the record of a key that is still valid; raise a Problem when another request used the key."""
-    IdempotencyRecord.objects.filter(token=token, created_at__lte=now - IDEMPOTENCY_RETENTION).delete()
-    found = IdempotencyRecord.objects.filter(token=token, key=key).select_related("account").first()
+    found = idempotency_keys.find(token, key, now)
     if found is not None and found.digest != digest:
         raise Problem(problems.KEY_REUSED)
     return found
-
-
-def save(token: ApiToken, key: str, digest: str, account: Account, fingerprint: str = "") -> None:
-    """Record a key in the caller's transaction; raise ConcurrentRequest when the same request was faster."""
-    try:
-        IdempotencyRecord.objects.create(
-            token=token, key=key, digest=digest, account=account, fingerprint=fingerprint
-        )
-    except IntegrityError:
-        raise ConcurrentRequest from None
-
-
-class ConcurrentRequest(Exception):
-    """The same request was made at the same time and finished first."""
 
 
 def retry_concurrent(attempt: Callable[[], T]) -> T:

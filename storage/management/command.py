@@ -3,10 +3,19 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
-from storage.operations import release
+from storage.models import Table
+from storage.operations import accounts, release, tables
 from storage.server import migration
+
+
+def find_table(account: str, name: str) -> Table:
+    """Return a table; raises CommandError without such an account, ResourceNotFound without such a table."""
+    found = accounts.by_name(account)
+    if found is None:
+        raise CommandError(f"The account {account} does not exist.")
+    return tables.get(found.pk, name)
 
 
 class TableroCommand(BaseCommand):

@@ -8,9 +8,8 @@ from django.db import InterfaceError, OperationalError
 
 from storage.domain.access.actor import Actor
 from storage.domain.errors import StorageError
-from storage.management.command import DatabaseCommand
-from storage.models import Account, Table
-from storage.operations import tables
+from storage.management.command import DatabaseCommand, find_table
+from storage.models import Table
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
 
@@ -27,9 +26,7 @@ class MovingCommand(DatabaseCommand):
     def handle(self, *args: Any, table: str, **options: Any) -> None:
         account, _, name = table.partition("/")
         try:
-            self.move(tables.get(Account.objects.get(name=account).pk, name), command_actor())
-        except Account.DoesNotExist:
-            raise CommandError(f"The account {account} does not exist.") from None
+            self.move(find_table(account, name), command_actor())
         except AccountError as error:
             raise CommandError(str(error)) from None
         except StorageError as error:

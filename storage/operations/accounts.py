@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
@@ -553,6 +553,31 @@ def connection_string(account: Account, endpoint: str) -> str:
     """Return a connection string that is safe to print: it contains a key only if that is public."""
     key = encode_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
     return connections.connection_string(account.name, endpoint, key)
+
+
+def listed() -> QuerySet[Account]:
+    """Select all accounts by name, including those that this server may not use."""
+    return Account.objects.order_by("name")
+
+
+def by_name(name: str) -> Account | None:
+    """Return an account, also one that this server may not use."""
+    return Account.objects.filter(name=name).first()
+
+
+def by_number(pk: int) -> Account | None:
+    """Return an account by its primary key."""
+    return Account.objects.filter(pk=pk).first()
+
+
+def read_only() -> set[int]:
+    """Return the primary keys of accounts that are read-only."""
+    return set(Account.objects.filter(read_only=True).values_list("pk", flat=True))
+
+
+def count_by_consistency() -> dict[str, int]:
+    """Return how many accounts have each level of consistency."""
+    return dict(Account.objects.values_list("consistency").annotate(Count("pk")))
 
 
 def names() -> set[str]:

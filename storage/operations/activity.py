@@ -118,6 +118,11 @@ def is_undone(done: Activity | int) -> bool:
     return any(not is_interrupted(undo) for undo in Activity.objects.filter(undoes=done))
 
 
+def undone_by(done: Activity) -> Activity | None:
+    """Return the undo of an activity from a page of them; None also for one that was interrupted."""
+    return next((undo for undo in done.undone_by.all() if not is_interrupted(undo)), None)
+
+
 def is_interrupted(done: Activity) -> bool:
     """Return whether the process died, or failed, before it had done everything."""
     return bool(done.detail.get("interrupted"))
@@ -161,6 +166,16 @@ def _change(activity: Activity, table: Table, place: int, changed: ChangedEntity
 def _digest(key: EntityKey) -> bytes:
     # no key holds a NUL
     return blake2b(f"{key.partition_key}\0{key.row_key}".encode(), digest_size=16).digest()
+
+
+def changes_of(done: Activity, *, top: int | None = None) -> list[EntityChange]:
+    """Return the first entities that an activity changed, in its order."""
+    return list(done.changes.order_by("place")[:top])
+
+
+def count_changes(done: Activity) -> int:
+    """Return how many entities an activity changed."""
+    return done.changes.count()
 
 
 def entity_key(change: EntityChange) -> EntityKey:
@@ -226,6 +241,21 @@ class ActivityPage:
 
 def get(pk: int) -> Activity | None:
     return _shown(Activity.objects.filter(pk=pk)).first()
+
+
+def of_numbers(pks: Collection[int]) -> list[Activity]:
+    """Return those of the activities that exist."""
+    return list(Activity.objects.filter(pk__in=pks))
+
+
+def latest_of_query(saved_query: int) -> Activity | None:
+    """Return the latest activity of a saved query of the console, by its primary key."""
+    return Activity.objects.filter(detail__saved=saved_query).order_by("-pk").first()
+
+
+def undo_of(done: Activity) -> Activity:
+    """Return the undo of an activity."""
+    return Activity.objects.get(undoes=done)
 
 
 def page_of_time(

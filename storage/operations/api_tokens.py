@@ -66,6 +66,11 @@ def for_user(user: Person) -> QuerySet[ApiToken]:
     return found.select_related("account").order_by("-pk")
 
 
+def listed() -> QuerySet[ApiToken]:
+    """Select the tokens of all users that are not revoked, oldest first."""
+    return ApiToken.objects.filter(revoked_at=None).select_related("user", "account").order_by("pk")
+
+
 def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
     """Return the valid token of a secret, with its user; record its use at most once a minute."""
     if not api_tokens.is_token(secret):

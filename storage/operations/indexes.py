@@ -86,6 +86,11 @@ def explain(table: Table, access: AccessPlan, sort: Sort | None = None, read: in
     return IndexUse(candidates=missing if missing and (read or 0) >= INDEXED_FROM else frozenset())
 
 
+def find(table: Table, name: str) -> PropertyIndex | None:
+    """Return the index of a property."""
+    return PropertyIndex.objects.filter(table=table, name=name).first()
+
+
 def describe(table: Table) -> list[IndexDetails]:
     """Return the indexes of a table by the names of their properties."""
     found = list(PropertyIndex.objects.filter(table=table).order_by("name"))

@@ -33,6 +33,14 @@ def role_in(user: Person, account: Account) -> Role | None:
     return Role.OWNER if user.is_admin else _role(account, user)
 
 
+def roles(user: Person) -> dict[int, Role]:
+    """Return the user's role in each account, by its primary key."""
+    if user.is_admin:
+        return dict.fromkeys(Account.objects.values_list("pk", flat=True), Role.OWNER)
+    memberships = Membership.objects.filter(user_id=user.pk).values_list("account_id", "role")
+    return {account_id: Role(role) for account_id, role in memberships}
+
+
 def visible_accounts(user: Person, capability: Capability = Capability.READ) -> QuerySet[Account]:
     """Select the accounts in which a user has a capability, by name. There may be thousands: take a page of them."""
     shown = accounts.usable().order_by("name")
@@ -62,6 +70,25 @@ def members(account: Account) -> list[Membership]:
     """Return the members, owners first, then by name."""
     found = Membership.objects.filter(account=account).select_related("user")
     return list(found.order_by("-role", "user__username"))
+
+
+def memberships(user: Person) -> list[Membership]:
+    """Return the memberships of a user by the names of their accounts."""
+    own = Membership.objects.filter(user_id=user.pk)
+    return list(own.select_related("account").order_by("account__name"))
+
+
+def all_memberships() -> dict[int, list[Membership]]:
+    """Return the memberships of all users, by the primary key of the user and the names of their accounts."""
+    found: dict[int, list[Membership]] = {}
+    for membership in Membership.objects.select_related("account").order_by("account__name"):
+        found.setdefault(membership.user_id, []).append(membership)
+    return found
+
+
+def given_role(user: Person, account: Account) -> Role | None:
+    """Return the role that a user has as a member, also if the user is an admin of the server."""
+    return _role(account, user)
 
 
 @transaction.atomic

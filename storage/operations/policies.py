@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Prefetch
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
@@ -29,6 +29,13 @@ def tables_with_policies(account_id: int, *, except_table: int) -> list[Table]:
     own = Table.objects.own().filter(account_id=account_id).exclude(pk=except_table)
     counted = own.annotate(policy_count=Count("policies")).filter(policy_count__gt=0)
     return list(counted.order_by("folded_name")[:500])
+
+
+def first_tables(account: Account, top: int) -> list[Table]:
+    """Return the first tables that have policies, by name, with the policies in their order."""
+    having = Table.objects.own().filter(account=account, policies__isnull=False).distinct()
+    ordered = Prefetch("policies", StoredAccessPolicy.objects.order_by("place"))
+    return list(having.order_by("folded_name").prefetch_related(ordered)[:top])
 
 
 def replace(

@@ -11,7 +11,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
@@ -307,6 +307,31 @@ def get(account: Account, name: str) -> Snapshot:
     if snapshot is None:
         raise SnapshotNotFound(f"The account {account.name} has no snapshot named {name}.")
     return snapshot
+
+
+def names(account: Account, top: int) -> list[str]:
+    """Return the names of the latest snapshots, those where branches began included."""
+    return list(_latest_first(account).values_list("name", flat=True)[:top])
+
+
+def latest(account: Account) -> Snapshot | None:
+    """Return the latest snapshot, which may be one where a branch began."""
+    return _latest_first(account).first()
+
+
+def _latest_first(account: Account) -> QuerySet[Snapshot]:
+    return Snapshot.objects.filter(account=account).order_by("-taken_at")
+
+
+def tables(snapshot: Snapshot) -> list[SnapshotTable]:
+    """Return the tables of a snapshot by name."""
+    return list(snapshot.tables.order_by("folded_name"))
+
+
+def totals(snapshot: Snapshot) -> tuple[int, int]:
+    """Return how many entities a snapshot has, and their bytes."""
+    found = snapshot.tables.aggregate(entities=Sum("entities", default=0), size=Sum("size", default=0))
+    return found["entities"], found["size"]
 
 
 def listed(account: Account) -> list[Snapshot]:

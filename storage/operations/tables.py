@@ -1,7 +1,7 @@
 """Create, change, delete and restore tables, and Query Tables."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -62,6 +62,32 @@ def _create_metrics(account_id: int, name: str) -> Table | None:
             return _create(account_id, name, name.lower())
     except IntegrityError:  # another process created it, or the account was deleted
         return _find(account_id, name.lower())
+
+
+def listed(account_id: int) -> list[Table]:
+    """Return the tables of an account by name."""
+    return list(Table.objects.own().filter(account_id=account_id).order_by("folded_name"))
+
+
+def names(account_id: int, *, top: int | None = None) -> list[str]:
+    """Return the first names of tables, in their order."""
+    own = Table.objects.own().filter(account_id=account_id).order_by("folded_name")
+    return list(own.values_list("name", flat=True)[:top])
+
+
+def named(account_id: int | OuterRef, folded_name: str | OuterRef) -> Tables:
+    """Select the table that has a name now, if there is one; also for the rows of an outer query."""
+    return Table.objects.filter(account_id=account_id, folded_name=folded_name, deleted_at=None)
+
+
+def deleted_before(limit: datetime) -> Tables:
+    """Select tables that were deleted before a time, in all accounts."""
+    return Table.objects.filter(deleted_at__lt=limit)
+
+
+def by_number(pk: int) -> Table | None:
+    """Return a table that is not deleted by its primary key."""
+    return Table.objects.filter(pk=pk, deleted_at=None).first()
 
 
 def get(account_id: int, name: str) -> Table:

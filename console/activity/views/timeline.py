@@ -28,7 +28,7 @@ from console.site.responses import render_part
 from storage.domain.access.roles import Capability, may
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
-from storage.operations import activity
+from storage.operations import accounts, activity, members
 from storage.operations.activity import ActivityFilter
 from storage.operations.changes import ChangeEntry
 from storage.operations.undo import effect, superseded
@@ -136,7 +136,7 @@ def _address(name: str, account: Account | None, *arguments: object) -> str:
 
 def _entries(found: Sequence[Activity], request: HttpRequest, account: Account | None) -> list[TimelineEntry]:
     user = user_of(request)
-    roles, read_only, stale = undo.roles_of(user), undo.read_only_accounts(), superseded(found)
+    roles, read_only, stale = members.roles(user), accounts.read_only(), superseded(found)
     return [
         _entry(
             done,
@@ -181,7 +181,7 @@ def _change_entry(entry: ChangeEntry, account: Account, *, may_revert: bool) -> 
 
 
 def _entry(done: Activity, account: Account | None, *, may: bool) -> TimelineEntry:
-    undone_by = next((it for it in done.undone_by.all() if not activity.is_interrupted(it)), None)
+    undone_by = activity.undone_by(done)
     return TimelineEntry(
         done,
         _address("entry", account, done.pk),

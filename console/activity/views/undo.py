@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from console.activity import sentences
-from console.activity.undo import gives_power, may_see, may_undo, roles_of, undo_several
+from console.activity.undo import gives_power, may_see, may_undo, undo_several
 from console.people import reauthentication
 from console.site.access import actor_of, user_of
 from console.site.addresses import is_console_path
@@ -23,6 +23,7 @@ from console.site.responses import wants_part
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
 from storage.models import Activity
+from storage.operations import activity, members
 from storage.operations.undo import CannotUndo, Reason, effect
 
 _MOST: Final = 1000  # activities that are undone together
@@ -53,8 +54,8 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
 
 def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:
     wanted = {int(number) for number in numbers.split(",") if number.isdecimal() and len(number) < 19}
-    user, roles = user_of(request), roles_of(user_of(request))
-    several = [done for done in Activity.objects.filter(pk__in=wanted) if may_see(user, done, roles)]
+    user, roles = user_of(request), members.roles(user_of(request))
+    several = [done for done in activity.of_numbers(wanted) if may_see(user, done, roles)]
     if not wanted or len(several) != len(wanted) or len(several) > _MOST:
         raise Http404
     if not all(may_undo(user, done, roles) for done in several):

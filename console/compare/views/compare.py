@@ -40,8 +40,8 @@ from storage.domain.entities.moments import read_moment_token
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.sides import SideName
 from storage.editing.comparison import DifferenceKind
-from storage.models import Account, Snapshot, Table
-from storage.operations import applying, comparing
+from storage.models import Account
+from storage.operations import applying, comparing, snapshots, tables
 from storage.operations.applying import Applied, Selection, Skipped, SkipReason, Target
 from storage.operations.comparing import ComparedTable, Comparison, Counts
 from storage.operations.members import visible_accounts
@@ -136,16 +136,12 @@ def _find_sides(request: HttpRequest, wanted: CompareRequest) -> tuple[dict[str,
 def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") -> Picker:
     accounts = list(visible_accounts(user_of(request)))
     account = next((it for it in accounts if it.name == name.account), None)
-    tables, snapshots = [], []
-    if account is not None:
-        own = Table.objects.own().filter(account=account).order_by("folded_name")
-        tables = list(own.values_list("name", flat=True))
-        taken = Snapshot.objects.filter(account=account).order_by("-taken_at")
-        snapshots = list(taken.values_list("name", flat=True)[:_SNAPSHOTS])
-    if name.table and name.table not in tables:  # of the past
-        tables.append(name.table)
+    names = [] if account is None else tables.names(account.pk)
+    taken = [] if account is None else snapshots.names(account, _SNAPSHOTS)
+    if name.table and name.table not in names:  # of the past
+        names.append(name.table)
     label = gettext_lazy("Left side") if side == LEFT else gettext_lazy("Right side")
-    return Picker(side, label, name, account, accounts, tables, snapshots, error)
+    return Picker(side, label, name, account, accounts, names, taken, error)
 
 
 @account_required(Capability.READ)

@@ -18,8 +18,8 @@ from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.filters.query import EntityQuery
-from storage.models import Activity, Table
-from storage.operations import edits, entities
+from storage.models import Table
+from storage.operations import activity, edits, entities
 
 ASKED_ABOVE: Final = 10_000  # entities of a query, also where an account is not protected
 
@@ -90,8 +90,7 @@ def _finish(request: HttpRequest, table: Table, deletion: QueryDeletion) -> Http
     text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", deletion.deleted)
     text = notices.count_text(text, deletion.deleted)
     if deletion.can_undo:
-        done = Activity.objects.filter(pk__in=deletion.activities)
-        notices.notify_success(request, text, undo=list(done))
+        notices.notify_success(request, text, undo=activity.of_numbers(deletion.activities))
     elif deletion.activities:
         more = _("Undo it step by step in Activity.")
         notices.notify_success(request, f"{text}. {more}")

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
@@ -15,8 +14,7 @@ from django.views.decorators.http import require_safe
 from console.accounts.forms.settings import LEVELS
 from console.site.access import admin_required
 from console.site.responses import render_part
-from storage.models import Account
-from storage.operations import replicas
+from storage.operations import accounts, replicas
 from storage.operations.replicas import ReplicaProblem, ReplicaStatus
 
 _PROBLEMS: Final = {
@@ -58,7 +56,7 @@ def _synchronized_at(status: ReplicaStatus) -> datetime | None:
 
 def _accounts_by_level() -> Iterator[tuple[Promise, int]]:
     """Return the levels that accounts have, the strongest first, with the number of accounts."""
-    counts = dict(Account.objects.values_list("consistency").annotate(Count("pk")))
+    counts = accounts.count_by_consistency()
     for level, label in LEVELS:
         if level in counts:
             yield label, counts[level]

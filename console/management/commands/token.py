@@ -10,8 +10,8 @@ from django.utils import timezone
 from console.models import User
 from storage.domain.access.roles import Scope
 from storage.management.command import DatabaseCommand
-from storage.models import Account, ApiToken
-from storage.operations import api_tokens
+from storage.models import Account
+from storage.operations import accounts, api_tokens
 from storage.operations.activity import command_actor
 from storage.operations.api_tokens import TokenError, TokenRequest
 
@@ -48,9 +48,7 @@ class Command(DatabaseCommand):
         self.stdout.write(secret)
 
     def _list(self, **_: Any) -> None:
-        for token in (
-            ApiToken.objects.filter(revoked_at=None).select_related("user", "account").order_by("pk")
-        ):
+        for token in api_tokens.listed():
             where = "" if token.account is None else f"account={token.account}"
             end = "" if token.expires_at is None else f"until={token.expires_at:%Y-%m-%d}"
             parts = (token.user.username, token.name, f"{token.prefix}…", token.scope, where, end)
@@ -70,7 +68,7 @@ def _user(name: str) -> User:
 
 
 def _account(name: str | None) -> Account | None:
-    found = None if name is None else Account.objects.filter(name=name).first()
+    found = None if name is None else accounts.by_name(name)
     if name is not None and found is None:
         raise CommandError(f"There is no account {name}.")
     return found

@@ -11,8 +11,7 @@ from console.models import User
 from console.people import users
 from storage.domain.access.roles import Role
 from storage.management.command import DatabaseCommand
-from storage.models import Account
-from storage.operations import members
+from storage.operations import accounts, members
 from storage.operations.activity import command_actor
 
 NONE = "none"
@@ -53,13 +52,14 @@ class Command(DatabaseCommand):
         self.stdout.write(f"{user}  password={password}")
 
     def _list(self, **_: Any) -> None:
-        for user in User.objects.order_by("username").prefetch_related("memberships__account"):
-            roles = [f"{it.account}={Role(it.role).name.lower()}" for it in user.memberships.all()]
+        memberships = members.all_memberships()
+        for user in User.objects.order_by("username"):
+            roles = [f"{it.account}={Role(it.role).name.lower()}" for it in memberships.get(user.pk, ())]
             self.stdout.write("  ".join([str(user), *(["admin"] if user.is_admin else []), *sorted(roles)]))
 
     def _role(self, name: str, account: str, role: str, **_: Any) -> None:
         user = _user(name)
-        found = Account.objects.filter(name=account).first()
+        found = accounts.by_name(account)
         if found is None:
             raise CommandError(f"There is no account {account}.")
         if role == NONE:

@@ -10,7 +10,7 @@ from console.people.forms.setup import SetupForm
 from console.site import roles
 from console.site.forms import VERBATIM
 from storage.domain.access.roles import Role
-from storage.models import Account
+from storage.operations import accounts
 
 DAYS = [(1, _("1 day")), (7, _("7 days")), (30, _("30 days"))]
 
@@ -64,7 +64,7 @@ class ServerInviteForm(InviteForm):
 
     account = forms.ModelChoiceField(
         label=_("Account"),
-        queryset=Account.objects.order_by("name"),
+        queryset=accounts.listed(),
         required=False,
         empty_label=_("none"),
     )

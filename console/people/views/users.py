@@ -22,6 +22,7 @@ from console.site.access import actor_of, admin_required
 from console.site.notices import notify_error, notify_success
 from storage.domain.access.roles import Role
 from storage.models import Activity
+from storage.operations import members
 
 
 @require_safe
@@ -55,7 +56,7 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
     found = get_object_or_404(User, pk=user)
     context = {
         "person": found,
-        "memberships": found.memberships.select_related("account").order_by("account__name"),
+        "memberships": members.memberships(found),
         "factors": users.second_factors([found]).get(found.pk, []),
         "sessions": sessions.count(found),
         "tokens": token_rows(found),

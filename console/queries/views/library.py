@@ -16,6 +16,7 @@ from console.site.access import account_required, role_of, table_required, user_
 from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
+from storage.operations import tables
 
 MENU_LENGTH: Final = 8  # recent queries; the page shows more
 
@@ -37,9 +38,9 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 def _saved(request: HttpRequest, account: Account, text: str) -> list[tuple[SavedQuery, Table | None, bool]]:
     """Each query with its table, unless no table has this name now, and whether the user can change it."""
     user, role = user_of(request), role_of(request)
-    tables = {table.folded_name: table for table in Table.objects.own().filter(account=account)}
+    present = {table.folded_name: table for table in tables.listed(account.pk)}
     lines = [
-        (query, tables.get(query.table_name), saved.can_change(user, role, query))
+        (query, present.get(query.table_name), saved.can_change(user, role, query))
         for query in saved.visible_queries(user, [account.pk])
         if text.casefold() in query.name.casefold() or text.casefold() in query.table_name
     ]

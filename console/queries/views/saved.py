@@ -17,7 +17,8 @@ from console.site.access import account_required, actor_of, role_of, table_requi
 from console.site.addresses import is_console_path
 from console.site.responses import see_other
 from storage.domain.access.roles import Capability
-from storage.models import Account, Activity, Table
+from storage.models import Account, Table
+from storage.operations import activity
 from storage.operations.activity import ChangedSince
 
 
@@ -51,7 +52,7 @@ def _show_deleted(request: HttpRequest, table: Table, slug: str) -> HttpResponse
     query = saved.find_deleted(user_of(request), table, slug)
     if query is None:
         raise Http404
-    deletion = Activity.objects.filter(detail__saved=query.pk).order_by("-pk").first()
+    deletion = activity.latest_of_query(query.pk)
     context = {
         "table": table,
         "query": query,

@@ -34,6 +34,7 @@ from storage.domain.sas.explain import KeyLimits, explain, summarize
 from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
 from storage.operations import sas as sas_operations
+from storage.operations import tables
 from storage.operations.sas import IssuedSas, Refusal, SasRefused
 
 PAGE: Final = "console/sas/new.html"
@@ -158,7 +159,7 @@ def _context(
         "lines": sas.string_to_sign(token, account.name).split("\n"),
         "letters": [(letter, PERMISSIONS[letter]) for letter in form.letters],
         "levels": RESOURCE_TYPES.items(),
-        "names": _table_names(account),
+        "names": tables.names(account.pk, top=_MOST_NAMES),
         "is_long_lived": form.is_long_lived(),
         "of": request.GET.get("of", ""),
         "is_keyless": not account.shared_key_access,
@@ -183,11 +184,6 @@ def _missing(form: SasForm) -> list[tuple[str, str]]:
 def _parameters(token: TableSas | AccountSas, form: SasForm) -> list[ParameterView]:
     *parameters, signature = view_parameters(explain([*sas.to_parameters(token), ("sig", "")]), form.now)
     return [*parameters, replace(signature, value="…")]
-
-
-def _table_names(account: Account) -> list[str]:
-    own = Table.objects.own().filter(account=account).order_by("folded_name")
-    return list(own.values_list("name", flat=True)[:_MOST_NAMES])
 
 
 # the token
@@ -220,9 +216,9 @@ def _harmless_request(account: Account, token: TableSas | AccountSas, can: tuple
     """A read request that the token permits, if it permits any."""
     if isinstance(token, TableSas):
         return f"/{quote(token.table)}()?$top=1"
-    table = Table.objects.own().filter(account=account).order_by("folded_name").first()
-    if Operation.QUERY_TABLES not in can and Operation.QUERY_ENTITIES in can and table is not None:
-        return f"/{quote(table.name)}()?$top=1"
+    first = tables.names(account.pk, top=1)
+    if Operation.QUERY_TABLES not in can and Operation.QUERY_ENTITIES in can and first:
+        return f"/{quote(first[0])}()?$top=1"
     if Operation.QUERY_TABLES not in can and Operation.GET_SERVICE_PROPERTIES in can:
         return "/?restype=service&comp=properties"
     return "/Tables?$top=1"

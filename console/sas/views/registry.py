@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db import OperationalError
-from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -29,8 +28,8 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas import to_parameters
 from storage.domain.sas.explain import explain
 from storage.domain.sas.known import ACCEPTED_STATES, TokenState
-from storage.models import Account, StoredAccessPolicy, Table
-from storage.operations import keys, usage
+from storage.models import Account
+from storage.operations import keys, policies, usage
 from storage.operations import sas as sas_operations
 
 PAGE_SIZE: Final = 100
@@ -59,19 +58,11 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "next": _address("sas:index", account, **query, page=str(page + 1))
         if (page + 1) * PAGE_SIZE < len(found)
         else "",
-        "tables": _tables_with_policies(account),
+        "tables": policies.first_tables(account, PAGE_SIZE),
         "csv_url": _address("sas:export", account, format="csv", **query),
         "ndjson_url": _address("sas:export", account, format="ndjson", **query),
     }
     return render_part(request, "console/sas/index.html", "_list.html", context)
-
-
-def _tables_with_policies(account: Account) -> list[Table]:
-    having = Table.objects.own().filter(account=account, policies__isnull=False).distinct()
-    ordered = having.order_by("folded_name").prefetch_related(
-        Prefetch("policies", StoredAccessPolicy.objects.order_by("place"))
-    )
-    return list(ordered[:PAGE_SIZE])
 
 
 def _read_filter(request: HttpRequest) -> tuple[str, str]:

@@ -78,7 +78,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form with proposals, or make the branch."""
     initial = {"snapshot": request.GET.get("snapshot", NOW)}
     form = BranchForm(request.POST if request.method == "POST" else None, account=account, initial=initial)
-    found = list(Table.objects.own().filter(account=account).order_by("folded_name"))
+    found = tables.listed(account.pk)
     errors: dict[str, str] = {}
     if request.method == "POST" and form.is_valid():
         filters = _read_filters(request, found, errors)
@@ -107,7 +107,7 @@ def _wanted(
     data = form.cleaned_data
     snapshot = snapshots.get(account, data["snapshot"]) if data["snapshot"] != NOW else None
     if snapshot is not None:
-        there = set(snapshot.tables.values_list("name", flat=True))
+        there = {it.name for it in snapshots.tables(snapshot)}
         filters = {name: filter_ for name, filter_ in filters.items() if name in there}
     return BranchRequest(
         data["name"],

@@ -22,7 +22,7 @@ from storage.domain.service.connections import ConnectionFormat, connection_stri
 from storage.domain.service.connections import write_connection as write_form
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ApiToken
-from storage.operations import account_copies, accounts, activity, keys, members
+from storage.operations import account_copies, accounts, activity, idempotency_keys, keys, members
 from storage.operations.account_copies import Copied
 from storage.operations.accounts import AccountExists, AccountHasTables
 from storage.operations.catalog_change import invalidating_catalogs
@@ -101,7 +101,7 @@ class AccountListViewSet(ApiViewSet):
             name = "a" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(15))
             account = accounts.add(name, by=self.by, **fields)
             if key:
-                idempotency.save(self.token, key, digest, account)
+                idempotency_keys.save(self.token, key, digest, account)
         return account, True
 
 

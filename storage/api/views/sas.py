@@ -20,6 +20,7 @@ from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
 from storage.domain.sas.known import KnownToken, TokenState, token_state
+from storage.operations import idempotency_keys
 from storage.operations import sas as sas_operations
 from storage.operations.sas import Refusal, SasDescription, SasRefused
 
@@ -88,7 +89,7 @@ class SasViewSet(AccountScopedViewSet):
         description = SasDescription(data["label"], data["purpose"], data["owner"])
         issued = sas_operations.issue(self.account, token, number, description, by=self.by)
         if key:
-            idempotency.save(self.token, key, digest, self.account, issued.fingerprint)
+            idempotency_keys.save(self.token, key, digest, self.account, issued.fingerprint)
         return issued.token, True
 
     def _sign_again(self, fingerprint: str) -> Signed:

@@ -146,7 +146,7 @@ class Command(DatabaseCommand):
             self.stdout.write(f"{it.table}{about}{it.misfit.value}{example}")
 
     def _list(self, *, keys: bool, **_: Any) -> None:
-        for account in Account.objects.order_by("name"):
+        for account in accounts.listed():
             self._show(account, with_keys=keys)
 
     def _rotate(self, name: str, key: int, **_: Any) -> None:

@@ -10,8 +10,7 @@ from django.core.management.base import CommandError
 from storage.domain.errors import ServerBusy, StorageError
 from storage.domain.service.feed import ExpiredToken, FeedPage, InvalidToken, describe_change, write_change
 from storage.management.command import DatabaseCommand
-from storage.models import Account
-from storage.operations import feed, tables
+from storage.operations import accounts, feed, tables
 from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
 from storage.operations.live_feed import INTERVAL
 
@@ -93,7 +92,7 @@ class Command(DatabaseCommand):
 
 def _find_feed(name: str) -> Feed:
     account_name, _, table = name.partition("/")
-    account = Account.objects.filter(name=account_name).first()
+    account = accounts.by_name(account_name)
     if account is None:
         raise CommandError(f"The account {account_name} does not exist.")
     return Feed(account.pk, (tables.get(account.pk, table).pk,) if table else None)

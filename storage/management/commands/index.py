@@ -8,9 +8,9 @@ from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 
 from storage.domain.errors import StorageError
-from storage.management.command import DatabaseCommand
-from storage.models import Account, PropertyIndex, Table
-from storage.operations import indexes, tables
+from storage.management.command import DatabaseCommand, find_table
+from storage.models import Table
+from storage.operations import indexes
 from storage.operations.accounts import AccountError
 from storage.operations.activity import command_actor
 
@@ -36,10 +36,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, action: str, account: str, table: str, **arguments: Any) -> None:
         try:
-            owner = Account.objects.get(name=account)
-            getattr(self, f"_{action}")(tables.get(owner.pk, table), **arguments)
-        except Account.DoesNotExist:
-            raise CommandError(f"The account {account} does not exist.") from None
+            getattr(self, f"_{action}")(find_table(account, table), **arguments)
         except AccountError as error:
             raise CommandError(str(error)) from None
         except StorageError as error:
@@ -54,7 +51,7 @@ class Command(DatabaseCommand):
     def _add(self, table: Table, property: str, **_: Any) -> None:  # noqa: A002  as the argument is called
         indexes.add(table, property, by=command_actor())
         self._wait(table)
-        index = PropertyIndex.objects.filter(table=table, name=property).first()
+        index = indexes.find(table, property)
         if index is not None and index.error:
             raise CommandError(index.error)
         self.stdout.write(f"{property} of {table.name} is indexed.")

@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db.models import Sum
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
@@ -102,7 +101,7 @@ class Command(DatabaseCommand):
         self.stdout.write(f"{name} was deleted.")
 
     def _show(self, snapshot: Snapshot) -> None:
-        sums = snapshot.tables.aggregate(entities=Sum("entities", default=0), size=Sum("size", default=0))
-        about = f"{sums['entities']} entities, {filesizeformat(sums['size'])}"
+        entities, size = snapshots.totals(snapshot)
+        about = f"{entities} entities, {filesizeformat(size)}"
         until = f"  until {snapshot.expires_at:%Y-%m-%d %H:%M}" if snapshot.expires_at else ""
         self.stdout.write(f"{snapshot.name}  {snapshot.taken_at:%Y-%m-%d %H:%M}  {about}{until}")
