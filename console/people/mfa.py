@@ -7,12 +7,13 @@ from functools import cache
 from typing import Any, ClassVar
 
 from allauth.mfa.adapter import DefaultMFAAdapter
-from allauth.mfa.totp.internal.auth import generate_totp_secret
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+
+from console.site.allauth_parts import generate_totp_secret
 
 logger = logging.getLogger(__name__)
 

@@ -3,11 +3,12 @@
 import math
 import time
 
-from allauth.core.internal import ratelimit
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import ngettext
+
+from console.site.allauth_parts import ratelimit
 
 FAILED = "login_failed"
 ACTIONS = ("login", "reauthenticate", "change_password")

@@ -18,10 +18,6 @@ from uuid import uuid4
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
-from uvicorn.server import ServerState
 
 from storage.domain.errors import (
     HostInformationNotPresent,
@@ -44,6 +40,14 @@ from storage.protocol.http_exchange import (
     write_head,
 )
 from storage.protocol.http_request import Headers, RequestHead, join_repeated
+from storage.protocol.uvicorn_parts import (
+    FlowControl,
+    ProxyHeadersMiddleware,
+    ServerState,
+    get_local_addr,
+    get_remote_addr,
+    is_ssl,
+)
 
 logger = logging.getLogger(__name__)
 

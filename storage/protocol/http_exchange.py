@@ -10,11 +10,14 @@ from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
-from uvicorn.server import ServerState
-
 from storage.protocol.http_request import Headers, RequestBody, RequestHead
+from storage.protocol.uvicorn_parts import (
+    HIGH_WATER_LIMIT,
+    STATUS_LINE,
+    FlowControl,
+    RequestResponseCycle,
+    ServerState,
+)
 
 logger = logging.getLogger(__name__)
 

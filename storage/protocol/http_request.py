@@ -8,8 +8,6 @@ import hmac
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
-
 from storage.domain.errors import (
     InvalidMd5,
     Md5Mismatch,
@@ -18,6 +16,7 @@ from storage.domain.errors import (
     RequestBodyTooLarge,
 )
 from storage.protocol.body_budget import BodyBudget, longest_arrival
+from storage.protocol.uvicorn_parts import HIGH_WATER_LIMIT, FlowControl
 
 BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
 # bytes of a refused body that are read and discarded, so that the client receives the error

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 import uvicorn
-from uvicorn.importer import import_from_string
 
 from storage.protocol.http_connection import Applications, HttpConnection
+from storage.protocol.uvicorn_parts import import_from_string
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 

@@ -7,7 +7,6 @@ from allauth.account.forms import ReauthenticateForm
 from allauth.account.views import ReauthenticateView as ByPassword
 from allauth.mfa.base.views import ReauthenticateView as ByCode
 from allauth.mfa.models import Authenticator
-from allauth.mfa.webauthn.internal import auth
 from allauth.mfa.webauthn.views import ReauthenticateWebAuthnView as ByPasskey
 from allauth.socialaccount.models import SocialAccount
 from django.forms import Form
@@ -21,6 +20,7 @@ from console.people import providers
 from console.people.forms import passkeys
 from console.people.forms.sessions import ReauthenticateCodeForm
 from console.people.mfa import can_use_passkeys
+from console.site.allauth_parts import webauthn
 
 
 class _ReauthenticationMixin:
@@ -63,7 +63,7 @@ class _ReauthenticationMixin:
         if "password" in forms:
             forms["password"].fields["password"].widget.attrs["autofocus"] = True
         if Authenticator.Type.WEBAUTHN in types and can_use_passkeys(self.request):
-            forms["passkey"] = json.dumps(auth.begin_authentication(user))
+            forms["passkey"] = json.dumps(webauthn.begin_authentication(user))
         connected = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
         forms["providers"] = [one for one in providers.offered() if one["id"] in connected]
         return forms

@@ -6,7 +6,6 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView, ViewRecoveryCodesView
 from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
-from allauth.mfa.webauthn.internal import auth
 from allauth.mfa.webauthn.views import AddWebAuthnView, EditWebAuthnView, RemoveWebAuthnView
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +21,7 @@ from console.people.forms import passkeys
 from console.people.forms.sessions import AppForm
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
+from console.site.allauth_parts import webauthn
 from console.site.notices import notify_success
 
 secret_page = method_decorator([never_cache, recently_authenticated], name="dispatch")  # type: ignore[list-item]
@@ -79,7 +79,7 @@ class AddPasskey(_InvalidFormMixin, _SuccessMixin, AddWebAuthnView):  # type: ig
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
         # a passkey stored on the device, so that it signs in without a user name
-        found["options"] = json.dumps(auth.begin_registration(self.request.user, passwordless=True))
+        found["options"] = json.dumps(webauthn.begin_registration(self.request.user, passwordless=True))
         found["can_use_passkeys"] = mfa.can_use_passkeys(self.request)
         return found
 

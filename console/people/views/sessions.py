@@ -4,7 +4,6 @@ import json
 from typing import Any, Final
 
 from allauth.account import views
-from allauth.core.internal import ratelimit
 from allauth.mfa.base.views import AuthenticateView
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.views import LoginWebAuthnView
@@ -17,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from console.people import mfa, providers, setup
 from console.people.forms import passkeys
 from console.people.forms.sessions import CodeForm
+from console.site.allauth_parts import ratelimit
 from console.site.notices import notify_error
 
 PASSKEY_TIMEOUT: Final = 600  # seconds to answer a passkey challenge
