@@ -68,6 +68,27 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, 
     assert page.evaluate("document.activeElement.matches('td, th')")
 
 
+def test_what_is_changed_here_is_not_marked(open_page, admin, rows):
+    page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
+    page.locator("tr[data-key]").first.wait_for()
+    answers = []
+    # the change is heard before it is answered
+    page.route("**/t/live/cells/", lambda route: answers.append((route, route.fetch())))
+    at(page, "Score", "alan").click()
+    page.keyboard.press("Delete")
+    cell = at(page, "Score", "alan")
+    expect(cell).to_have_text("not set")
+    expect(cell).to_be_focused()
+    assert page.locator("td[data-live]").count() == 0
+    for route, answer in answers:
+        route.fulfill(response=answer)
+    page.get_by_text("Score removed", exact=True).wait_for()
+
+    put(rows, "alan", 7)  # by another
+    expect(cell).to_have_text("7")
+    expect(cell).to_have_attribute("data-live", "")
+
+
 def test_a_cell_that_is_edited_stays_and_saving_meets_the_conflict(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     at(page, "Score", "ada").dblclick()

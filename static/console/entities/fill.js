@@ -30,6 +30,8 @@ async function change(cells, action, text = "") {
   const csrf = document.querySelector('#selection [name="csrfmiddlewaretoken"]').value;
   for (const [name, value] of Object.entries({ csrfmiddlewaretoken: csrf, cells: described, action, text })) body.set(name, value);
   if (dataset.editMode === "staged") body.set("stage", "1");
+  const keys = cells.map(([first]) => first.parentElement.dataset.key);
+  document.dispatchEvent(new CustomEvent("grid:changing", { detail: { keys } }));
   const { status, found } = await post(dataset.cells, body);
   announce(found);
   for (const template of found.querySelectorAll("template[data-change]")) {

@@ -97,6 +97,11 @@ async function look() {
   }
 }
 
+// Rows that are changed from this page, until it is drawn again: their changes may be heard before they are answered.
+const own = new Set();
+document.addEventListener("grid:changing", ({ detail }) => detail.keys.forEach((key) => own.add(key)));
+document.addEventListener("grid:renewed", () => own.clear());
+
 const isEdited = (row) => "editing" in row.dataset || row.querySelector("[data-pending]");
 
 function show(found, changes) {
@@ -111,7 +116,7 @@ function show(found, changes) {
       if (changes.has(key)) later.set(key, changes.get(key));
     } else if (now) {
       delete row.dataset.gone;
-      if (row.dataset.etag !== now.dataset.etag) cells += renew(row, now);
+      if (row.dataset.etag !== now.dataset.etag) cells += renew(row, now, { isMarked: !own.has(key) });
     } else if (changes.get(key) === "d" && !("gone" in row.dataset)) {
       gone += 1;
       row.dataset.gone = "";
@@ -123,8 +128,8 @@ function show(found, changes) {
   sayLater(cells, gone);
 }
 
-/** The cells of a row that differ, in their places: the focus stays. */
-function renew(row, now) {
+/** The cells of a row that differ, in their places: the focus stays. Returns how many were marked. */
+function renew(row, now, { isMarked }) {
   const names = [...now.closest("table").querySelectorAll("th[data-property]")].map((head) => head.dataset.property);
   const table = row.closest("table");
   let changed = 0;
@@ -137,7 +142,7 @@ function renew(row, now) {
     for (const attribute of [...old.attributes]) if (!isKept(attribute)) old.removeAttribute(attribute.name);
     for (const attribute of cell.attributes) if (!isKept(attribute)) old.setAttribute(attribute.name, attribute.value);
     old.replaceChildren(...[...cell.childNodes].map((node) => document.adoptNode(node)));
-    if (name === "Timestamp") return; // it changes with every other
+    if (name === "Timestamp" || !isMarked) return; // it changes with every other
     mark(old);
     changed += 1;
   });
