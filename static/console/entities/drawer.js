@@ -123,7 +123,13 @@ function show() {
 /** The entity was inserted or deleted: the grid shows it, and the focus goes to its row, if there is one. */
 function finish(key) {
   close();
-  document.addEventListener("grid:renewed", () => rowOf(key) && enter(rowOf(key).cells[place?.column ?? 1]), { once: true });
+  const seek = ({ detail }) => {
+    const row = rowOf(key);
+    if (!row && detail.isStale) return; // a refresh that was under way may not have seen it
+    document.removeEventListener("grid:renewed", seek);
+    if (row) enter(row.cells[place?.column ?? 1]);
+  };
+  document.addEventListener("grid:renewed", seek);
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [key], isShown: true } }));
 }
 

@@ -89,7 +89,7 @@ function take(found) {
   }
   htmx.process(results());
   prepare(results());
-  document.dispatchEvent(new CustomEvent("grid:renewed"));
+  document.dispatchEvent(new CustomEvent("grid:renewed", { detail: { isStale } }));
 }
 
 function heads(table) {
