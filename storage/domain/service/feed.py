@@ -49,7 +49,7 @@ class FeedToken(NamedTuple):
 
 
 def write_token(token: FeedToken, secret: bytes) -> str:
-    """Write a token as text for URLs and headers."""
+    """Write a token as text for URLs, headers and command lines, where it must not begin with a hyphen."""
     position = token.position
     parts = (
         token.cluster,
@@ -61,19 +61,27 @@ def write_token(token: FeedToken, secret: bytes) -> str:
         position.seq,
     )
     content = "|".join(map(str, parts)).encode()
-    return base64.urlsafe_b64encode(_mac(content, secret) + content).decode().rstrip("=")
+    # the content begins with a digit, the MAC with anything
+    return base64.urlsafe_b64encode(content + _mac(content, secret)).decode().rstrip("=")
 
 
 def read_token(text: str, secret: bytes) -> FeedToken:
-    """Read what write_token wrote; raises InvalidToken."""
+    """Read what write_token wrote, also with the MAC first as it once was; raises InvalidToken."""
     try:
         decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         decoded = b""
-    mac, content = decoded[:_MAC_LENGTH], decoded[_MAC_LENGTH:]
-    if not hmac.compare_digest(mac, _mac(content, secret)):
-        raise InvalidToken("The token is not valid.")
-    cluster, feed, segment, seen, target, next_segment, seq = content.decode().split("|")
+    for content, mac in (
+        (decoded[:-_MAC_LENGTH], decoded[-_MAC_LENGTH:]),
+        (decoded[_MAC_LENGTH:], decoded[:_MAC_LENGTH]),
+    ):
+        if hmac.compare_digest(mac, _mac(content, secret)):
+            return _read_content(content.decode())
+    raise InvalidToken("The token is not valid.")
+
+
+def _read_content(content: str) -> FeedToken:
+    cluster, feed, segment, seen, target, next_segment, seq = content.split("|")
     return FeedToken(cluster, feed, FeedPosition(int(segment), seen, target, int(next_segment), int(seq)))
 
 
