@@ -29,6 +29,7 @@ class Worker:
     def __init__(self, listener: socket.socket) -> None:
         self.started_at = time.monotonic()
         self.is_serving = False
+        self._is_reload_wanted = False
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "storage.server.worker", str(listener.fileno())],
@@ -47,7 +48,15 @@ class Worker:
     def read(self) -> bool:
         """False when the worker is gone."""
         self.is_serving = self.output.readline() != b""
+        if self.is_serving and self._is_reload_wanted:
+            self.reload()
         return self.is_serving
+
+    def reload(self) -> None:
+        """Let it read the certificate again: at once, or as soon as it takes signals; it may have read the old one."""
+        self._is_reload_wanted = not self.is_serving
+        if self.is_serving:
+            self.process.send_signal(signal.SIGHUP)
 
     def end(self, deadline: float) -> None:
         try:
@@ -80,8 +89,7 @@ class Workers:
 
     def reload(self) -> None:
         for worker in self._workers:
-            if worker.is_serving:  # the others read the certificate as they start, and take no signal yet
-                worker.process.send_signal(signal.SIGHUP)
+            worker.reload()
 
     def stop_at_once(self) -> None:
         for worker in self._workers:
