@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, Final
 
-from storage.models import Activity, EntityChange
+from storage.domain.entities.entity import StoredEntity
+from storage.domain.service.recorded import ChangedEntity
+from storage.models import Activity
 from storage.operations import activity
 from storage.operations.actors import actor_of
 
@@ -35,17 +37,17 @@ def write_entities(done: Activity) -> dict[str, Any]:
     return {"changes": [_write_change(change) for change in activity.changes_of(done)]}
 
 
-def _write_change(change: EntityChange) -> dict[str, Any]:
+def _write_change(change: ChangedEntity) -> dict[str, Any]:
     return {
-        "PartitionKey": change.partition_key,
-        "RowKey": change.row_key,
+        "PartitionKey": change.key.partition_key,
+        "RowKey": change.key.row_key,
         "before": _read_document(change.before),
         "after": _read_document(change.after),
     }
 
 
-def _read_document(content: str | None) -> dict[str, Any] | None:
-    if content is None:
+def _read_document(stored: StoredEntity | None) -> dict[str, Any] | None:
+    if stored is None:
         return None
-    document: dict[str, Any] = json.loads("{" + content.lstrip("\n,") + "}")
+    document: dict[str, Any] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
     return document

@@ -15,7 +15,7 @@ _CLOCKS = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class RecordedDifference:
-    """``number`` is that of the change, ``ticks`` its time."""
+    """``number`` is that of the change."""
 
     number: int
     difference: EntityDifference
@@ -25,8 +25,8 @@ def read(account: Account, table: Table, wanted: ChangeFilter) -> tuple[Sequence
     """Return the first changes, and whether there are more."""
     found = changes.with_images(account, table, wanted, MOST + 1)
     return [
-        RecordedDifference(it.number, differences.compare_entities(it.key, it.before, it.after))
-        for it in found[:MOST]
+        RecordedDifference(number, differences.compare_entities(*it))
+        for number, it in list(found.items())[:MOST]
     ], len(found) > MOST
 
 

@@ -182,7 +182,7 @@ def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         "table_address": target.table_address,
         "new_address": target.address("entities:new"),
         "has_history": (deletion is not None and deletion.sequence is not None)
-        or bool(versions.page(target.table, target.key, top=1).versions),
+        or versions.newest(target.table, target.key) is not None,
         "history_address": target.address("history:entity"),
         "in_drawer": wants_part(request),
     }

@@ -17,7 +17,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
-from storage.models import Activity, EntityChange
+from storage.models import Activity
 from storage.operations import activity
 from storage.operations.undo import effect
 
@@ -60,13 +60,7 @@ class EntityDifference:
 
 def entity_differences(done: Activity) -> list[EntityDifference]:
     """The first entities that an activity changed."""
-    return [_of_entity(change) for change in activity.changes_of(done, top=MOST)]
-
-
-def _of_entity(change: EntityChange) -> EntityDifference:
-    return compare_entities(
-        activity.entity_key(change), activity.entity_before(change), activity.entity_after(change)
-    )
+    return [compare_entities(*change) for change in activity.changes_of(done, top=MOST)]
 
 
 def compare_entities(

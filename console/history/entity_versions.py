@@ -11,9 +11,8 @@ from console.grid.differences import Difference, ShownValue, compare_property
 from console.site.actors import DOOR_LABELS, name_actor
 from console.site.times import to_local
 from storage.domain.entities.entity import StoredEntity, read_stored
-from storage.domain.service.versions import Version, VersionKind
+from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.ticks import to_datetime
 from storage.editing import merge
 
 Properties = Mapping[str, EdmValue]
@@ -25,12 +24,12 @@ NAMED: Final = 2  # changed properties that a line of the list names
 class VersionLine:
     """A version in the list; ``names``: the properties that it changed."""
 
-    version: Version
+    version: RecordedChange
     names: Sequence[str]
 
     @property
     def at(self) -> datetime:
-        return to_local(to_datetime(self.version.ticks))
+        return to_local(self.version.at)
 
     @property
     def first_names(self) -> str:
@@ -84,11 +83,11 @@ def properties_of(stored: StoredEntity | None) -> Properties:
     return {} if stored is None else read_stored(stored).properties
 
 
-def changed_names(version: Version) -> list[str]:
+def changed_names(version: RecordedChange) -> list[str]:
     return merge.changed_names(properties_of(version.before), properties_of(version.after))
 
 
-def days(versions: Sequence[Version], only: str = "") -> Iterator[DayOfVersions]:
+def days(versions: Sequence[RecordedChange], only: str = "") -> Iterator[DayOfVersions]:
     """Yield the versions by days; ``only``: those that changed this property."""
     lines = [VersionLine(version, changed_names(version)) for version in versions]
     shown = [line for line in lines if not only or only in line.names]
@@ -96,12 +95,12 @@ def days(versions: Sequence[Version], only: str = "") -> Iterator[DayOfVersions]
         yield DayOfVersions(day, list(of_day))
 
 
-def property_names(versions: Sequence[Version]) -> list[str]:
+def property_names(versions: Sequence[RecordedChange]) -> list[str]:
     """Return the names of all properties that a version changed, sorted."""
     return sorted({name for version in versions for name in changed_names(version)})
 
 
-def property_changes(version: Version, now: StoredEntity | None) -> list[PropertyChange]:
+def property_changes(version: RecordedChange, now: StoredEntity | None) -> list[PropertyChange]:
     """Return what a version changed, and how it is now."""
     before, after, current = properties_of(version.before), properties_of(version.after), properties_of(now)
     return [
@@ -114,7 +113,7 @@ def property_changes(version: Version, now: StoredEntity | None) -> list[Propert
     ]
 
 
-def unchanged(version: Version) -> list[tuple[str, ShownValue]]:
+def unchanged(version: RecordedChange) -> list[tuple[str, ShownValue]]:
     """Return the properties that a version left alone."""
     changed = set(changed_names(version))
     return [
@@ -124,9 +123,9 @@ def unchanged(version: Version) -> list[tuple[str, ShownValue]]:
     ]
 
 
-def property_restores(version: Version, now: StoredEntity | None) -> list[PropertyRestore]:
+def property_restores(version: RecordedChange, now: StoredEntity | None) -> list[PropertyRestore]:
     """Return the properties that can be set to what they were before a version."""
-    if version.kind is VersionKind.INSERT:
+    if version.op is Op.INSERT:
         return []
     before, after, current = properties_of(version.before), properties_of(version.after), properties_of(now)
     names = merge.changed_names(before, after) if now is not None else list(before)
@@ -142,7 +141,7 @@ def property_restores(version: Version, now: StoredEntity | None) -> list[Proper
     ]
 
 
-def restored(version: Version, now: StoredEntity | None, names: Sequence[str]) -> dict[str, EdmValue]:
+def restored(version: RecordedChange, now: StoredEntity | None, names: Sequence[str]) -> dict[str, EdmValue]:
     """Return the properties of an entity with some of them set to what they were before a version."""
     before, found = properties_of(version.before), dict(properties_of(now))
     for name in names:

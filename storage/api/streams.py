@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from storage.domain.service.feed import ExpiredToken, FeedChange, FeedPage
+from storage.domain.service.feed import ExpiredToken, FeedPage
+from storage.domain.service.recorded import RecordedChange
 from storage.operations import feed as operations
 from storage.operations.feed import Feed, NoHistory
 from storage.operations.live_feed import LiveFeed
@@ -46,7 +47,7 @@ class Stream:
     feed: Feed
     page: FeedPage
     token: str
-    write: Callable[[FeedChange], bytes]
+    write: Callable[[RecordedChange], bytes]
     reader: str
     is_allowed: Callable[[], bool]
 

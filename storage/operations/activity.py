@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce, JSONObject
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import ChangedEntity
 from storage.models import Account, Activity, EntityChange, Table
 from storage.operations.actors import SAS_LABEL
 from storage.sql.background import allowing_deletion
@@ -38,15 +39,6 @@ _ENDS_ACCESS: Final = frozenset(
 )
 _PAGE_TIMEOUT: Final = timedelta(seconds=5)
 _TIDY_BATCH: Final = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedEntity:
-    """An entity before and after a change; None where it did not exist."""
-
-    key: EntityKey
-    before: StoredEntity | None
-    after: StoredEntity | None
 
 
 class ChangedSince(Exception):
@@ -168,9 +160,9 @@ def _digest(key: EntityKey) -> bytes:
     return blake2b(f"{key.partition_key}\0{key.row_key}".encode(), digest_size=16).digest()
 
 
-def changes_of(done: Activity, *, top: int | None = None) -> list[EntityChange]:
+def changes_of(done: Activity, *, top: int | None = None) -> list[ChangedEntity]:
     """Return the first entities that an activity changed, in its order."""
-    return list(done.changes.order_by("place")[:top])
+    return [_read_change(change) for change in done.changes.order_by("place")[:top]]
 
 
 def count_changes(done: Activity) -> int:
@@ -178,30 +170,33 @@ def count_changes(done: Activity) -> int:
     return done.changes.count()
 
 
-def entity_key(change: EntityChange) -> EntityKey:
-    return EntityKey(change.partition_key, change.row_key)
+def _read_change(change: EntityChange) -> ChangedEntity:
+    key = EntityKey(change.partition_key, change.row_key)
+
+    def image(content: str | None, ticks: int | None) -> StoredEntity | None:
+        if content is None or ticks is None:
+            return None
+        return StoredEntity(encode_entity_key(key), b"%d" % ticks, content.encode())
+
+    return ChangedEntity(
+        key, image(change.before, change.ticks_before), image(change.after, change.ticks_after)
+    )
 
 
-def entity_before(change: EntityChange) -> StoredEntity | None:
-    """The entity before a change."""
-    return _image(change, change.before, change.ticks_before)
-
-
-def entity_after(change: EntityChange) -> StoredEntity | None:
-    """The entity after a change."""
-    return _image(change, change.after, change.ticks_after)
-
-
-def _image(change: EntityChange, content: str | None, ticks: int | None) -> StoredEntity | None:
-    if content is None or ticks is None:
-        return None
-    return StoredEntity(encode_entity_key(entity_key(change)), b"%d" % ticks, content.encode())
-
-
-def latest_change(table: Table, key: EntityKey) -> EntityChange | None:
+def latest_change(table: Table, key: EntityKey) -> tuple[Activity, ChangedEntity] | None:
     """Return the latest change of an entity that was made in the console."""
     changes = EntityChange.objects.filter(table=table, key_digest=_digest(key))
-    return changes.select_related("activity").order_by("-activity_id", "-place").first()
+    found = changes.select_related("activity").order_by("-activity_id", "-place").first()
+    return None if found is None else (found.activity, _read_change(found))
+
+
+def changed_again(activities: Collection[int]) -> set[int]:
+    """Return those of the activities of which an entity was changed again in the console."""
+    later = EntityChange.objects.filter(
+        table=OuterRef("table"), key_digest=OuterRef("key_digest"), activity__gt=OuterRef("activity")
+    )
+    changed = EntityChange.objects.filter(Exists(later), activity__in=activities)
+    return set(changed.values_list("activity_id", flat=True))
 
 
 def latest(table: Table, verb: Verb) -> Activity | None:

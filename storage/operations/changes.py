@@ -10,15 +10,16 @@ from django.db.models import F, Q
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.service.recorded import ChangedEntity
+from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
 from storage.operations.actors import label_actors, read_actor
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql import versions
-from storage.sql.changes import ChangeGroup, GroupPage, RecordedChange, Selection
+from storage.sql.changes import ChangeGroup, GroupPage, Selection
 from storage.sql.distribution import history_of
-from storage.sql.history import Op as Op
 from storage.sql.history import segment_name
 from storage.sql.relations import relation_of
 from storage.sql.statement import Statement
@@ -202,25 +203,25 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
     return [Caller(actor, number) for actor, (_, number) in zip(named, most, strict=True)]
 
 
-def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
-    """Return the first matching changes of a table that exists, with entities before and after."""
+def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> dict[int, ChangedEntity]:
+    """Return the entities before and after the first matching changes of a table that exists, by their numbers."""
     selection, names = select(account, wanted), segments(account, wanted.since)
     if selection is None:
-        return []
+        return {}
     if table.distributed:
         own = statements.with_images_before(statements.beside(table.pk, _history(table)), selection, top)
-        return [_complete(table, change) for change in run_limited(own)]
+        return {number: _complete(table, number, it) for number, it in run_limited(own).items()}
     if not names:
-        return []
+        return {}
     return run_limited(statements.with_images(relation_of(table), table.pk, names, selection, top))
 
 
-def _complete(table: Table, change: RecordedChange) -> RecordedChange:
-    """Return a change of a distributed table with the entity after it, unless that was deleted."""
-    steps = versions.beside(relation_of(table), _history(table), change.key, change.number, 0)
+def _complete(table: Table, number: int, change: ChangedEntity) -> ChangedEntity:
+    """Return a change of a distributed table, whose number is its Timestamp, with the entity after it."""
+    steps = versions.beside(relation_of(table), _history(table), change.key, number, 0)
     for row in sql.walk(steps, run_limited):
         # the change after it has the entity as it was before that, and the row is what the last one has made
-        if row.was == b"%d" % change.ticks and row.sequence != change.number and row.content is not None:
+        if row.was == b"%d" % number and row.sequence != number and row.content is not None:
             return change._replace(after=StoredEntity(encode_entity_key(change.key), row.was, row.content))
     return change
 

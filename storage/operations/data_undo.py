@@ -12,19 +12,15 @@ from typing import Final
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
-from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
-from storage.domain.values.ticks import to_datetime
-from storage.models import Account, Activity, HistoryActor, Table
+from storage.models import Account, Activity, Table
 from storage.operations import accounts, changes, long_operations, reverting, table_relations
-from storage.operations.actors import label_actors, read_actor
 from storage.operations.changes import ChangeFilter
 from storage.operations.reverting import Reverted
 from storage.sql import changes as statements
 from storage.sql import restoring
-from storage.sql.changes import LatestChange
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
 
@@ -33,21 +29,12 @@ _CLOCKS: Final = timedelta(minutes=5)  # by which ours and that of the database 
 
 
 @dataclass(frozen=True, slots=True)
-class NewerChange:
-    """The change that keeps an entity from being reverted."""
-
-    at: datetime
-    actor: Actor
-
-
-@dataclass(frozen=True, slots=True)
 class TablePreview:
-    """What an undo would do in a table. ``newer`` has those of the skipped samples that are known."""
+    """What an undo would do in a table."""
 
     table: Table
     numbers: dict[Effect, int]
     samples: list[Sample]
-    newer: dict[EntityKey, NewerChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +94,11 @@ def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoP
 def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TablePreview:
     images = _images(account, table, wanted)
     if images is None:
-        return TablePreview(table, dict.fromkeys(Effect, 0), [], {})
+        return TablePreview(table, dict.fromkeys(Effect, 0), [])
     found = changes.run_limited(
         restoring.preview(relation_name(table.pk), images, sample), limit=PREVIEW_LIMIT
     )
-    skipped = [it.key for it in found.samples if it.effect is Effect.SKIPPED]
-    return TablePreview(table, found.numbers, found.samples, _newer(account, table, skipped))
-
-
-def _newer(account: Account, table: Table, keys: list[EntityKey]) -> dict[EntityKey, NewerChange]:
-    if not keys:
-        return {}
-    found: dict[EntityKey, LatestChange] = changes.run_limited(
-        statements.latest(table.pk, changes.segments(account), keys)
-    )
-    stored = HistoryActor.objects.in_bulk({it.actor for it in found.values()})
-    actors = dict(zip(stored, label_actors(account.pk, map(read_actor, stored.values())), strict=True))
-    return {
-        key: NewerChange(to_datetime(it.ticks), actors[it.actor])
-        for key, it in found.items()
-        if it.actor in actors
-    }
+    return TablePreview(table, found.numbers, found.samples)
 
 
 def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Undone:

@@ -22,12 +22,12 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import ChangedEntity
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Activity, Table
 from storage.operations import accounts, activity, analytics, history, table_relations, table_use
-from storage.operations.activity import ChangedEntity
 from storage.sql import batch, pages
 from storage.sql.django import run, walk
 from storage.sql.relations import relation_of

@@ -18,7 +18,6 @@ from storage.domain.entities.entity import StoredEntity, encode_entity_key
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.service.feed import (
     ExpiredToken,
-    FeedChange,
     FeedPage,
     FeedPosition,
     FeedToken,
@@ -26,6 +25,7 @@ from storage.domain.service.feed import (
     read_token,
     write_token,
 )
+from storage.domain.service.recorded import RecordedChange
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistorySegment, Table
 from storage.models import FeedMark as Mark
@@ -33,7 +33,7 @@ from storage.operations import history
 from storage.sql import django as sql
 from storage.sql import feed as statements
 from storage.sql import moments
-from storage.sql.feed import FeedMark, HistoryState, RawChange, RawPage, Segment
+from storage.sql.feed import FeedMark, HistoryState, RawPage, Segment
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -274,7 +274,7 @@ def _page(
         raise ExpiredToken(f"The database was restored to a state before this token. {_ANEW}")
     if not (head.is_flushed or is_latest):
         yield statements.flush()
-    changes = yield from _complete(feed, numbers, raw.changes)
+    changes = yield from _complete(feed, numbers, raw)
     window = position
     if not position.target:
         window, is_latest = (
@@ -282,28 +282,28 @@ def _page(
             True,
         )
     if len(changes) < head.unseen:
-        return FeedPage(changes, replace(window, seq=changes[-1].seq), has_more=True, window=window)
+        return FeedPage(changes, replace(window, seq=changes[-1].sequence), has_more=True, window=window)
     following = FeedPosition(window.next_segment, window.target)
     return FeedPage(changes, following, has_more=not is_latest, window=window)
 
 
-def _complete(feed: Feed, numbers: Sequence[int], changes: Sequence[RawChange]) -> Steps[list[FeedChange]]:
+def _complete(feed: Feed, numbers: Sequence[int], page: RawPage) -> Steps[list[RecordedChange]]:
     """Add the images after; the page ends before the first change for whose images it has no room."""
-    missing = {place: raw for place, raw in enumerate(changes) if raw.is_last}
     found: statements.Images = {}
-    if missing:
-        found = yield statements.rows(list(missing.items()))
-        since = [(place, raw) for place, raw in missing.items() if place not in found]
+    if page.relations:
+        found = yield statements.rows(page)
+        since = {place: page.changes[place] for place in page.relations if place not in found}
         if since:  # changed or deleted after the page was read
             found |= yield statements.replaced(feed.account_id, numbers, since)
     complete = []
-    for place, raw in enumerate(changes):
-        change = raw.change
+    for place, change in enumerate(page.changes):
         if place in found:
             content = found[place]
             if content is None:
                 break
             keys = encode_entity_key(change.key)
-            change = change._replace(after=StoredEntity(keys, b"%d" % change.ticks, content))
-        complete.append(change)
+            after = StoredEntity(keys, b"%d" % change.ticks, content)
+            complete.append(change._replace(after=after))
+        else:
+            complete.append(change)
     return complete

@@ -12,11 +12,10 @@ from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
-from storage.domain.service.versions import Version, VersionKind
+from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.domain.values.ticks import to_datetime
-from storage.models import Account, Activity, EntityChange, Table
+from storage.models import Account, Activity, Table
 from storage.operations import activity, versions
 from storage.operations.activity import ActivityFilter
 from storage.operations.actors import SAS_LABEL, actor_of
@@ -50,37 +49,33 @@ class TableDeletion:
 
 def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> LastChange | None:
     """Return the change that left an entity as ``now``; None if it is not known, or if there never was one."""
-    recorded = next((it for it in versions.page(table, key, top=1).versions if _left(it, now)), None)
-    logged = activity.latest_change(table, key)
-    if logged is not None and logged.ticks_after != (None if now is None else now.timestamp):
-        logged = None
-    if recorded is None:
-        return None if logged is None else _from_log(logged)
-    is_same = logged is not None and _before(recorded) == logged.ticks_before
-    return LastChange(
-        recorded.kind is VersionKind.DELETE,
-        to_datetime(recorded.ticks),
-        recorded.actor,
-        recorded.before,
-        recorded.sequence,
-        logged.activity if logged is not None and is_same else None,
-    )
+    recorded = versions.newest(table, key)
+    done, logged = activity.latest_change(table, key) or (None, None)
+    if logged is not None and _ticks(logged.after) != _ticks(now):
+        done = logged = None
+    if recorded is not None and _left(recorded, now):
+        is_same = logged is not None and _ticks(recorded.before) == _ticks(logged.before)
+        return LastChange(
+            recorded.op is Op.DELETE,
+            recorded.at,
+            recorded.actor,
+            recorded.before,
+            recorded.sequence,
+            done if is_same else None,
+        )
+    if done is None or logged is None:
+        return None
+    return LastChange(logged.after is None, done.at, actor_of(done), logged.before, None, done)
 
 
-def _left(version: Version, now: StoredEntity | None) -> bool:
-    if now is None:
-        return version.kind is VersionKind.DELETE
-    return version.kind is not VersionKind.DELETE and version.ticks == now.timestamp
+def _left(change: RecordedChange, now: StoredEntity | None) -> bool:
+    """Return whether it is the change that left the entity so."""
+    is_deletion = change.op is Op.DELETE
+    return is_deletion if now is None else not is_deletion and change.ticks == now.timestamp
 
 
-def _before(version: Version) -> int | None:
-    return None if version.before is None else version.before.timestamp
-
-
-def _from_log(change: EntityChange) -> LastChange:
-    done = change.activity
-    before = activity.entity_before(change)
-    return LastChange(change.after is None, done.at, actor_of(done), before, None, done)
+def _ticks(stored: StoredEntity | None) -> int | None:
+    return None if stored is None else stored.timestamp
 
 
 def of_table(account: Account, name: str) -> TableDeletion | None:

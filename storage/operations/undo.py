@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update
@@ -21,8 +20,9 @@ from storage.domain.errors import (
 )
 from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
+from storage.domain.service.recorded import ChangedEntity
 from storage.domain.values.etag import Precondition
-from storage.models import Account, Activity, EntityChange, Table
+from storage.models import Account, Activity, Table
 from storage.operations import (
     accounts,
     activity,
@@ -88,12 +88,8 @@ def superseded(several: Sequence[Activity]) -> set[int]:
         for done in several
         if done.table_id and getattr(done, "has_table", True) == (effect(done) is Verb.TABLE_DELETE)
     }
-    later = EntityChange.objects.filter(
-        table=OuterRef("table"), key_digest=OuterRef("key_digest"), activity__gt=OuterRef("activity")
-    )
     small = [done.pk for done in several if 0 < getattr(done, "changed", 0) <= _CHECKED]
-    changed = EntityChange.objects.filter(Exists(later), activity__in=small)
-    return ids | set(changed.values_list("activity_id", flat=True))
+    return ids | activity.changed_again(small)
 
 
 def undo(done: Activity, by: Actor) -> Activity:
@@ -134,14 +130,14 @@ def _undo(done: Activity, by: Actor) -> Activity:
 
 def _undo_entities(done: Activity, by: Actor) -> Activity:
     # in reverse order, so that after a change of key the existing entity comes first again
-    changes = list(done.changes.order_by("-place"))
+    changes = activity.changes_of(done)[::-1]
     verb = Verb.ENTITY_REKEY if effect(done) is Verb.ENTITY_REKEY else None
     table = _table(done)
     _check_first(done)
     try:
         return edits.apply(table, [_inverse(it) for it in changes], by=by, verb=verb, undoes=done).activity
     except ChangeSetError as failure:
-        raise _entity_refused(done, changes[failure.index], failure) from None
+        raise _entity_refused(done, changes[failure.index].key, failure) from None
 
 
 def _table(done: Activity) -> Table:
@@ -157,18 +153,15 @@ def _check_first(done: Activity) -> None:
         raise activity.UndoneAlready
 
 
-def _inverse(change: EntityChange) -> Change:
-    before, key = activity.entity_before(change), activity.entity_key(change)
-    condition = Precondition(change.ticks_after)
-    if before is None:
-        return Delete(key, condition)
-    if change.after is None:
-        return Insert(read_stored(before))
-    return Update(read_stored(before), condition, merge=False)
+def _inverse(change: ChangedEntity) -> Change:
+    condition = Precondition(None if change.after is None else change.after.timestamp)
+    if change.before is None:
+        return Delete(change.key, condition)
+    before = read_stored(change.before)
+    return Insert(before) if change.after is None else Update(before, condition, merge=False)
 
 
-def _entity_refused(done: Activity, change: EntityChange, failure: ChangeSetError) -> Exception:
-    key = activity.entity_key(change)
+def _entity_refused(done: Activity, key: EntityKey, failure: ChangeSetError) -> Exception:
     match failure.error:
         case EntityAlreadyExists() | UpdateConditionNotSatisfied():
             return CannotUndo(Reason.CHANGED_SINCE, done, key)

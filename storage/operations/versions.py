@@ -5,7 +5,7 @@ from typing import Final
 from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
-from storage.domain.service.versions import VersionPage
+from storage.domain.service.recorded import RecordedChange, VersionPage
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import HistoryActor, Table
 from storage.operations import past
@@ -41,10 +41,15 @@ def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = T
         source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
     if len(rows) <= top:
         rows += sql.run_in_lane(versions.page(table.pk, source, segments, key, first, top))
-    found = versions.read_page(rows, key, first, top)
+    found = versions.read_page(rows, (table.name, table.pk), key, first, top)
     actors = label_actors(table.account_id, (it.actor for it in found.versions))
     named = [it._replace(actor=actor) for it, actor in zip(found.versions, actors, strict=True)]
     return VersionPage(named, found.next)
+
+
+def newest(table: Table, key: EntityKey) -> RecordedChange | None:
+    """Return the latest recorded change of an entity."""
+    return next(iter(page(table, key, top=1).versions), None)
 
 
 def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.sql import arrays
-from storage.sql.history import Op
+from storage.domain.service.recorded import ChangedEntity, Op
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
@@ -196,16 +195,6 @@ def by_actor(segments: Sequence[str], wanted: Selection) -> Statement[dict[int, 
     return binder.statement(f"SELECT actor, count(*) FROM ({members}) AS h GROUP BY 1", Lane.FILTER, read)
 
 
-class RecordedChange(NamedTuple):
-    """A change with the entity before and after it; None where it did not exist. ``number`` identifies the change."""
-
-    number: int
-    ticks: int
-    key: EntityKey
-    before: StoredEntity | None
-    after: StoredEntity | None
-
-
 _IMAGES: Final = """
 WITH read AS MATERIALIZED (
     SELECT * FROM ({members}) AS member ORDER BY seq LIMIT {top}
@@ -232,8 +221,8 @@ ORDER BY h.seq LIMIT 1)
 
 def with_images(
     relation: str, table_id: int, segments: Sequence[str], wanted: Selection, top: int
-) -> Statement[list[RecordedChange]]:
-    """Return the first of the selected changes of a table; ``segments`` reach up to the present."""
+) -> Statement[dict[int, ChangedEntity]]:
+    """Return the first of the selected changes of a table, by their numbers; ``segments`` reach up to the present."""
     binder = Binder()
     condition = wanted.condition(binder)
     words = {"table_id": table_id, "condition": condition, "top": top}
@@ -246,21 +235,17 @@ def with_images(
     return binder.statement(text, Lane.FILTER, _read_images)
 
 
-def _read_images(result: Result) -> list[RecordedChange]:
-    found = []
+def _read_images(result: Result) -> dict[int, ChangedEntity]:
+    found = {}
     for row in range(result.ntuples):
         key = EntityKey(text_at(result, row, 2), text_at(result, row, 3))
         ticks, was = text_at(result, row, 1).encode(), result.get_value(row, 4) or b"0"
         before, after = result.get_value(row, 5), result.get_value(row, 6)
         keys = encode_entity_key(key)
-        found.append(
-            RecordedChange(
-                integer_at(result, row, 0),
-                int(ticks),
-                key,
-                None if before is None else StoredEntity(keys, was, before),
-                None if after is None else StoredEntity(keys, ticks, after),
-            )
+        found[integer_at(result, row, 0)] = ChangedEntity(
+            key,
+            None if before is None else StoredEntity(keys, was, before),
+            None if after is None else StoredEntity(keys, ticks, after),
         )
     return found
 
@@ -271,8 +256,8 @@ def beside(table_id: int, history: str) -> str:
     return f"(SELECT {columns} FROM {history})"
 
 
-def with_images_before(segment: str, wanted: Selection, top: int) -> Statement[list[RecordedChange]]:
-    """Return the first of the selected changes, without the entities after them."""
+def with_images_before(segment: str, wanted: Selection, top: int) -> Statement[dict[int, ChangedEntity]]:
+    """Return the first of the selected changes, by their numbers, without the entities after them."""
     binder = Binder()
     text = (
         "SELECT h.seq, h.ts, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
@@ -325,44 +310,3 @@ def undoing(table_id: int, segments: Sequence[str], wanted: Selection) -> Images
     )
     selected = _union(segments, "h.pk, h.rk, h.seq", f"h.tbl = {table_id} AND {condition}")
     return Images(_UNDOING.format(selected=selected, chain=chain), tuple(binder.parameters))
-
-
-class LatestChange(NamedTuple):
-    """The latest recorded change of an entity: when, in ticks, and by whom."""
-
-    key: EntityKey
-    ticks: int
-    actor: int
-    op: Op
-
-
-_LATEST: Final = """
-SELECT k.pk, k.rk, c.ts, c.actor, c.op::text
-FROM unnest($1::text[], $2::text[]) AS k (pk, rk)
-CROSS JOIN LATERAL (SELECT * FROM ({members}) AS member ORDER BY seq DESC LIMIT 1) AS c
-"""
-_LATEST_MEMBER: Final = """
-(SELECT h.seq, h.ts, h.actor, h.op FROM {segment} AS h
-WHERE h.tbl = {table_id} AND h.pk = k.pk AND h.rk = k.rk
-    AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
-        = hashtextextended(k.pk COLLATE "C", hashtextextended(k.rk COLLATE "C", 0))
-ORDER BY h.seq DESC LIMIT 1)
-"""
-
-
-def latest(
-    table_id: int, segments: Sequence[str], keys: Sequence[EntityKey]
-) -> Statement[dict[EntityKey, LatestChange]]:
-    """Return the latest recorded change of each of the entities that have one."""
-    members = " UNION ALL ".join(_LATEST_MEMBER.format(segment=it, table_id=table_id) for it in segments)
-
-    def read(result: Result) -> dict[EntityKey, LatestChange]:
-        found = {}
-        for row in range(result.ntuples):
-            key = EntityKey(text_at(result, row, 0), text_at(result, row, 1))
-            ticks, actor = integer_at(result, row, 2), integer_at(result, row, 3)
-            found[key] = LatestChange(key, ticks, actor, Op(text_at(result, row, 4)))
-        return found
-
-    parameters = (arrays.texts(key.partition_key for key in keys), arrays.texts(key.row_key for key in keys))
-    return Statement(_LATEST.format(members=members), parameters, Lane.KEY, read)

@@ -7,15 +7,16 @@ while the entity is locked. So a page has the changes between two snapshots, by 
 Only on the primary: the snapshot of a standby leaves out running transactions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.feed import FeedChange, FeedPosition
+from storage.domain.service.feed import FeedPosition
+from storage.domain.service.recorded import Op, RecordedChange
 from storage.sql import arrays
-from storage.sql.history import Op, segment_name
+from storage.sql.history import segment_name
 from storage.sql.relations import source_name
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -100,17 +101,12 @@ class FeedHead(NamedTuple):
     present: int
 
 
-class RawChange(NamedTuple):
-    """``is_last``: no later change of the entity is recorded, so that its image after is the row that there is."""
-
-    change: FeedChange
-    relation: str
-    is_last: bool
-
-
 class RawPage(NamedTuple):
+    """``relations``: where the images after are to be read, by the places of changes with no later one recorded."""
+
     head: FeedHead
-    changes: list[RawChange]
+    changes: list[RecordedChange]
+    relations: dict[int, str]
 
 
 _TABLES: Final = """
@@ -220,37 +216,42 @@ def _read_page(result: Result) -> RawPage:
         text_at(result, 0, 4) == "true",
         integer_at(result, 0, 5),
     )
-    return RawPage(head, [_read_change(result, row) for row in range(1, result.ntuples)])
+    changes = [_read_change(result, row) for row in range(1, result.ntuples)]
+    relations = {
+        row - 1: source_name(change.table_id, is_deleted=text_at(result, row, 4) == "true")
+        for row, change in enumerate(changes, start=1)
+        if change.op is not Op.DELETE and text_at(result, row, 16) == "true"
+    }
+    return RawPage(head, changes, relations)
 
 
-def _read_change(result: Result, row: int) -> RawChange:
+def _read_change(result: Result, row: int) -> RecordedChange:
     def optional(column: int) -> str:
         value = result.get_value(row, column)
         return "" if value is None else value.decode()
 
     key = EntityKey(text_at(result, row, 11), text_at(result, row, 12))
     keys = encode_entity_key(key)
-    op, table_id, ticks = text_at(result, row, 1), integer_at(result, row, 3), integer_at(result, row, 5)
-    was, following = result.get_value(row, 6), result.get_value(row, 14)
+    ticks, was, following = integer_at(result, row, 5), result.get_value(row, 6), result.get_value(row, 14)
     before, after = result.get_value(row, 13), result.get_value(row, 15)
     is_followed = after is not None and following is not None and int(following) == ticks
-    change = FeedChange(
-        seq=integer_at(result, row, 0),
-        op=op,
+    return RecordedChange(
+        sequence=integer_at(result, row, 0),
+        op=Op(text_at(result, row, 1)),
         table=text_at(result, row, 2),
-        table_id=table_id,
+        table_id=integer_at(result, row, 3),
         key=key,
         ticks=ticks,
-        previous=None if was is None else int(was),
-        request_id=text_at(result, row, 7),
-        actor=Actor(ActorKind(text_at(result, row, 8)), optional(9), token=optional(10), label=optional(17)),
+        actor=Actor(
+            ActorKind(text_at(result, row, 8)),
+            optional(9),
+            request_id=text_at(result, row, 7),
+            token=optional(10),
+            label=optional(17),
+        ),
         before=StoredEntity(keys, was, before) if was is not None and before is not None else None,
         after=StoredEntity(keys, b"%d" % ticks, after or b"") if is_followed else None,
     )
-    is_deleted = text_at(result, row, 4) == "true"
-    relation = source_name(table_id, is_deleted=is_deleted)
-    is_last = op != Op.DELETE and text_at(result, row, 16) == "true"
-    return RawChange(change, relation, is_last)
 
 
 # images after, by the places of changes in a page; None: there is no room for it in the page
@@ -280,28 +281,28 @@ WHERE n.was = c.ts
 """
 
 
-def rows(wanted: Sequence[tuple[int, RawChange]]) -> Statement[Images]:
+def rows(page: RawPage) -> Statement[Images]:
     """Return the statement that reads the rows which changes have left, unless they have been changed since."""
-    relations = sorted({(raw.relation, raw.change.table_id) for _, raw in wanted})
+    relations = {(relation, page.changes[place].table_id) for place, relation in page.relations.items()}
     found = " UNION ALL ".join(
-        _ROW.format(relation=relation, table_id=table_id) for relation, table_id in relations
+        _ROW.format(relation=relation, table_id=table_id) for relation, table_id in sorted(relations)
     )
-    return _images(found, wanted)
+    return _images(found, {place: page.changes[place] for place in page.relations})
 
 
 def replaced(
-    account_id: int, segments: Sequence[int], wanted: Sequence[tuple[int, RawChange]]
+    account_id: int, segments: Sequence[int], wanted: Mapping[int, RecordedChange]
 ) -> Statement[Images]:
     """Return the statement that reads the images before the next changes, which were made while others were read."""
     return _images(_REPLACED.format(following=_of_each(_FOLLOWING, account_id, segments)), wanted)
 
 
-def _images(found: str, wanted: Sequence[tuple[int, RawChange]]) -> Statement[Images]:
-    changes = [raw.change for _, raw in wanted]
+def _images(found: str, wanted: Mapping[int, RecordedChange]) -> Statement[Images]:
+    changes = wanted.values()
     parameters = (
-        arrays.bigints(place for place, _ in wanted),
+        arrays.bigints(wanted),
         arrays.bigints(it.table_id for it in changes),
-        arrays.bigints(it.seq for it in changes),
+        arrays.bigints(it.sequence for it in changes),
         arrays.bigints(it.ticks for it in changes),
         arrays.texts(it.key.partition_key for it in changes),
         arrays.texts(it.key.row_key for it in changes),

@@ -11,22 +11,14 @@ deletion when it was made; ``was`` is the old one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from storage.domain.access.actor import Actor
+from storage.domain.service.recorded import Op as Op
 from storage.sql import moments
 from storage.sql.distribution import locally, table_id_of
 from storage.sql.django import fetch, storable_text
 from storage.sql.statement import Lane, Result, Statement, integer_at
-
-
-class Op(StrEnum):
-    """What was done to an entity, as it is stored."""
-
-    INSERT = "i"
-    UPDATE = "u"
-    DELETE = "d"
 
 
 @dataclass(frozen=True, slots=True)

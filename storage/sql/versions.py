@@ -6,17 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.versions import Version, VersionKind, VersionPage
-from storage.sql.history import Op
+from storage.domain.service.recorded import Op, RecordedChange, VersionPage
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 NEWEST: Final = 2**63 - 1
 _BYTES: Final = 4 * 1024 * 1024  # of the entities on a page
-_KINDS: Final = {
-    Op.INSERT: VersionKind.INSERT,
-    Op.UPDATE: VersionKind.UPDATE,
-    Op.DELETE: VersionKind.DELETE,
-}
 _MEMBER: Final = """
 (SELECT * FROM {segment} AS h
 WHERE h.tbl = {table_id}
@@ -67,10 +61,15 @@ class RawVersion(NamedTuple):
     actor: Actor | int  # an id of storage_historyactor
 
 
-def read_page(rows: Sequence[RawVersion], key: EntityKey, first: int, top: int) -> VersionPage:
-    """Return up to ``top`` versions from the one with the sequence ``first`` on, from the newest to the oldest."""
-    versions: list[Version] = []
-    for version, fits in _versions(rows, encode_entity_key(key)):
+def read_page(
+    rows: Sequence[RawVersion], table: tuple[str, int], key: EntityKey, first: int, top: int
+) -> VersionPage:
+    """Return up to ``top`` versions from the one with the sequence ``first`` on, from the newest to the oldest.
+
+    ``table``: its name and id.
+    """
+    versions: list[RecordedChange] = []
+    for version, fits in _versions(rows, table, key):
         if version.sequence <= first:
             if len(versions) == top or not fits:
                 return VersionPage(versions, version.sequence)
@@ -178,14 +177,19 @@ def _read_beside(result: Result) -> list[RawVersion]:
     ]
 
 
-def _versions(rows: Iterable[RawVersion], keys: bytes) -> Iterator[tuple[Version, bool]]:
+def _versions(
+    rows: Iterable[RawVersion], table: tuple[str, int], key: EntityKey
+) -> Iterator[tuple[RecordedChange, bool]]:
     """Yield the changes, and whether there is room for them on the page."""
-    following: StoredEntity | None = None
+    keys, following = encode_entity_key(key), None
     for row in rows:
         before = None if row.was is None or row.content is None else StoredEntity(keys, row.was, row.content)
         if row.op is not None:
             assert isinstance(row.actor, Actor)
             is_followed = following is not None and following.timestamp == row.ticks
             after = following if is_followed else None
-            yield Version(row.sequence, _KINDS[Op(row.op)], row.ticks, row.actor, before, after), row.fits
+            yield (
+                RecordedChange(row.sequence, Op(row.op), *table, key, row.ticks, row.actor, before, after),
+                row.fits,
+            )
         following = before

@@ -10,10 +10,11 @@ from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.errors import OperationTimedOut
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import ChangedEntity
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.models import Activity, EntityChange
 from storage.operations import accounts, activity, policies, service_properties, tables
-from storage.operations.activity import ActivityFilter, ChangedEntity
+from storage.operations.activity import ActivityFilter
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited
 
@@ -160,10 +161,8 @@ def test_drops_what_is_too_old(people, settings, monkeypatch):
 def test_keeps_entities_as_they_were_and_are(people):
     content = b'\n,"Id@odata.type":"Edm.Int64"\n,"Id":"9223372036854775807"\n,"T":"\\u0000\\ud800"'
     for before, after in ((None, image(5, content)), (image(5, content), image(6)), (image(6), None)):
-        changed(people, ChangedEntity(KEY, before, after))
-        found = activity.latest_change(people, KEY)
-        assert (activity.entity_before(found), activity.entity_after(found)) == (before, after)
-        assert found.activity.actor == "ada"
+        wanted = changed(people, ChangedEntity(KEY, before, after))
+        assert activity.latest_change(people, KEY) == (wanted, (KEY, before, after))
 
 
 def test_the_last_change_of_an_entity(people, account):
@@ -172,7 +171,8 @@ def test_the_last_change_of_an_entity(people, account):
     for ticks, key in enumerate(keys, start=1):
         changed(people, ChangedEntity(key, None, image(ticks, key=key)))
     changed(other, ChangedEntity(keys[0], None, image(9, key=keys[0])))
-    assert [activity.latest_change(people, key).ticks_after for key in keys] == [1, 2, 3]
+    found = [activity.latest_change(people, key) for key in keys]
+    assert [it.after.timestamp for _, it in found] == [1, 2, 3]
     assert activity.latest_change(people, KEY) is None
 
 

@@ -108,7 +108,7 @@ def content(table):
 
 
 def kinds(table, key=KEY):
-    return [version.kind.value for version in versions.page(table, key).versions]
+    return [version.kind for version in versions.page(table, key).versions]
 
 
 def test_a_table_is_distributed_and_gathered(table, write):
@@ -466,7 +466,7 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
     buckets = changes.histogram(account, of_table, now - timedelta(minutes=5), now + timedelta(minutes=5), 3)
     assert sum(it.number for it in buckets) == 4
     found = changes.with_images(account, table, of_table, 10)
-    images = [(it.before and it.before.content, it.after and it.after.content) for it in found]
+    images = [(it.before and it.before.content, it.after and it.after.content) for it in found.values()]
     assert images == [
         (b'\n,"A":1', b'\n,"A":2'),
         (b'\n,"A":2', b'\n,"A":3'),

@@ -24,7 +24,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.models import Account, Activity, EntityChange
+from storage.models import Account, Activity
 from storage.operations import accounts, activity, edits, entities, tables
 
 ADA = Actor(ActorKind.USER, "ada")
@@ -62,7 +62,7 @@ def stored(table, *key):
 
 
 def changes(done):
-    return list(EntityChange.objects.filter(activity=done.activity).order_by("place"))
+    return activity.changes_of(done.activity)
 
 
 def test_inserts_changes_and_deletes(table):
@@ -78,8 +78,8 @@ def test_inserts_changes_and_deletes(table):
     verbs = [Verb.ENTITY_INSERT, Verb.ENTITY_CHANGE, Verb.ENTITY_DELETE]
     for done, verb, (before, after) in zip((inserted, updated, deleted), verbs, images, strict=True):
         assert (done.activity.verb, done.activity.actor, done.activity.table_name) == (verb, "ada", "people")
-        assert [activity.entity_before(it) for it in changes(done)] == [before]
-        assert [activity.entity_after(it) for it in changes(done)] == [after]
+        assert [it.before for it in changes(done)] == [before]
+        assert [it.after for it in changes(done)] == [after]
     assert (first.timestamp, second.timestamp, third) == (*inserted.timestamps, *updated.timestamps, None)
     assert deleted.timestamps == updated.timestamps
     assert read_stored(first).properties["Text"] == HOSTILE["Text"]
@@ -103,7 +103,7 @@ def test_changes_several_partitions_at_once(table):
 
     assert [stored(table, *key)["N"].value for key in keys] == [0, 1, 2, 3]
     assert [entities.get(table, EntityKey(*key)).timestamp for key in keys] == list(done.timestamps)
-    assert [(change.partition_key, change.row_key) for change in changes(done)] == keys
+    assert [change.key for change in changes(done)] == keys
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_known_entity_is_not_read_again(table, monkeypatch):
     done = edits.apply_one(table, change, by=ADA, known=known)
     monkeypatch.undo()
     assert done.after == {KEY: entities.get(table, KEY)}
-    assert [activity.entity_before(it) for it in changes(done)] == [known]
+    assert [it.before for it in changes(done)] == [known]
 
     with pytest.raises(UpdateConditionNotSatisfied):
         edits.apply_one(table, change, by=ADA, known=known)

@@ -128,7 +128,11 @@ def test_both_images_of_every_change_in_order(account, people, write):
     assert read_all(Feed(account.pk, (other.pk,)), OLDEST, 2)[0] == [("i", "c", None, 20)]
 
     first = page.changes[0]
-    assert (first.actor.kind, first.actor.name, first.request_id) == (ActorKind.USER, "ada", ADA.request_id)
+    assert (first.actor.kind, first.actor.name, first.actor.request_id) == (
+        ActorKind.USER,
+        "ada",
+        ADA.request_id,
+    )
     written = json.loads(write_change(page.changes[1]))
     assert (written["operation"], written["table"], written["row_key"]) == ("update", "people", "a")
     assert written["before"]["Number@odata.type"] == "Edm.Int64"
@@ -388,7 +392,7 @@ def test_a_reader_who_is_far_behind_reads_up_to_marks(account, people, write, mo
         seen, token = [], OLDEST
         while True:
             page, token = feed.read(Feed(account.pk), token, top)
-            seen += [it.seq for it in page.changes]
+            seen += [it.sequence for it in page.changes]
             if not page.has_more:
                 break
         assert sorted(seen) == everything and len(everything) == 8

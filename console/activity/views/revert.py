@@ -26,10 +26,11 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.models import Account
-from storage.operations import changes, data_undo
+from storage.domain.service.recorded import RecordedChange
+from storage.models import Account, Table
+from storage.operations import changes, data_undo, versions
 from storage.operations.changes import Caller, ChangeFilter
-from storage.operations.data_undo import NewerChange, UndoPreview
+from storage.operations.data_undo import UndoPreview
 from storage.operations.reverting import Reverted
 
 _SAMPLE: Final = 20  # entities of each kind
@@ -51,7 +52,7 @@ class SampleEntity:
     effect: Effect
     differences: Sequence[Difference]
     others: int
-    newer: NewerChange | None
+    newer: RecordedChange | None
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -115,13 +116,8 @@ def _name(caller: Caller) -> str:
 
 
 def _preview_context(preview: UndoPreview) -> dict[str, Any]:
-    samples = [
-        _sample(it.table.name, sample, it.newer.get(sample.key))
-        for it in preview.tables
-        for sample in it.samples
-    ]
     groups = [
-        (effect.value, label, preview.number(effect), [it for it in samples if it.effect is effect][:_SAMPLE])
+        (effect.value, label, preview.number(effect), _samples(preview, effect))
         for effect, label in _LABELS.items()
     ]
     first = next((effect for effect, _label, number, _samples in groups if number), "")
@@ -133,11 +129,17 @@ def _preview_context(preview: UndoPreview) -> dict[str, Any]:
     }
 
 
-def _sample(table: str, sample: Sample, newer: NewerChange | None) -> SampleEntity:
+def _samples(preview: UndoPreview, effect: Effect) -> list[SampleEntity]:
+    found = [(it.table, sample) for it in preview.tables for sample in it.samples if sample.effect is effect]
+    return [_sample(table, sample) for table, sample in found[:_SAMPLE]]
+
+
+def _sample(table: Table, sample: Sample) -> SampleEntity:
+    newer = versions.newest(table, sample.key) if sample.effect is Effect.SKIPPED else None
     compared = differences.compare_entities(sample.key, sample.now, sample.then)
     shown = compared.differences if sample.effect is Effect.CHANGED else ()
     others = max(0, len(shown) - _PROPERTIES)
-    return SampleEntity(table, sample.key, sample.effect, shown[:_PROPERTIES], others, newer)
+    return SampleEntity(table.name, sample.key, sample.effect, shown[:_PROPERTIES], others, newer)
 
 
 def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: str) -> HttpResponse:

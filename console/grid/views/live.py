@@ -12,7 +12,8 @@ from console.site.access import table_required, user_of
 from storage.api import streams
 from storage.api.streams import Stream, TooManyStreams
 from storage.domain.access.roles import Capability, may
-from storage.domain.service.feed import ExpiredToken, FeedChange, InvalidToken
+from storage.domain.service.feed import ExpiredToken, InvalidToken
+from storage.domain.service.recorded import RecordedChange
 from storage.domain.values.etag import write_etag
 from storage.models import Table
 from storage.operations import feed
@@ -45,7 +46,7 @@ def stream(request: HttpRequest, table: Table) -> HttpResponse:
         return HttpResponse(status=429, headers={"Retry-After": "30"})
 
 
-def _write(change: FeedChange) -> bytes:
+def _write(change: RecordedChange) -> bytes:
     found = {"key": encode_key(change.key), "op": change.op, "etag": write_etag(change.ticks)}
     return json.dumps(found).encode()
 

@@ -30,7 +30,7 @@ from storage.domain.errors import (
     StorageError,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.versions import Version, VersionPage
+from storage.domain.service.recorded import RecordedChange, VersionPage
 from storage.domain.values.etag import Precondition
 from storage.models import Table
 from storage.operations import edits, entities, past, versions
@@ -92,7 +92,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     return render(request, "console/history/entity.html", context)
 
 
-def _details(version: Version, now: StoredEntity | None) -> dict[str, Any]:
+def _details(version: RecordedChange, now: StoredEntity | None) -> dict[str, Any]:
     restores = entity_versions.property_restores(version, now)
     return {
         "selected": VersionLine(version, entity_versions.changed_names(version)),
@@ -113,7 +113,7 @@ def _sequence(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def _find(page: VersionPage, sequence: int | None) -> Version | None:
+def _find(page: VersionPage, sequence: int | None) -> RecordedChange | None:
     return next((it for it in page.versions if it.sequence == sequence), None)
 
 
@@ -147,7 +147,7 @@ def restore(request: HttpRequest, table: Table) -> HttpResponse:
     return see_other(target.address() if request.POST.get("to") == "entity" else target.address(ADDRESS))
 
 
-def _chosen(version: Version, now: StoredEntity | None, names: Sequence[str]) -> list[str]:
+def _chosen(version: RecordedChange, now: StoredEntity | None, names: Sequence[str]) -> list[str]:
     """Return the properties to restore; all of an entity that is gone."""
     offered = [it.name for it in entity_versions.property_restores(version, now)]
     return [name for name in offered if now is None or name in names]

@@ -7,7 +7,7 @@ from rest_framework.exceptions import ValidationError
 
 from storage.api.serializers.fields import InstantField, QueryParameters
 from storage.domain.access.actor import ActorKind
-from storage.domain.service.feed import OPERATIONS
+from storage.domain.service.recorded import Op
 from storage.operations.feed import NOW, OLDEST, TOP, Start
 
 TABLE_LIMIT: Final = 100  # of one feed
@@ -69,7 +69,7 @@ class ChangeActorSerializer(serializers.Serializer[Any]):
 
 class ChangeSerializer(serializers.Serializer[Any]):
     sequence = serializers.IntegerField(help_text="Grows with each change of an entity.")
-    operation = serializers.ChoiceField(choices=list(OPERATIONS.values()))
+    operation = serializers.ChoiceField(choices=[op.word for op in Op])
     table = serializers.CharField()
     partition_key = serializers.CharField()
     row_key = serializers.CharField()

@@ -11,7 +11,7 @@ from storage.api.serializers.fields import StrictCharField
 from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.entities.moments import read_moment
-from storage.domain.service.versions import VersionKind
+from storage.domain.service.recorded import Op
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.names import LONGEST_KEY
 from storage.operations.versions import TOP
@@ -69,7 +69,7 @@ class StoredEntityField(serializers.DictField):
 
 class VersionSerializer(serializers.Serializer[Any]):
     sequence = serializers.IntegerField(help_text="Grows with each change of the entity.")
-    operation = serializers.ChoiceField(choices=list(VersionKind), source="kind")
+    operation = serializers.ChoiceField(choices=[op.word for op in Op], source="kind")
     timestamp = serializers.SerializerMethodField(
         help_text="The new Timestamp; of a deletion, when it was made."
     )

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from storage.domain.access.actor import Actor
-from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.entity import StoredEntity
+from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.edm import write_datetime
 
 NOTHING: Final = "3:3:"  # the snapshot that sees no transaction
@@ -89,56 +89,33 @@ def _mac(content: bytes, secret: bytes) -> bytes:
     return hmac.digest(secret, content, hashlib.sha256)[:_MAC_LENGTH]
 
 
-class FeedChange(NamedTuple):
-    """A change of an entity; ``before`` is None for an insertion, ``after`` for a deletion.
-
-    ``ticks`` is the new Timestamp, of a deletion when it was made; ``previous`` is the one before. ``after`` is also
-    None if a later change was not recorded.
-    """
-
-    seq: int
-    op: str  # storage.sql.history.Op
-    table: str
-    table_id: int
-    key: EntityKey
-    ticks: int
-    previous: int | None
-    request_id: str
-    actor: Actor
-    before: StoredEntity | None
-    after: StoredEntity | None
-
-
 class FeedPage(NamedTuple):
     """Changes in order, and where the next page starts; ``has_more``: there may be one already.
 
     ``window`` is the position of the page once it has a target, so that each change has a position too.
     """
 
-    changes: Sequence[FeedChange]
+    changes: Sequence[RecordedChange]
     position: FeedPosition
     has_more: bool
     window: FeedPosition
 
-    def position_after(self, change: FeedChange) -> FeedPosition:
+    def position_after(self, change: RecordedChange) -> FeedPosition:
         """Return where a reader goes on who has read the page as far as this change."""
         is_last = change is self.changes[-1]
-        return self.position if is_last else replace(self.window, seq=change.seq)
+        return self.position if is_last else replace(self.window, seq=change.sequence)
 
 
-OPERATIONS: Final = {"i": "insert", "u": "update", "d": "delete"}
-
-
-def write_change(change: FeedChange) -> bytes:
+def write_change(change: RecordedChange) -> bytes:
     """Write a change as a JSON object on one line; entities are written as the Table service does."""
     head = {
-        "sequence": change.seq,
-        "operation": OPERATIONS[change.op],
+        "sequence": change.sequence,
+        "operation": change.op.word,
         "table": change.table,
         "partition_key": change.key.partition_key,
         "row_key": change.key.row_key,
         "timestamp": write_datetime(change.ticks),
-        "request_id": change.request_id,
+        "request_id": change.actor.request_id,
         "actor": {
             "kind": change.actor.kind,
             "name": change.actor.name,
@@ -153,12 +130,12 @@ def write_change(change: FeedChange) -> bytes:
     )
 
 
-def describe_change(change: FeedChange) -> str:
+def describe_change(change: RecordedChange) -> str:
     """Describe a change in a line for people: when, what, whose, and the properties that it changed."""
     by = f"{change.actor.kind} {change.actor.short_name}".rstrip()
     key = f"{change.table}({change.key.partition_key!r}, {change.key.row_key!r})"
-    line = f"{write_datetime(change.ticks)}  {OPERATIONS[change.op]}  {key}  by {by}"
-    if change.op != "u" or change.after is None:
+    line = f"{write_datetime(change.ticks)}  {change.op.word}  {key}  by {by}"
+    if change.op is not Op.UPDATE or change.after is None:
         return line
     before, after = _properties(change.before), _properties(change.after)
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
@@ -190,18 +167,18 @@ def _write_entity(entity: StoredEntity | None) -> bytes:
     return b'{%b,"Timestamp":"%b"%b}' % (entity.keys, timestamp, content)
 
 
-_COSMOS_OPERATIONS: Final = {"i": "create", "u": "replace", "d": "delete"}
+_COSMOS_OPERATIONS: Final = {Op.INSERT: "create", Op.UPDATE: "replace", Op.DELETE: "delete"}
 
 
-def write_cosmos_change(change: FeedChange) -> bytes:
+def write_cosmos_change(change: RecordedChange) -> bytes:
     """Write a change as Cosmos DB writes those of its feed of all versions and deletes."""
     metadata: dict[str, object] = {
         "operationType": _COSMOS_OPERATIONS[change.op],
-        "lsn": change.seq,
+        "lsn": change.sequence,
         "crts": change.ticks // 10_000_000,
         "table": change.table,
     }
-    if change.op == "d":
+    if change.op is Op.DELETE:
         metadata["id"] = {
             "PartitionKey": change.key.partition_key,
             "RowKey": change.key.row_key,
