@@ -39,9 +39,7 @@ class LogQuery:
     since: str = ""  # a day or a time in the reader's time zone, or a time with an offset
     until: str = ""  # a day is included, a time is not
     span: str = ""  # what the histogram shows
-    before: str = (
-        ""  # a position in the list: of the whole server the number of an activity, else microseconds
-    )
+    before: str = ""  # a position in the list, in microseconds
     after: str = ""
     skip: str = ""  # requests that are on newer pages
 

@@ -1,16 +1,17 @@
-"""One page of what was done in an account: activities, and changes of entities by all others, in the order of time."""
+"""One page of what was done: activities, and in an account changes of entities by all others, in the order of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from console.activity.filters import LogQuery, read_position, write_position
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations import activity, changes
-from storage.operations.changes import ChangeEntry
+from storage.operations.activity import ActivityFilter
+from storage.operations.changes import ChangeEntry, ChangeFilter
 
 _MOMENT: Final = timedelta(microseconds=1)
 _CLOCKS: Final = timedelta(minutes=5)
@@ -25,6 +26,7 @@ _OF_ENTITIES: Final = (
 )
 
 Entry = Activity | ChangeEntry
+Wanted = TypeVar("Wanted", ActivityFilter, ChangeFilter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,60 +42,72 @@ def time_of(entry: Entry) -> datetime:
     return entry.at if isinstance(entry, Activity) else entry.latest
 
 
-def read(account: Account, query: LogQuery, top: int) -> LogPage:
-    """Raises OperationTimedOut."""
+def read(account: Account | None, query: LogQuery, top: int) -> LogPage:
+    """Read a page of the log of an account, or of the whole server; raises OperationTimedOut."""
     before, after = read_position(query.before), read_position(query.after)
     if after is not None:
         return _read_newer(account, query, after, top)
     return _read_older(account, query, before, top)
 
 
-def _read_older(account: Account, query: LogQuery, before: datetime | None, top: int) -> LogPage:
-    wanted, chosen = query.to_filter([account.pk]), query.to_changes()
-    if before is not None:
-        wanted = replace(wanted, until=_earlier(wanted.until, before))
-    done, more_done = activity.page_of_time(wanted, top=top)
-    written: Sequence[ChangeEntry] = ()
-    more_written = False
-    if chosen is not None:
-        skipped = tuple(query.skip.split(",")) if query.skip else ()
-        chosen = replace(chosen, skipped_requests=skipped)
-        if before is not None:
-            chosen = replace(chosen, until=_earlier(chosen.until, before))
-        page = changes.page(account, chosen, top=top)
-        written, more_written = page.entries, not page.is_last
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was read of both lists, the newest first; ``ends``: the times of the last entries of those that go on."""
+
+    entries: list[Entry]
+    written: Sequence[ChangeEntry]
+    ends: list[datetime]
+
+
+def _find(
+    account: Account | None,
+    query: LogQuery,
+    top: int,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> _Found:
+    """Read the newest entries, or with ``since`` the oldest."""
+    oldest_first = since is not None
+    last = 0 if oldest_first else -1
+    wanted = _within(query.to_filter(None if account is None else [account.pk]), since, until)
+    done, has_more = activity.page_of_time(wanted, top=top, oldest_first=oldest_first)
+    ends = [done[last].at] if has_more else []
+    chosen = query.to_changes()
+    if account is None or chosen is None:
+        return _Found([*done], (), ends)
+    skipped = tuple(query.skip.split(",")) if query.skip else ()
+    chosen = replace(_within(chosen, since, until), skipped_requests=skipped)
+    page = changes.page(account, chosen, top=top, oldest_first=oldest_first)
+    if not page.is_last:
+        ends.append(page.entries[last].latest)
+    return _Found(_merge(account, query, done, page.entries), page.entries, ends)
+
+
+def _read_older(account: Account | None, query: LogQuery, before: datetime | None, top: int) -> LogPage:
+    found = _find(account, query, top, until=before)
     # beyond the last one of either, the other has entries that were not read
-    ends = [time_of(entries[-1]) for entries, more in ((done, more_done), (written, more_written)) if more]
-    end = max(ends, default=None)
-    merged = _merge(account, query, done, written)
-    shown = [entry for entry in merged if end is None or time_of(entry) >= end]
-    has_older = len(shown) < len(merged) or bool(ends) or len(shown) > top
+    end = max(found.ends, default=None)
+    shown = [entry for entry in found.entries if end is None or time_of(entry) >= end]
+    has_older = len(shown) < len(found.entries) or bool(found.ends) or len(shown) > top
     if len(shown) > top:
         end = time_of(shown[top - 1])
         shown = [entry for entry in shown if time_of(entry) >= end]
     newer = {"after": write_position(time_of(shown[0]))} if before is not None and shown else None
     if not has_older or end is None:
         return LogPage(shown, None, newer)
-    straddling = [it.request for it in written if it.latest >= end and (it.earliest < end or it.is_open)]
+    straddling = [
+        it.request for it in found.written if it.latest >= end and (it.earliest < end or it.is_open)
+    ]
     return LogPage(shown, {"before": write_position(end), "skip": ",".join(straddling)}, newer)
 
 
-def _read_newer(account: Account, query: LogQuery, after: datetime, top: int) -> LogPage:
-    wanted, chosen = query.to_filter([account.pk]), query.to_changes()
+def _read_newer(account: Account | None, query: LogQuery, after: datetime, top: int) -> LogPage:
     start = after + _MOMENT
-    wanted = replace(wanted, since=_later(wanted.since, start))
-    done, more_done = activity.page_of_time(wanted, top=top, oldest_first=True)
-    written: Sequence[ChangeEntry] = ()
-    more_written = False
-    if chosen is not None:
-        chosen = replace(chosen, since=_later(chosen.since, start))
-        page = changes.page(account, chosen, top=top, oldest_first=True)
-        written, more_written = page.entries, not page.is_last
-    ends = [time_of(entries[0]) for entries, more in ((done, more_done), (written, more_written)) if more]
-    end = min(ends, default=None)
-    merged = _merge(account, query, done, written)
-    shown = [entry for entry in merged if end is None or time_of(entry) <= end]
-    has_newer = bool(ends) or len(shown) > top
+    found = _find(account, query, top, since=start)
+    end = min(found.ends, default=None)
+    shown = [entry for entry in found.entries if end is None or time_of(entry) <= end]
+    has_newer = bool(found.ends) or len(shown) > top
     shown = shown[-top:]
     oldest = time_of(shown[-1]) if shown else start
     newer = {"after": write_position(time_of(shown[0]))} if has_newer and shown else None
@@ -114,12 +128,11 @@ def _merge(
     return sorted(entries, key=time_of, reverse=True)
 
 
-def _earlier(one: datetime | None, other: datetime) -> datetime:
-    return other if one is None else min(one, other)
-
-
-def _later(one: datetime | None, other: datetime) -> datetime:
-    return other if one is None else max(one, other)
+def _within(wanted: Wanted, since: datetime | None, until: datetime | None) -> Wanted:
+    """Return a filter that matches only what is within these times too."""
+    times = [it for it in (wanted.since, since) if it is not None]
+    limits = [it for it in (wanted.until, until) if it is not None]
+    return replace(wanted, since=max(times, default=None), until=min(limits, default=None))
 
 
 _VERBS: Final = {

@@ -227,11 +227,10 @@ class ActivityFilter:
 
 @dataclass(frozen=True, slots=True)
 class ActivityPage:
-    """Activities, newest first, and the cursors of the adjacent pages."""
+    """Activities, newest first; ``older``: the id before which the next page begins."""
 
     activities: list[Activity]
-    older: int | None  # for ``before``
-    newer: int | None  # for ``after``
+    older: int | None
 
 
 def get(pk: int) -> Activity | None:
@@ -276,28 +275,16 @@ def requests_of(
     return {written[spelled] for spelled in found.values_list("request_id", flat=True)}
 
 
-def page(
-    wanted: ActivityFilter, *, before: int | None = None, after: int | None = None, top: int = 50
-) -> ActivityPage:
-    """Return the newest activities, or those just before or after an id.
+def page(wanted: ActivityFilter, *, before: int | None = None, top: int = 50) -> ActivityPage:
+    """Return the newest activities, or those just before an id.
 
     Each has ``changed``, the number of its entities, ``first_key``, the key of the first one, and ``has_table``.
     Searching for a part of a key or name scans the log; raises OperationTimedOut when that takes too long.
     """
-    with limited(_PAGE_TIMEOUT):
-        return _page(wanted, before, after, top)
-
-
-def _page(wanted: ActivityFilter, before: int | None, after: int | None, top: int) -> ActivityPage:
     found = _shown(find(wanted))
-    if after is not None:
-        rows = list(found.filter(pk__gt=after).order_by("pk")[: top + 1])
-        shown = rows[:top][::-1]
-        newer = shown[0].pk if len(rows) > top else None
-        return ActivityPage(shown, shown[-1].pk if shown else None, newer)
-    rows = list((found if before is None else found.filter(pk__lt=before)).order_by("-pk")[: top + 1])
-    older = rows[top - 1].pk if len(rows) > top else None
-    return ActivityPage(rows[:top], older, rows[0].pk if before is not None and rows else None)
+    with limited(_PAGE_TIMEOUT):
+        rows = list((found if before is None else found.filter(pk__lt=before)).order_by("-pk")[: top + 1])
+    return ActivityPage(rows[:top], rows[top - 1].pk if len(rows) > top else None)
 
 
 def export(wanted: ActivityFilter) -> Iterator[Activity]:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from console.activity import log_page, sentences, undo
 from console.activity.files import FIELDS, write_entities
-from console.activity.filters import LogQuery, parse_number, read_query
+from console.activity.filters import LogQuery, read_query
 from console.activity.log_page import Entry
 from console.activity.presentation import GROUP_LABELS, OP_LABELS
 from console.activity.recorded import reverted
@@ -60,22 +60,9 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
     wanted = replace(query, table=table) if table else query
     path, export = request.path, _address("export", account)
     context: dict[str, Any] = {}
-    if account is None:
-        page = activity.page(
-            wanted.to_filter(None),
-            before=parse_number(query.before),
-            after=parse_number(query.after),
-            top=_PAGE_SIZE,
-        )
-        entries = _entries(page.activities, request, None)
-        newer = query.query_string(after=page.newer) if page.newer else ""
-        older = query.query_string(before=page.older) if page.older else ""
-    else:
-        found = log_page.read(account, wanted, _PAGE_SIZE)
+    found, may_revert = log_page.read(account, wanted, _PAGE_SIZE), False
+    if account is not None:
         may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only
-        entries = _mixed_entries(found.entries, request, account, may_revert=may_revert)
-        newer = "" if found.newer is None else query.query_string(**found.newer)
-        older = "" if found.older is None else query.query_string(**found.older)
         context = {
             "histogram": reverse("activity:histogram", args=(account.name,))
             + wanted.query_string(span=query.span),
@@ -84,13 +71,13 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
             "history_days": account.history_days,
         }
     return context | {
-        "days": _group_by_day(entries),
+        "days": _group_by_day(_mixed_entries(found.entries, request, account, may_revert=may_revert)),
         "query": query,
         "groups": [(group.value, label) for group, label in GROUP_LABELS.items()],
         "ops": [] if account is None else OP_LABELS.items(),
         "doors": DOOR_LABELS.items(),
-        "newer": newer and path + newer,
-        "older": older and path + older,
+        "newer": "" if found.newer is None else path + query.query_string(**found.newer),
+        "older": "" if found.older is None else path + query.query_string(**found.older),
         "path": path,
         "csv_url": export + wanted.query_string(format="csv"),
         "ndjson_url": export + wanted.query_string(format="ndjson"),
@@ -148,7 +135,7 @@ def _entries(found: Sequence[Activity], request: HttpRequest, account: Account |
 
 
 def _mixed_entries(
-    found: Sequence[Entry], request: HttpRequest, account: Account, *, may_revert: bool
+    found: Sequence[Entry], request: HttpRequest, account: Account | None, *, may_revert: bool
 ) -> list[TimelineEntry]:
     activities = [entry for entry in found if isinstance(entry, Activity)]
     shown = {entry.done.pk: entry for entry in _entries(activities, request, account)}
@@ -160,7 +147,8 @@ def _mixed_entries(
     ]
 
 
-def _change_entry(entry: ChangeEntry, account: Account, *, may_revert: bool) -> TimelineEntry:
+def _change_entry(entry: ChangeEntry, account: Account | None, *, may_revert: bool) -> TimelineEntry:
+    assert account is not None  # of the whole server, activities are listed only
     done = log_page.as_activity(entry, account)
     has_table = entry.table is not None and entry.table.deleted_at is None
     query = QueryDict(mutable=True)
