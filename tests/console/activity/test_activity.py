@@ -161,17 +161,18 @@ def test_an_address_that_makes_no_sense_is_the_whole(read, account, wrong):
     assert said(read(**wrong)) == said(read())
 
 
-def test_pages(visit, account):
+@pytest.mark.parametrize(("who", "page"), [("victor", PAGE), ("ada", SERVER_PAGE)])
+def test_pages(visit, account, who, page):
     for number in range(102):
         accounts.change(account, label=str(number))
-    client = visit("victor")
-    first = client.get(PAGE, {"what": "settings"})
-    second = client.get(PAGE + first.context["older"].removeprefix(PAGE))
+    client = visit(who)
+    first = client.get(page, {"what": "settings"})
+    second = client.get(page + first.context["older"].removeprefix(page))
     assert second.context["days"][0]["entries"][0].done.after == {"label": "51"}
-    back = client.get(PAGE + second.context["newer"].removeprefix(PAGE))
+    back = client.get(page + second.context["newer"].removeprefix(page))
     assert back.content.count(b'class="event"') == 50
     assert not back.context["newer"]
-    last = client.get(PAGE + second.context["older"].removeprefix(PAGE))
+    last = client.get(page + second.context["older"].removeprefix(page))
     assert last.content.count(b'class="event"') == 3
     assert not last.context["older"]
     assert "what=settings" in last.context["newer"]
