@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 from django.db.models import F, Q
 
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.recorded import ChangedEntity
+from storage.domain.entities.entity import StoredEntity, encode_entity_key
+from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage
 from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
@@ -18,7 +18,7 @@ from storage.operations.actors import label_actors, read_actor
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql import versions
-from storage.sql.changes import ChangeGroup, GroupPage, Selection
+from storage.sql.changes import Selection
 from storage.sql.distribution import history_of
 from storage.sql.history import segment_name
 from storage.sql.relations import relation_of
@@ -58,41 +58,8 @@ class ChangeFilter:
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeEntry:
-    """What one request changed in a table: several entities, or one. ``table`` is None if it is dropped.
-
-    ``is_open``: there may be more changes than the numbers tell.
-    """
-
-    request: str
-    table_id: int
-    table: Table | None
-    actor: Actor
-    latest: datetime
-    earliest: datetime
-    inserted: int
-    changed: int
-    deleted: int
-    key: EntityKey
-    is_open: bool
-
-    @property
-    def number(self) -> int:
-        return self.inserted + self.changed + self.deleted
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether it is of more than one kind."""
-        return [self.inserted, self.changed, self.deleted].count(0) < 2
-
-
-@dataclass(frozen=True, slots=True)
-class ChangePage:
-    """Entries, the newest first; ``is_last``: there are none beyond it in the direction in which it was read."""
-
-    entries: list[ChangeEntry]
-    is_last: bool
+# the table is None if it is dropped
+ChangeEntry = ChangeGroup[Actor, Table | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +79,9 @@ class Caller:
     number: int
 
 
-def page(account: Account, wanted: ChangeFilter, *, top: int = 50, oldest_first: bool = False) -> ChangePage:
+def page(
+    account: Account, wanted: ChangeFilter, *, top: int = 50, oldest_first: bool = False
+) -> ChangePage[Actor, Table | None]:
     """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut."""
     selection = select(account, wanted)
     if selection is None:
@@ -121,20 +90,25 @@ def page(account: Account, wanted: ChangeFilter, *, top: int = 50, oldest_first:
         _groups(names, selection, top, oldest_first=oldest_first)
         for names in _sources(account, selection, wanted.since, wanted.until)
     ]
-    groups = [group for page in pages for group in page.groups]
-    groups.sort(key=lambda it: it.earliest if oldest_first else -it.latest)
+    groups = [group for page in pages for group in page.entries]
+    if oldest_first:
+        groups.sort(key=lambda it: it.earliest)
+    else:
+        groups.sort(key=lambda it: it.latest, reverse=True)
     entries = _entries(account, groups[:top])
     if oldest_first:
         entries.reverse()
-    return ChangePage(entries, all(page.is_whole for page in pages) and len(groups) <= top)
+    return ChangePage(entries, all(page.is_last for page in pages) and len(groups) <= top)
 
 
-def _groups(names: Sequence[str], selection: Selection, top: int, *, oldest_first: bool) -> GroupPage:
+def _groups(
+    names: Sequence[str], selection: Selection, top: int, *, oldest_first: bool
+) -> ChangePage[int, int]:
     for rows in _WINDOWS:
         found = run_limited(
             statements.groups(names, selection, rows=rows, top=top + 1, oldest_first=oldest_first)
         )
-        if found.is_whole or len(found.groups) > top:
+        if found.is_last or len(found.entries) > top:
             break
     return found
 
@@ -286,30 +260,16 @@ def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | No
     return tuple(HistoryActor.objects.filter(conditions).values_list("pk", flat=True))
 
 
-def _entries(account: Account, groups: Sequence[ChangeGroup]) -> list[ChangeEntry]:
-    tables = Table.objects.in_bulk({group.table_id for group in groups})
+def _entries(account: Account, groups: Sequence[ChangeGroup[int, int]]) -> list[ChangeEntry]:
+    tables = Table.objects.in_bulk({group.table for group in groups})
     actors = HistoryActor.objects.in_bulk({group.actor for group in groups})
     named = label_actors(
         account.pk, (read_actor(actors.get(group.actor, _NOBODY), group.request) for group in groups)
     )
-    entries = []
-    for group, actor in zip(groups, named, strict=True):
-        entries.append(
-            ChangeEntry(
-                group.request,
-                group.table_id,
-                tables.get(group.table_id),
-                actor,
-                to_datetime(group.latest),
-                to_datetime(group.earliest),
-                group.inserted,
-                group.changed,
-                group.deleted,
-                group.key,
-                group.is_open,
-            )
-        )
-    return entries
+    return [
+        ChangeGroup(group.request, tables.get(group.table), actor, *group[3:])
+        for group, actor in zip(groups, named, strict=True)
+    ]
 
 
 def run_limited(statement: Statement[T], limit: timedelta = LIMIT) -> T:

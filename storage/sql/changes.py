@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.recorded import ChangedEntity, Op
+from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage, Op
+from storage.domain.values.ticks import to_datetime
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
@@ -60,35 +61,6 @@ def _array(items: Sequence[object]) -> str:
     return "{" + ",".join(map(str, items)) + "}"
 
 
-class ChangeGroup(NamedTuple):
-    """The changes that one request made in one table. ``latest`` and ``earliest`` are in ticks.
-
-    ``key`` is that of the latest one. ``is_open``: it may have more changes than were read.
-    """
-
-    request: str
-    table_id: int
-    actor: int
-    latest: int
-    earliest: int
-    inserted: int
-    changed: int
-    deleted: int
-    key: EntityKey
-    is_open: bool
-
-    @property
-    def number(self) -> int:
-        return self.inserted + self.changed + self.deleted
-
-
-class GroupPage(NamedTuple):
-    """``is_whole``: all selected changes were read."""
-
-    groups: list[ChangeGroup]
-    is_whole: bool
-
-
 _WINDOW: Final = """
 (SELECT h.seq, h.tbl, h.ts, h.actor, h.op, h.request, h.pk, h.rk FROM {segment} AS h
 WHERE {condition} ORDER BY h.ts {direction}, h.seq {direction} LIMIT {rows})
@@ -114,7 +86,7 @@ LIMIT {{top}}
 
 def groups(
     segments: Sequence[str], wanted: Selection, *, rows: int, top: int, oldest_first: bool = False
-) -> Statement[GroupPage]:
+) -> Statement[ChangePage[int, int]]:
     """Group the newest (or oldest) changes by request and table; reads at most that many rows."""
     binder, direction = Binder(), "ASC" if oldest_first else "DESC"
     condition = wanted.condition(binder)
@@ -122,22 +94,21 @@ def groups(
         _WINDOW.format(segment=it, condition=condition, direction=direction, rows=rows) for it in segments
     )
 
-    def read(result: Result) -> GroupPage:
+    def read(result: Result) -> ChangePage[int, int]:
         found = [_read_group(result, row) for row in range(result.ntuples)]
-        return GroupPage(found, not found or text_at(result, 0, 11) == "true")
+        return ChangePage(found, not found or text_at(result, 0, 11) == "true")
 
     text = _GROUPS.format(members=members, direction=direction, rows=rows, top=top)
     return binder.statement(text, Lane.FILTER, read)
 
 
-def _read_group(result: Result, row: int) -> ChangeGroup:
-    table_id, actor, latest, earliest, inserted, changed, deleted = (
-        integer_at(result, row, column) for column in range(1, 8)
-    )
+def _read_group(result: Result, row: int) -> ChangeGroup[int, int]:
+    latest, earliest = (to_datetime(integer_at(result, row, column)) for column in (3, 4))
+    inserted, changed, deleted = (integer_at(result, row, column) for column in (5, 6, 7))
     return ChangeGroup(
         text_at(result, row, 0),
-        table_id,
-        actor,
+        integer_at(result, row, 1),
+        integer_at(result, row, 2),
         latest,
         earliest,
         inserted,

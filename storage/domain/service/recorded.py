@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.values.ticks import to_datetime
+
+Who = TypeVar("Who")
+Where = TypeVar("Where")
 
 
 class Op(StrEnum):
@@ -61,3 +64,38 @@ class VersionPage(NamedTuple):
 
     versions: Sequence[RecordedChange]
     next: int | None
+
+
+class ChangeGroup(NamedTuple, Generic[Who, Where]):
+    """The changes that one request made in one table: several entities, or one.
+
+    ``actor`` and ``table``: their ids, as they are stored, or what has these ids. ``key`` is that of the latest change.
+    ``is_open``: there may be more changes than the numbers say.
+    """
+
+    request: str
+    table: Where
+    actor: Who
+    latest: datetime
+    earliest: datetime
+    inserted: int
+    changed: int
+    deleted: int
+    key: EntityKey
+    is_open: bool
+
+    @property
+    def number(self) -> int:
+        return self.inserted + self.changed + self.deleted
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it is of more than one kind."""
+        return [self.inserted, self.changed, self.deleted].count(0) < 2
+
+
+class ChangePage(NamedTuple, Generic[Who, Where]):
+    """Groups of changes, the newest first; ``is_last``: there are none beyond it in the direction of reading."""
+
+    entries: Sequence[ChangeGroup[Who, Where]]
+    is_last: bool
