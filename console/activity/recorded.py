@@ -1,49 +1,26 @@
-"""Recorded changes of entities, property by property."""
+"""Changed entities, property by property."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-
-from console.grid import differences
-from console.grid.differences import MOST, EntityDifference
+from console.grid.differences import MOST, EntityDifference, compare_entities
+from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
-from storage.operations import accounts, changes, tables
+from storage.operations import activity, changes
 from storage.operations.changes import ChangeFilter
-
-_CLOCKS = timedelta(minutes=5)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedDifference:
-    """``number`` is that of the change."""
-
-    number: int
-    difference: EntityDifference
+from storage.operations.undo import effect
 
 
-def read(account: Account, table: Table, wanted: ChangeFilter) -> tuple[Sequence[RecordedDifference], bool]:
-    """Return the first changes, and whether there are more."""
+def read(
+    account: Account, table: Table, wanted: ChangeFilter
+) -> tuple[list[tuple[int, EntityDifference]], bool]:
+    """Return the first changes with their numbers, and whether there are more."""
     found = changes.with_images(account, table, wanted, MOST + 1)
-    return [
-        RecordedDifference(number, differences.compare_entities(*it))
-        for number, it in list(found.items())[:MOST]
-    ], len(found) > MOST
+    shown = [(number, compare_entities(*it)) for number, it in found.items()]
+    return shown[:MOST], len(found) > MOST
 
 
-def reverted(done: Activity) -> tuple[list[EntityDifference], int]:
-    """Return the first entities that an activity wrote which history alone has, and the number of all others."""
-    account = accounts.by_number(done.account_id or 0)
-    number = int(done.detail.get("rows", 0))
-    if account is None:
-        return [], number
-    wanted = ChangeFilter(
-        requests=(done.request_id,),
-        since=datetime.fromisoformat(done.detail["began"]) - _CLOCKS,
-        until=done.at + _CLOCKS,
-    )
-    found: list[EntityDifference] = []
-    for table_id in changes.count_by_table(account, wanted):
-        table = tables.by_number(table_id)
-        if table is not None and len(found) < MOST:
-            found += [it.difference for it in read(account, table, wanted)[0]]
-    return found[:MOST], max(0, number - len(found[:MOST]))
+def of_activity(done: Activity) -> tuple[list[EntityDifference], int]:
+    """Return the first entities that an activity changed, and the number of all others."""
+    if effect(done) in (Verb.ENTITY_REVERT, Verb.ENTITY_APPLY) and done.request_id:
+        found, number = changes.made_by(done, MOST), int(done.detail.get("rows", 0))
+    else:
+        found, number = activity.changes_of(done, top=MOST), getattr(done, "changed", 0)
+    return [compare_entities(*it) for it in found], max(0, number - len(found))

@@ -18,7 +18,6 @@ from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
-from storage.operations import activity
 from storage.operations.undo import effect
 
 MOST: Final = 50  # entities on a page
@@ -56,11 +55,6 @@ class EntityDifference:
     same: int
     before: str
     after: str
-
-
-def entity_differences(done: Activity) -> list[EntityDifference]:
-    """The first entities that an activity changed."""
-    return [compare_entities(*change) for change in activity.changes_of(done, top=MOST)]
 
 
 def compare_entities(

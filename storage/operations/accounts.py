@@ -565,11 +565,6 @@ def by_name(name: str) -> Account | None:
     return Account.objects.filter(name=name).first()
 
 
-def by_number(pk: int) -> Account | None:
-    """Return an account by its primary key."""
-    return Account.objects.filter(pk=pk).first()
-
-
 def read_only() -> set[int]:
     """Return the primary keys of accounts that are read-only."""
     return set(Account.objects.filter(read_only=True).values_list("pk", flat=True))

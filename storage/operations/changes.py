@@ -13,7 +13,7 @@ from storage.domain.entities.entity import StoredEntity, encode_entity_key
 from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage
 from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
-from storage.models import Account, HistoryActor, HistorySegment, RegisteredSas, Table
+from storage.models import Account, Activity, HistoryActor, HistorySegment, RegisteredSas, Table
 from storage.operations.actors import label_actors, read_actor
 from storage.sql import changes as statements
 from storage.sql import django as sql
@@ -27,7 +27,7 @@ from storage.sql.statement import Statement
 T = TypeVar("T")
 
 LIMIT: Final = timedelta(seconds=5)
-_SLACK: Final = timedelta(minutes=5)  # by which the time of a change and of its segment may differ
+_SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
 # changes that a page reads at first, and if they are too few groups
 _WINDOWS: Final = (600, 20_000)
 _MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
@@ -198,6 +198,26 @@ def _complete(table: Table, number: int, change: ChangedEntity) -> ChangedEntity
         if row.was == b"%d" % number and row.sequence != number and row.content is not None:
             return change._replace(after=StoredEntity(encode_entity_key(change.key), row.was, row.content))
     return change
+
+
+def of_activity(done: Activity) -> ChangeFilter:
+    """Select the changes that an activity made in several transactions, which have its request."""
+    began = datetime.fromisoformat(done.detail["began"])
+    return ChangeFilter(requests=(done.request_id,), since=began - _SLACK, until=done.at + _SLACK)
+
+
+def made_by(done: Activity, top: int) -> list[ChangedEntity]:
+    """Return the first entities that an activity changed in several transactions, as far as history has them."""
+    account = Account.objects.filter(pk=done.account_id or 0).first()
+    if account is None:
+        return []
+    wanted = of_activity(done)
+    tables = Table.objects.filter(pk__in=count_by_table(account, wanted), deleted_at=None)
+    found: list[ChangedEntity] = []
+    for table in tables.order_by("pk"):
+        if len(found) < top:
+            found += with_images(account, table, wanted, top).values()
+    return found[:top]
 
 
 def kept_since(account: Account) -> datetime | None:

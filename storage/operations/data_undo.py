@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.restoring import Effect, Sample
-from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations import accounts, changes, long_operations, reverting, table_relations
@@ -25,7 +24,6 @@ from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
 
 PREVIEW_LIMIT: Final = timedelta(seconds=20)
-_CLOCKS: Final = timedelta(minutes=5)  # by which ours and that of the database may differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +122,6 @@ def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity 
                 reverting.apply_images(table, images, by=by, into=reverted, save=save)
         undone.activity = operation.finish(_detail(wanted, undone, began), undone.only)
     return undone
-
-
-def undo_request(done: Activity, by: Actor) -> Undone:
-    """Undo an activity whose changes have its request id; raises ResourceNotFound if its account is gone."""
-    account = Account.objects.filter(pk=done.account_id or 0).first()
-    if account is None:
-        raise ResourceNotFound
-    began = datetime.fromisoformat(done.detail["began"])
-    wanted = ChangeFilter(requests=(done.request_id,), since=began - _CLOCKS, until=done.at + _CLOCKS)
-    return undo(account, wanted, by=by, undoes=done)
 
 
 def _existing(account: Account, counts: dict[int, int]) -> list[Table]:

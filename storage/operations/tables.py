@@ -85,11 +85,6 @@ def deleted_before(limit: datetime) -> Tables:
     return Table.objects.filter(deleted_at__lt=limit)
 
 
-def by_number(pk: int) -> Table | None:
-    """Return a table that is not deleted by its primary key."""
-    return Table.objects.filter(pk=pk, deleted_at=None).first()
-
-
 def get(account_id: int, name: str) -> Table:
     """Get Table by its name, in any letter case if the account is not of Cosmos."""
     table = find(account_id, fold_table_name(name, accounts.kind_of(account_id)))

@@ -26,6 +26,7 @@ from storage.models import Account, Activity, Table
 from storage.operations import (
     accounts,
     activity,
+    changes,
     data_undo,
     edits,
     indexes,
@@ -130,14 +131,14 @@ def _undo(done: Activity, by: Actor) -> Activity:
 
 def _undo_entities(done: Activity, by: Actor) -> Activity:
     # in reverse order, so that after a change of key the existing entity comes first again
-    changes = activity.changes_of(done)[::-1]
+    changed = activity.changes_of(done)[::-1]
     verb = Verb.ENTITY_REKEY if effect(done) is Verb.ENTITY_REKEY else None
     table = _table(done)
     _check_first(done)
     try:
-        return edits.apply(table, [_inverse(it) for it in changes], by=by, verb=verb, undoes=done).activity
+        return edits.apply(table, [_inverse(it) for it in changed], by=by, verb=verb, undoes=done).activity
     except ChangeSetError as failure:
-        raise _entity_refused(done, changes[failure.index].key, failure) from None
+        raise _entity_refused(done, changed[failure.index].key, failure) from None
 
 
 def _table(done: Activity) -> Table:
@@ -173,7 +174,7 @@ def _entity_refused(done: Activity, key: EntityKey, failure: ChangeSetError) -> 
 def _undo_revert(done: Activity, by: Actor) -> Activity:
     """As far as there is no newer work, in several transactions."""
     _check_first(done)
-    undone = data_undo.undo_request(done, by)
+    undone = data_undo.undo(_account(done), changes.of_activity(done), by=by, undoes=done)
     if undone.activity is None:
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return undone.activity

@@ -14,24 +14,22 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from console.activity import log_page, sentences, undo
+from console.activity import log_page, recorded, sentences, undo
 from console.activity.files import FIELDS, write_entities
 from console.activity.filters import LogQuery, read_query
 from console.activity.log_page import Entry
 from console.activity.presentation import GROUP_LABELS, OP_LABELS
-from console.activity.recorded import reverted
 from console.grid import differences
 from console.site.access import account_required, admin_required, role_of, table_of, user_of
 from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability, may
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations import accounts, activity, members
 from storage.operations.activity import ActivityFilter
 from storage.operations.changes import ChangeEntry
-from storage.operations.undo import effect, superseded
+from storage.operations.undo import superseded
 
 _PAGE_SIZE: Final = 50
 
@@ -192,10 +190,7 @@ def _show_entry(request: HttpRequest, account: Account | None = None, *, number:
     if done is None or (account is not None and done.account_id != account.pk):
         raise Http404
     (entry,) = _entries([done], request, account)
-    changed = differences.entity_differences(done)
-    others = max(0, getattr(done, "changed", 0) - len(changed))
-    if effect(done) in (Verb.ENTITY_REVERT, Verb.ENTITY_APPLY) and done.request_id:
-        changed, others = reverted(done)
+    changed, others = recorded.of_activity(done)
     context: dict[str, Any] = {
         "entry": entry,
         "done": done,

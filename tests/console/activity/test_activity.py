@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import strip_tags
 
+from console.activity import recorded
 from console.activity.sentences import plain_sentence
-from console.grid import differences
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Role
@@ -198,7 +198,7 @@ def test_shows_an_entity_property_by_property(read, table):
     after = entity(Name="Ada", Long="x" * 400 + "y" * 100, Same="s", Zero=EdmValue(Edm.DOUBLE, -0.0), Big=big)
     apply(table, Insert(before))
     done = apply(table, Update(after, ANY, merge=False))
-    (changed,) = differences.entity_differences(done)
+    [changed], _ = recorded.of_activity(done)
     assert [(it.name, it.kind) for it in changed.differences] == [
         ("Long", "changed"), ("Zero", "changed"), ("Gone", "removed"), ("Big", "added"),
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def test_shows_an_entity_property_by_property(read, table):
 
 def test_shows_the_json_as_it_is_stored(read, table):
     done = apply(table, Insert(entity(Text="\0é\ud800", Big=EdmValue(Edm.INT64, 5))))
-    (changed,) = differences.entity_differences(done)
+    [changed], _ = recorded.of_activity(done)
     assert changed.before == ""
     assert '"PartitionKey":"se","RowKey":"ada"' in changed.after
     assert '\n  "Big":"5"' in changed.after
