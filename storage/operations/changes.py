@@ -1,7 +1,7 @@
 """What was changed in the entities of an account, by whom and when: lists, and counts by time."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -149,25 +149,21 @@ def histogram(
 
 def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
     """Count the matching changes of each table that has any, by its id; raises OperationTimedOut."""
-    return _count(account, wanted, statements.by_table)
+    return _count(account, wanted, "tbl")
 
 
-def _count(
-    account: Account,
-    wanted: ChangeFilter,
-    count: Callable[[Sequence[str], Selection], Statement[dict[int, int]]],
-) -> Counter[int]:
+def _count(account: Account, wanted: ChangeFilter, column: str) -> Counter[int]:
     counted: Counter[int] = Counter()
     selection = select(account, wanted)
     if selection is not None:
         for names in _sources(account, selection, wanted.since, wanted.until):
-            counted.update(run_limited(count(names, selection)))
+            counted.update(run_limited(statements.count(names, selection, column)))
     return counted
 
 
 def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
     """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
-    counted = _count(account, wanted, statements.by_actor)
+    counted = _count(account, wanted, "actor")
     actors = HistoryActor.objects.in_bulk(counted)
     totals: Counter[tuple[str, str]] = Counter()
     for pk, actor in actors.items():
@@ -263,13 +259,9 @@ def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | No
     if wanted.doors:
         conditions &= Q(kind__in=wanted.doors)
     if wanted.actor:
-        labelled = RegisteredSas.objects.filter(account=account, label__icontains=wanted.actor)
-        named = Q(name__icontains=wanted.actor) | Q(token__icontains=wanted.actor)
-        conditions &= named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
+        conditions &= _is_named(account, wanted.actor, "icontains")
     if wanted.caller:
-        labelled = RegisteredSas.objects.filter(account=account, label=wanted.caller)
-        named = Q(name=wanted.caller) | Q(token=wanted.caller)
-        conditions &= named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
+        conditions &= _is_named(account, wanted.caller, "exact")
     if wanted.actors:
         exact = Q()
         for kind, name in wanted.actors:
@@ -278,6 +270,13 @@ def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | No
     if not conditions:
         return None
     return tuple(HistoryActor.objects.filter(conditions).values_list("pk", flat=True))
+
+
+def _is_named(account: Account, name: str, lookup: str) -> Q:
+    """Match actors by their name, that of their API token, or the label of their SAS token."""
+    labelled = RegisteredSas.objects.filter(**{"account": account, f"label__{lookup}": name})
+    named = Q(**{f"name__{lookup}": name}) | Q(**{f"token__{lookup}": name})
+    return named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
 
 
 def _entries(account: Account, groups: Sequence[ChangeGroup[int, int]]) -> list[ChangeEntry]:

@@ -135,35 +135,19 @@ def histogram(
         width=f"{binder.bind(str(width))}::bigint",
         members=_union(segments, "h.ts", condition),
     )
-
-    def read(result: Result) -> dict[int, int]:
-        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
-
-    return binder.statement(text, Lane.FILTER, read)
+    return binder.statement(text, Lane.FILTER, _read_counts)
 
 
-def by_table(segments: Sequence[str], wanted: Selection) -> Statement[dict[int, int]]:
-    """Count the selected changes of each table, by its id."""
+def count(segments: Sequence[str], wanted: Selection, column: str) -> Statement[dict[int, int]]:
+    """Count the selected changes by a column of ids: ``tbl`` or ``actor``."""
     binder = Binder()
-    members = _union(segments, "h.tbl", wanted.condition(binder))
-
-    def read(result: Result) -> dict[int, int]:
-        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
-
-    return binder.statement(
-        f"SELECT tbl, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1", Lane.FILTER, read
-    )
+    members = _union(segments, f"h.{column}", wanted.condition(binder))
+    text = f"SELECT {column}, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1"
+    return binder.statement(text, Lane.FILTER, _read_counts)
 
 
-def by_actor(segments: Sequence[str], wanted: Selection) -> Statement[dict[int, int]]:
-    """Count the selected changes of each actor, by its id."""
-    binder = Binder()
-    members = _union(segments, "h.actor", wanted.condition(binder))
-
-    def read(result: Result) -> dict[int, int]:
-        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
-
-    return binder.statement(f"SELECT actor, count(*) FROM ({members}) AS h GROUP BY 1", Lane.FILTER, read)
+def _read_counts(result: Result) -> dict[int, int]:
+    return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
 
 
 _IMAGES: Final = """
