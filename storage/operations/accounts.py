@@ -270,6 +270,8 @@ def _switch_history(account: Account) -> None:
     if not account.history_days:
         snapshot_copies.copy_outstanding(account)
         history.end(account)
+    elif not history.is_available():
+        raise AccountError("Recording history needs PostgreSQL 18 or later.")
     elif not history.is_recorded(account):
         history.start(account)
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from storage.models import Account, DistributionRequest, Table
-from storage.operations import connections, disk, jobs, replicas, table_relations
+from storage.operations import connections, disk, history, jobs, replicas, table_relations
 from storage.operations.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations
@@ -57,6 +57,12 @@ def _database() -> Iterator[Finding]:
     if about.is_standby:
         yield Finding(
             Severity.ERROR, "It is a standby, which accepts no writes. Name the primary in DATABASE_URL."
+        )
+    if not history.is_available():
+        yield Finding(
+            Severity.WARNING,
+            "It records no history, which needs PostgreSQL 18 or later: changes made through the Table service cannot"
+            " be undone, and there is no change feed.",
         )
     for name, minutes in statements.prepared_transactions(_STUCK):
         yield Finding(

@@ -102,6 +102,7 @@ def keep_mark() -> None:
 
     Close the past, so that it stays what it was if the clock is set back.
     """
+    history.end_unless_available()
     history.begin_in_this_cluster()
     sql.run(moments.keep_floor())
     # before the snapshot is taken: the mark must not seem to belong to a segment that starts after it

@@ -29,12 +29,19 @@ _INSTANT: Final = timedelta(microseconds=1)
 _KNOWN_LIMIT: Final = 10_000
 
 
+def is_available() -> bool:
+    """Return whether the database can record changes: whether it is PostgreSQL 18 or later."""
+    return sql.server_version() >= statements.OLDEST_POSTGRESQL
+
+
 def start(account: Account, *, is_new: bool = False) -> None:
     """Begin to record the changes of an account, in the caller's transaction.
 
-    Whatever was recorded before does not tell what happened since, and goes. The history of a new account begins not
-    after its creation, any other one later: see ``is_whole``.
+    Does nothing on a database that cannot record. Existing history has a gap, so it is discarded. The history of a new
+    account begins not after its creation, any other one later: see ``is_whole``.
     """
+    if not is_available():
+        return
     older = HistorySegment.objects.filter(account=account)
     older.filter(ended_at=None).update(ended_at=present_time())
     last = older.order_by("-number").values_list("number", flat=True).first() or 0
@@ -109,6 +116,12 @@ def end(account: Account) -> None:
     HistorySegment.objects.filter(account=account, ended_at=None).update(ended_at=present_time())
 
 
+def end_unless_available() -> None:
+    """End all histories on a database that cannot record, so that none has a gap when a later one can."""
+    if not is_available():
+        HistorySegment.objects.filter(ended_at=None).update(ended_at=present_time())
+
+
 def remove(account: Account) -> None:
     """Remove the history of an account that is being deleted."""
     sql.execute(statements.drop_view(account.pk))
@@ -119,7 +132,11 @@ def remove(account: Account) -> None:
 
 def is_recorded(account: Account) -> bool:
     """Return whether changes are recorded; an account that a server before 0.5 has added has no segment at first."""
-    return account.history_days > 0 and HistorySegment.objects.filter(account=account, ended_at=None).exists()
+    return (
+        account.history_days > 0
+        and is_available()
+        and HistorySegment.objects.filter(account=account, ended_at=None).exists()
+    )
 
 
 def recorder(account: Account, by: Actor) -> Recorder | None:
@@ -157,7 +174,7 @@ class Actors:
             if len(self._known) > _KNOWN_LIMIT:
                 self._known.popitem(last=False)
         request = by.request_id or str(uuid.uuid4())
-        return Recorder(writers_name(account_id), number, request, self._lanes.returns_old)
+        return Recorder(writers_name(account_id), number, request)
 
     async def _number(self, by: Actor) -> int:
         for _ in range(_ATTEMPTS):

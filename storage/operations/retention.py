@@ -94,7 +94,7 @@ def _to_look_at(sizes: Mapping[tuple[int, int], int]) -> list[Account]:
 def _tidy(
     account: Account, segments: list[HistorySegment], sizes: list[int], most: int, now: datetime
 ) -> None:
-    is_recorded = account.history_days > 0
+    is_recorded = account.history_days > 0 and history.is_available()
     open_ones = [it for it in segments if it.ended_at is None]
     if is_recorded and not open_ones:
         _try(partial(history.start, account))  # a server before 0.5 has added the account

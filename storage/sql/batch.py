@@ -5,13 +5,13 @@ argument is the partition key, by which a distributed PostgreSQL can route the c
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, assert_never
+from typing import Final
 
-from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import Fragments
+from storage.domain.entities.changes import Change
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays, change_function, entities, long_keys, moments
+from storage.sql import change_function, entities, moments
+from storage.sql.change_rows import ChangeRow, change_row
 from storage.sql.distribution import history_of
 from storage.sql.history import Op, Recorder, recorded_table
 from storage.sql.statement import Lane, Result, Statement
@@ -133,12 +133,12 @@ BEGIN
             CASE c.op
             WHEN 'replace', 'upsert', 'upsert_long' THEN
                 UPDATE {{relation}} AS e
-                SET ts = greatest(moment, e.ts + 1), props = c.props, anns = c.anns, vals = c.vals
+                SET ts = {after}, props = c.props, anns = c.anns, vals = c.vals
                 WHERE e.pk = p AND e.rk = c.rk
                 RETURNING e.ts INTO done;
             WHEN 'merge', 'upsert_merge', 'upsert_merge_long' THEN
                 UPDATE {{relation}} AS e
-                SET ts = greatest(moment, e.ts + 1), props = e.props || c.props,
+                SET ts = {after}, props = e.props || c.props,
                     anns = {merged_anns}, vals = {merged_vals}
                 WHERE e.pk = p AND e.rk = c.rk AND {fits}
                 RETURNING e.ts INTO done;
@@ -200,6 +200,7 @@ $$
     op=Op,
     insertion=_insertion(),
     long_insertion=_insertion("_long"),
+    after=moments.after("moment"),
     **_MERGE_OF_ROW,
 )
 
@@ -365,16 +366,6 @@ def drop_function(relation: str) -> str:
     )
 
 
-class _Row(NamedTuple):
-    """A change as the function takes it."""
-
-    operation: str
-    row_key: str
-    expected: int | None
-    fragments: Fragments
-    gone: str | None
-
-
 def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = None) -> Statement[list[int]]:
     """Apply all changes of one partition, or none; return their Timestamps (the last one of a deleted entity) in order.
 
@@ -382,20 +373,11 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
     change sets on the same entities wait for each other instead of deadlocking.
     """
     rows = [_row(relation, index, change) for index, change in enumerate(changes)]
-    order = sorted(range(len(rows)), key=lambda index: rows[index].row_key)
-    operations, row_keys, expected, fragments, gone = zip(*[rows[index] for index in order], strict=True)
-    projections, annotations, values = zip(*fragments, strict=True)
-    only_inserts = set(operations) == {"insert"}
+    order = sorted(range(len(rows)), key=lambda index: rows[index][1].key.row_key)
+    operations, ordered = zip(*[rows[index] for index in order], strict=True)
     parameters = (
         changes[0].key.partition_key,
-        arrays.integers(order),
-        None if only_inserts else arrays.texts(operations),
-        arrays.texts(row_keys),
-        None if only_inserts else arrays.bigints(expected),
-        arrays.documents(projections),
-        arrays.texts(annotations),
-        arrays.texts(values),
-        None if only_inserts else arrays.texts(gone),
+        *change_function.columns(order, None if set(operations) == {"insert"} else operations, ordered),
         *change_function.recording(recorder),
     )
 
@@ -409,24 +391,10 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
     return Statement(change_function.call(relation), parameters, Lane.KEY, read)
 
 
-def _row(relation: str, index: int, change: Change) -> _Row:
+def _row(relation: str, index: int, change: Change) -> tuple[str, ChangeRow]:
+    """Return the operation of a change and its row; raises ChangeSetError with its index."""
     try:
-        match change:
-            case Insert(entity):
-                operation = long_keys.operation(relation, "insert", entity.key)
-                return _Row(operation, entity.key.row_key, None, entities.written(entity), None)
-            case Update(entity, condition, merge):
-                operation = "merge" if merge else "replace"
-                gone = entities.text_array(entity.properties) if merge else None
-                return _Row(operation, entity.key.row_key, condition.expected, entities.written(entity), gone)
-            case Upsert(entity, merge):
-                name = "upsert_merge" if merge else "upsert"
-                operation = long_keys.operation(relation, name, entity.key)
-                gone = entities.text_array(entity.properties) if merge else None
-                return _Row(operation, entity.key.row_key, None, entities.written(entity), gone)
-            case Delete(key, condition):
-                return _Row("delete", key.row_key, condition.expected, entities.NOTHING, None)
-            case _:
-                assert_never(change)
+        row = change_row(change)
+        return row.operation(relation), row
     except StorageError as error:
         raise ChangeSetError(index, error) from None

@@ -1,12 +1,13 @@
 """Calls of the function of a relation that applies changes; storage.sql.batch has its text."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
-from storage.domain.entities.entity import EntityKey, Fragments
 from storage.sql import arrays
+from storage.sql.change_rows import ChangeRow
 from storage.sql.failures import ALONE, failure
 from storage.sql.history import Recorder
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Parameters, Result, Statement
 
 
 @lru_cache(maxsize=1024)
@@ -20,35 +21,33 @@ def recording(recorder: Recorder | None) -> tuple[str | None, str | None]:
     return (None, None) if recorder is None else recorder.parameters
 
 
-def apply_one(
-    relation: str,
-    name: str,
-    key: EntityKey,
-    row: Fragments,
-    recorder: Recorder | None = None,
-    *,
-    expected: int | None = None,
-    gone: str | None = None,
-) -> Statement[int]:
-    """Change one entity with that function; return its Timestamp (the last one of a deleted entity).
-
-    ``expected`` is the Timestamp that it must have, and ``gone`` the properties that a merge sets.
-    """
-    projection, annotations, values = row
+def apply_one(relation: str, row: ChangeRow, recorder: Recorder | None = None) -> Statement[int]:
+    """Change one entity with that function; return its Timestamp (the last one of a deleted entity)."""
     parameters = (
-        key.partition_key,
-        arrays.integers([ALONE]),
-        arrays.texts([name]),
-        arrays.texts([key.row_key]),
-        arrays.bigints([expected]),
-        arrays.documents([projection]),
-        arrays.texts([annotations]),
-        arrays.texts([values]),
-        arrays.texts([gone]),
+        row.key.partition_key,
+        *columns([ALONE], [row.operation(relation)], [row]),
         *recording(recorder),
     )
     # an array of one number
     return Statement(call(relation), parameters, Lane.KEY, lambda result: int(applied(result)[1:-1]))
+
+
+def columns(places: Sequence[int], operations: Sequence[str] | None, rows: Sequence[ChangeRow]) -> Parameters:
+    """Return the parameters of the call between the partition key and ``recording``.
+
+    ``places`` are those of the rows in the request; ``operations`` None: all are insertions, to be made at once.
+    """
+    only_inserts = operations is None
+    return (
+        arrays.integers(places),
+        None if operations is None else arrays.texts(operations),
+        arrays.texts([row.key.row_key for row in rows]),
+        None if only_inserts else arrays.bigints([row.expected for row in rows]),
+        arrays.documents([row.fragments.projection for row in rows]),
+        arrays.texts([row.fragments.annotations for row in rows]),
+        arrays.texts([row.fragments.values for row in rows]),
+        None if only_inserts else arrays.texts([row.gone for row in rows]),
+    )
 
 
 def applied(result: Result) -> bytes:

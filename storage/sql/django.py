@@ -194,6 +194,12 @@ def losing_locks() -> Iterator[None]:
             fetch(_KEEP_LOCKS)
 
 
+def server_version() -> int:
+    """Return the version of PostgreSQL as a number, such as 18_00_04."""
+    connection.ensure_connection()
+    return int(connection.connection.info.server_version)
+
+
 def is_unavailable(error: DatabaseError) -> bool:
     """Return whether the database or a node of it did not answer, so that the same request may succeed later."""
     cause = error.__cause__

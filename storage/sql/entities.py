@@ -3,19 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Final, NoReturn, assert_never
+from operator import itemgetter
+from typing import Final, NoReturn
 
-from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import (
-    Entity,
-    EntityKey,
-    Fragments,
-    check_size,
-    quote_name,
-)
+from storage.domain.entities.changes import Change, Insert
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
-from storage.sql import arrays, change_function, long_keys, moments
+from storage.sql import arrays, change_function, moments
+from storage.sql.change_rows import ChangeRow, change_row, written
 from storage.sql.distribution import is_distributed
 from storage.sql.failures import named
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
@@ -30,8 +26,6 @@ from storage.sql.statement import (
     integer_at,
     text_at,
 )
-
-NOTHING: Final = Fragments("{}", "", "")  # of the row of a deletion
 
 _COLUMNS: Final = "(pk, rk, ts, props, anns, vals)"
 
@@ -68,57 +62,59 @@ def merge_parts(anns: str, vals: str, gone: str) -> dict[str, str]:
     return {"merged_anns": merged_anns, "merged_vals": merged_vals, "excess": excess, "fits": fits}
 
 
-# Each write is a command without its RETURNING clause; ``from_was`` is where one finds the row as it was that
-# cannot return it. It becomes a statement of its own, or a part of one that records it: see _Write.
+# Each verb is a command without its RETURNING clause, formatted with _names. Its changes are the parameters of the
+# statement, or rows ``given``; it becomes a statement of its own, or a part of one that records them: see _Verb.
 
-_INSERT: Final = f"""
-INSERT INTO {{relation}} AS e {_COLUMNS}
-VALUES ($1, $2, {{now_of_insertion}}, $3::jsonb, $4, $5)
-ON CONFLICT DO NOTHING
+_INSERT_ROWS: Final = f"INSERT INTO {{relation}} AS e {_COLUMNS} {{rows}}"
+_INSERT: Final = f"{_INSERT_ROWS} ON CONFLICT DO NOTHING"
+_UPSERT: Final = f"""
+{_INSERT_ROWS}
+ON CONFLICT (pk, rk) DO UPDATE
+SET ts = {{after_inserted}}, props = excluded.props, anns = excluded.anns, vals = excluded.vals
+"""
+_UPSERT_MERGE: Final = f"""
+{_INSERT_ROWS}
+ON CONFLICT (pk, rk) DO UPDATE
+SET ts = {{after_inserted}}, props = e.props || excluded.props, anns = {{merged_anns}}, vals = {{merged_vals}}
+WHERE {{fits}}
 """
 _REPLACE: Final = """
 UPDATE {relation} AS e
-SET ts = greatest({now}, e.ts + 1), props = $3::jsonb, anns = $4, vals = $5
-{from_was}
-WHERE e.pk = $1 AND e.rk = $2
+SET ts = {after_now}, props = {props}, anns = {anns}, vals = {vals}
+{from_given}
+WHERE {same} AND {is_expected}
 """
-_OR_REPLACE: Final = """
-ON CONFLICT (pk, rk) DO UPDATE
-SET ts = greatest(excluded.ts, e.ts + 1), props = excluded.props, anns = excluded.anns, vals = excluded.vals
-"""
-_UPSERT: Final = f"""
-INSERT INTO {{relation}} AS e {_COLUMNS}
-VALUES ($1, $2, {{now_of_insertion}}, $3::jsonb, $4, $5)
-{_OR_REPLACE}
-"""
-_MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$7::text[]")
 _MERGE: Final = """
-UPDATE {{relation}} AS e
-SET ts = greatest({{now}}, e.ts + 1), props = e.props || $3::jsonb, anns = {merged_anns}, vals = {merged_vals}
-{{from_was}}
-WHERE e.pk = $1 AND e.rk = $2 AND ($6::bigint IS NULL OR e.ts = $6::bigint) AND {fits}
-""".format(**_MERGE_PARTS)
-# null if the merge would be possible now
-_MERGE_FAILED: Final = """
-CASE WHEN e.ts <> $5::bigint THEN 'UpdateConditionNotSatisfied' ELSE {excess} END
-""".format(**merge_parts("$3::text", "$4::text", "$6::text[]"))
-_UPSERT_MERGE_PARTS: Final = merge_parts("$4::text", "$5::text", "$6::text[]")
-_UPSERT_MERGE: Final = """
-INSERT INTO {{relation}} AS e {columns}
-VALUES ($1, $2, {{now_of_insertion}}, $3::jsonb, $4, $5)
-ON CONFLICT (pk, rk) DO UPDATE
-SET ts = greatest(excluded.ts, e.ts + 1), props = e.props || excluded.props,
-    anns = {merged_anns}, vals = {merged_vals}
-WHERE {fits}
-""".format(columns=_COLUMNS, **_UPSERT_MERGE_PARTS)
-_UPSERT_MERGE_FAILED: Final = "{excess}".format(**merge_parts("$3::text", "$4::text", "$5::text[]"))
-_DELETE: Final = "DELETE FROM {relation} AS e WHERE e.pk = $1 AND e.rk = $2"
+UPDATE {relation} AS e
+SET ts = {after_now}, props = e.props || {props}, anns = {merged_anns}, vals = {merged_vals}
+{from_given}
+WHERE {same} AND {is_expected} AND {fits}
+"""
+# insert the entities that did not exist when the statement began
+_INSERT_OTHERS: Final = f"""
+{_INSERT_ROWS}
+WHERE NOT EXISTS (SELECT FROM {{relation}} AS e WHERE {{same}})
+ON CONFLICT DO NOTHING
+"""
+_DELETE_ANY: Final = "DELETE FROM {relation} AS e {using_given} WHERE {same}"
+_DELETE: Final = f"{_DELETE_ANY} AND {{is_expected}}"
+
+# why a command changed nothing, asked for only then; null if the merge would be possible now
 _OTHER_VERSION: Final = "'UpdateConditionNotSatisfied'"
+_UNMERGED: Final = f"CASE WHEN e.ts <> {{expected}} THEN {_OTHER_VERSION} ELSE {{excess}} END"
+_REASON: Final = "SELECT {failed} FROM {{relation}} AS e WHERE {{same}}"
+# What a recorded command returns beyond the new Timestamp: the row as it was. To ask for ``old`` costs an insertion 3 %
+# and a deletion 4 % of its time, so that these do without.
+_OLD: Final = ", old.ts AS was, old.anns, old.vals"
+_DELETED: Final = ", e.ts AS was, e.anns, e.vals"
 
-
-# The same for several entities, in the order of their keys. What is not returned runs again alone, and finds out why.
+_KEYS: Final = ("pk", "rk")
+_ROW: Final = (*_KEYS, "props", "anns", "vals")
+_ALL: Final = (*_ROW, "expected", "gone")
 _CASTS: Final = {
     "props": "jsonb",
+    "anns": "text",
+    "vals": "text",
     "expected": "bigint",
     "gone": "text[]",
     "actor": "integer",
@@ -134,197 +130,151 @@ def _given(columns: Sequence[str]) -> str:
     return f"given AS MATERIALIZED (SELECT {selected} FROM unnest({parameters}) AS given ({names}))"
 
 
-_KEYS: Final = ("pk", "rk")
-_ROW: Final = (*_KEYS, "props", "anns", "vals")
-_INSERT_GIVEN: Final = f"""
-INSERT INTO {{relation}} AS e {_COLUMNS}
-SELECT pk, rk, {{now_of_insertion}}, props, anns, vals FROM given
-"""
-_SAME: Final = "e.pk = given.pk AND e.rk = given.rk"
-_INSERT_SEVERAL: Final = f"{_INSERT_GIVEN} ON CONFLICT DO NOTHING"
-_UPSERT_SEVERAL: Final = f"{_INSERT_GIVEN} {_OR_REPLACE}"
-_REPLACE_SEVERAL: Final = f"""
-UPDATE {{relation}} AS e
-SET ts = greatest({{now}}, e.ts + 1), props = given.props, anns = given.anns, vals = given.vals
-FROM given {{from_was}}
-WHERE {_SAME}
-"""
-_PARTS_OF_GIVEN: Final = merge_parts("given.anns", "given.vals", "given.gone")
-_MERGE_GIVEN: Final = """
-UPDATE {{relation}} AS e
-SET ts = greatest({{now}}, e.ts + 1), props = e.props || given.props, anns = {merged_anns}, vals = {merged_vals}
-FROM given {{from_was}}
-WHERE {same} AND {fits}
-""".format(same=_SAME, **_PARTS_OF_GIVEN)
-_MERGE_SEVERAL: Final = f"{_MERGE_GIVEN} AND (given.expected IS NULL OR e.ts = given.expected)"
-# those that there are not when the statement begins are inserted
-_UPSERT_MERGE_SEVERAL: Final = f"""
-{_INSERT_GIVEN}
-WHERE NOT EXISTS (SELECT FROM {{relation}} AS e WHERE {_SAME})
-ON CONFLICT DO NOTHING
-"""
-_DELETE_SEVERAL: Final = f"DELETE FROM {{relation}} AS e USING given WHERE {_SAME}"
+def _names(relation: str, kind: AccountKind, columns: Sequence[str], *, is_several: bool) -> dict[str, str]:
+    """Return what the commands are formatted with, in SQL."""
+    if is_several:
+        row = {name: f"given.{name}" for name in columns}
+    else:
+        row = {name: _parameter(name, number) for number, name in enumerate(columns, 1)}
+    now = moments.now_of_insertion(relation)
+    inserted = ", ".join((*(row[name] for name in _KEYS), now, *(row.get(name, "") for name in _ROW[2:])))
+    names = row | {
+        "relation": relation,
+        "rows": f"SELECT {inserted} FROM given" if is_several else f"VALUES ({inserted})",
+        "from_given": "FROM given" if is_several else "",
+        "using_given": "USING given" if is_several else "",
+        "same": "e.pk = {pk} AND e.rk = {rk}".format(**row),
+        "is_expected": "({expected} IS NULL OR e.ts = {expected})".format(**row)
+        if "expected" in row
+        else "true",
+        "after_now": moments.after(moments.now(relation)),
+        "after_inserted": moments.after("excluded.ts"),
+    }
+    if "gone" in row:
+        merged = merge_parts(row["anns"], row["vals"], row["gone"])
+        excess = EXCESS_FUNCTIONS[kind]
+        names |= {name: part.format(excess_of_kind=excess) for name, part in merged.items()}
+    return names
 
-# the row as it was, for PostgreSQL 15 to 17, which cannot return it; locked, so that it is the one that is changed
-_WAS: Final = (
-    "was AS MATERIALIZED (SELECT ts, anns, vals FROM {relation} WHERE pk = $1 AND rk = $2 FOR UPDATE)"
-)
-_WAS_SEVERAL: Final = f"""
-was AS MATERIALIZED (
-    SELECT e.pk, e.rk, e.ts, e.anns, e.vals FROM {{relation}} AS e JOIN given ON {_SAME} FOR UPDATE OF e
-)
-"""
-# why a command changed nothing, asked for only then
-_REASON: Final = "SELECT {failed} FROM {{relation}} AS e WHERE e.pk = $1 AND e.rk = $2"
-# what a recorded command returns beyond the new Timestamp: the row as it was
-_NOTHING_WAS: Final = "NULL::bigint AS was, NULL::text AS anns, NULL::text AS vals"
-_WAS_DELETED: Final = "e.ts AS was, e.anns, e.vals"
-_OLD: Final = "old.ts AS was, old.anns, old.vals"
-_READ: Final = "was.ts AS was, was.anns, was.vals"
+
+def _parameter(name: str, number: int) -> str:
+    return f"${number}::{_CASTS[name]}" if name in _CASTS else f"${number}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Write:
-    """A write of one entity, or of several: a statement is made of it, which records its history or does not.
+class _Verb:
+    """Template of a write: makes the statement of one change or of several, with or without history.
 
-    ``parameters`` are those of ``command``, ``op`` is what its history says; None: an insertion or an update, as it
-    turns out. ``failed`` is why one that changed nothing did not, in SQL over the row ``e`` that there is; it has the
-    parameters of the command but for the projection. ``inserts`` is a second command, for those of several that the
-    first one does not find.
+    ``op`` is what its history says; None: an insertion or an update, as it turns out. ``several`` and ``others`` are
+    the commands of several where they differ: a second one inserts those that the first one does not find.
     """
 
     op: Op | None
     command: str
-    parameters: tuple[str, ...] = _ROW
-    failed: str | None = None
-    is_several: bool = False
-    inserts: str | None = None
+    columns: tuple[str, ...] = _ROW
+    several: str | None = None
+    others: str | None = None
 
-    def text(self, relation: str, kind: AccountKind, history: str | None, returns_old: bool) -> str:
+    def text(self, relation: str, kind: AccountKind, history: str | None, *, is_several: bool) -> str:
         """Return the statement; its rows are a Timestamp, those of several are keys and a Timestamp.
 
         ``history`` is the view to write to; an actor and a request then follow the other parameters.
         """
-        text = self._unrecorded() if history is None else self._recorded(relation, history, returns_old)
-        reads_was = history is not None and self._reads_was(returns_old)
-        from_was = ("JOIN was USING (pk, rk)" if self.is_several else "FROM was") if reads_was else ""
-        return text.format(
-            relation=relation,
-            now=moments.now(relation),
-            now_of_insertion=moments.now_of_insertion(relation),
-            excess_of_kind=EXCESS_FUNCTIONS[kind],
-            from_was=from_was,
+        if not is_several:
+            text = f"{self.command} RETURNING e.ts" if history is None else self._recorded(relation, history)
+        else:
+            text = self._several() if history is None else self._recorded(relation, history, is_several=True)
+        return text.format(**_names(relation, kind, self.columns, is_several=is_several))
+
+    def _commands(self, *, is_several: bool) -> dict[str, str]:
+        if not is_several:
+            return {"done": self.command}
+        commands = {"done": self.several or self.command}
+        return commands if self.others is None else {**commands, "inserted": self.others}
+
+    def _several(self) -> str:
+        keyed = "RETURNING e.pk, e.rk, e.ts"
+        done, *others = self._commands(is_several=True).items()
+        if not others:
+            return f"WITH {_given(self.columns)} {done[1]} {keyed}"
+        parts = ", ".join(f"{name} AS ({command} {keyed})" for name, command in (done, *others))
+        return f"WITH {_given(self.columns)}, {parts} SELECT * FROM done UNION ALL SELECT * FROM inserted"
+
+    def _recorded(self, relation: str, history: str, *, is_several: bool = False) -> str:
+        commands = self._commands(is_several=is_several)
+        keys = "e.pk, e.rk, " if is_several else ""
+        parts = [_given((*self.columns, "actor", "request"))] if is_several else []
+        for name, command in commands.items():
+            timestamp = self._timestamp(name, relation, history, is_several=is_several)
+            parts.append(f"{name} AS ({command} RETURNING {keys}{timestamp} AS ts{self._before(name)})")
+        changes = " UNION ALL ".join(
+            self._changes(relation, name, is_several=is_several) for name in commands
         )
-
-    def _reads_was(self, returns_old: bool) -> bool:
-        return self.op is Op.UPDATE and not returns_old
-
-    def _unrecorded(self) -> str:
-        if self.is_several:
-            keyed = "RETURNING e.pk, e.rk, e.ts"
-            if self.inserts is None:
-                return f"WITH {_given(self.parameters)} {self.command} {keyed}"
-            done = f"done AS ({self.command} {keyed}), inserted AS ({self.inserts} {keyed})"
-            return (
-                f"WITH {_given(self.parameters)}, {done} SELECT * FROM done UNION ALL SELECT * FROM inserted"
-            )
-        return f"{self.command} RETURNING e.ts"
-
-    def _recorded(self, relation: str, history: str, returns_old: bool) -> str:
-        keys = "e.pk, e.rk, " if self.is_several else ""
-        before = _OLD if returns_old else _READ
-        inserted = moments.in_order(history, recorded_table(relation), is_several=self.is_several)
-        match self.op:
-            case Op.INSERT:
-                before, after = "", inserted
-            case Op.UPDATE:
-                after = "e.ts"
-            case Op.DELETE:
-                before, after = _WAS_DELETED, moments.of_deletion(relation)
-            case None:
-                after = inserted
-        returned = f"{keys}{after} AS ts" + (f", {before}" if before else "")
-        commands = {"done": f"{self.command} RETURNING {returned}"}
-        if self.inserts is not None:
-            commands["inserted"] = f"{self.inserts} RETURNING {keys}{inserted} AS ts, {_NOTHING_WAS}"
-        parts = [_given((*self.parameters, "actor", "request"))] if self.is_several else []
-        if self._reads_was(returns_old):
-            parts.append(_WAS_SEVERAL if self.is_several else _WAS)
-        parts += [f"{name} AS ({command})" for name, command in commands.items()]
-        changes = " UNION ALL ".join(self._changes(relation, name) for name in commands)
         parts.append(f"recorded AS (INSERT INTO {history} {RECORDED_COLUMNS} {changes})")
-        timestamp = "was" if self.op is Op.DELETE else "ts"
-        columns = f"pk, rk, {timestamp}" if self.is_several else timestamp
+        ticks = "was" if self.op is Op.DELETE else "ts"
+        columns = f"pk, rk, {ticks}" if is_several else ticks
         found = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in commands)
         return f"WITH {', '.join(parts)} {found}"
 
-    def reason(self, relation: str, kind: AccountKind) -> str:
-        """Return the statement that says why the command changed nothing; no row: there is no entity."""
-        text = _REASON.format(failed=self.failed)
-        return text.format(relation=relation, excess_of_kind=EXCESS_FUNCTIONS[kind])
+    def _op(self, name: str) -> Op | None:
+        return Op.INSERT if name == "inserted" else self.op
 
-    def _changes(self, relation: str, name: str) -> str:
+    def _before(self, name: str) -> str:
+        match self._op(name):
+            case Op.INSERT:
+                return ""
+            case Op.DELETE:
+                return _DELETED
+            case _:
+                return _OLD
+
+    def _timestamp(self, name: str, relation: str, history: str, *, is_several: bool) -> str:
+        """Return SQL of the Timestamp that is recorded."""
+        match self._op(name):
+            case Op.UPDATE:
+                return "e.ts"
+            case Op.DELETE:
+                return moments.of_deletion(relation)
+            case Op.INSERT | None:
+                return moments.in_order(history, recorded_table(relation), is_several=is_several)
+
+    def _changes(self, relation: str, name: str, *, is_several: bool) -> str:
         """Select from the rows that a command returned what is recorded of them."""
-        known = Op.INSERT if name == "inserted" else self.op
-        op = (
-            f"'{known}'"
-            if known is not None
-            else f"CASE WHEN was IS NULL THEN '{Op.INSERT}' ELSE '{Op.UPDATE}' END"
-        )
-        if self.is_several:
+        known = self._op(name)
+        op = f"'{known}'"
+        if known is None:
+            op = f"CASE WHEN was IS NULL THEN '{Op.INSERT}' ELSE '{Op.UPDATE}' END"
+        if is_several:
             columns, source = "given.actor, given.request, pk, rk", f"{name} JOIN given USING (pk, rk)"
         else:
-            first = len(self.parameters) + 1
+            first = len(self.columns) + 1
             columns, source = f"${first}::integer, ${first + 1}::uuid, $1, $2", name
         was, images = (
-            ("NULL::bigint", "NULL, NULL") if self.op is Op.INSERT else ("was", f"{name}.anns, {name}.vals")
+            ("NULL::bigint", "NULL, NULL") if known is Op.INSERT else ("was", f"{name}.anns, {name}.vals")
         )
         return f"SELECT {recorded_table(relation)}, {op}, ts, {was}, {columns}, {images} FROM {source}"
 
 
-_INSERTION: Final = _Write(Op.INSERT, _INSERT)
-_INSERTIONS: Final = _Write(Op.INSERT, _INSERT_SEVERAL, is_several=True)
-_UPSERTION: Final = _Write(None, _UPSERT)
-_UPSERTIONS: Final = _Write(None, _UPSERT_SEVERAL, is_several=True)
-_REPLACEMENT: Final = _Write(Op.UPDATE, _REPLACE)
-_REPLACEMENTS: Final = _Write(Op.UPDATE, _REPLACE_SEVERAL, is_several=True)
-_REPLACEMENT_IF: Final = _Write(
-    Op.UPDATE, f"{_REPLACE} AND e.ts = $6::bigint", (*_ROW, "expected"), _OTHER_VERSION
-)
-_REPLACEMENTS_IF: Final = _Write(
-    Op.UPDATE, f"{_REPLACE_SEVERAL} AND e.ts = given.expected", (*_ROW, "expected"), is_several=True
-)
-_MERGING: Final = _Write(Op.UPDATE, _MERGE, (*_ROW, "expected", "gone"), _MERGE_FAILED)
-_MERGINGS: Final = _Write(Op.UPDATE, _MERGE_SEVERAL, (*_ROW, "expected", "gone"), is_several=True)
-_UPSERT_MERGING: Final = _Write(None, _UPSERT_MERGE, (*_ROW, "gone"), _UPSERT_MERGE_FAILED)
-_UPSERT_MERGINGS: Final = _Write(
-    Op.UPDATE, _MERGE_GIVEN, (*_ROW, "gone"), is_several=True, inserts=_UPSERT_MERGE_SEVERAL
-)
-_DELETION: Final = _Write(Op.DELETE, _DELETE, _KEYS)
-_DELETIONS: Final = _Write(Op.DELETE, _DELETE_SEVERAL, _KEYS, is_several=True)
-_DELETION_IF: Final = _Write(
-    Op.DELETE, f"{_DELETE} AND e.ts = $3::bigint", (*_KEYS, "expected"), _OTHER_VERSION
-)
-_DELETIONS_IF: Final = _Write(
-    Op.DELETE, f"{_DELETE_SEVERAL} AND e.ts = given.expected", (*_KEYS, "expected"), is_several=True
-)
+_VERBS: Final = {
+    "insert": _Verb(Op.INSERT, _INSERT),
+    "upsert": _Verb(None, _UPSERT),
+    "upsert_merge": _Verb(None, _UPSERT_MERGE, (*_ROW, "gone"), _MERGE, _INSERT_OTHERS),
+    "replace": _Verb(Op.UPDATE, _REPLACE, (*_ROW, "expected")),
+    "merge": _Verb(Op.UPDATE, _MERGE, _ALL),
+    "delete": _Verb(Op.DELETE, _DELETE, (*_KEYS, "expected")),
+    # with an ``expected`` that is null, a deletion would take 4 % longer
+    "delete_any": _Verb(Op.DELETE, _DELETE_ANY, _KEYS),
+}
+_PICK: Final[Mapping[str, Callable[[Parameters], Parameters]]] = {
+    name: itemgetter(*map(_ALL.index, verb.columns)) for name, verb in _VERBS.items()
+}
 
 
 @lru_cache(maxsize=4096)
-def _text(write: _Write, relation: str, kind: AccountKind, history: str | None, returns_old: bool) -> str:
-    return write.text(relation, kind, history, returns_old)
-
-
-def written(entity: Entity) -> Fragments:
-    """The texts of an entity's row, its limits checked."""
-    texts = entity.fragments
-    check_size(entity, texts)
-    return texts
-
-
-def text_array(names: Iterable[str]) -> str:
-    """Write property names, quoted as in a row, as a PostgreSQL array literal."""
-    return "{" + ",".join(quote_name(name).replace("\\", "\\\\") for name in names) + "}"
+def _text(
+    verb: str, relation: str, kind: AccountKind, history: str | None, *, is_several: bool = False
+) -> str:
+    return _VERBS[verb].text(relation, kind, history, is_several=is_several)
 
 
 # writes
@@ -332,69 +282,25 @@ def text_array(names: Iterable[str]) -> str:
 
 def change(relation: str, change: Change, recorder: Recorder | None = None) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
+    row = change_row(change)
     # Citus refuses the subqueries of a merge in an INSERT
-    merges_or_inserts = isinstance(change, Upsert) and change.merge
-    if is_distributed(relation) and (recorder is not None or merges_or_inserts):
-        return _delegated(relation, change, recorder)
-    match change:
-        case Insert(entity):
-            if is_long(entity.key):
-                operation = long_keys.operation(relation, "insert", entity.key)
-                return change_function.apply_one(relation, operation, entity.key, written(entity), recorder)
-            return _statement(relation, _INSERTION, _row(entity), recorder, _inserted, _INSERTIONS)
-        case Upsert(entity, merge):
-            gone = text_array(entity.properties) if merge else None
-            if is_long(entity.key) or (recorder is not None and not recorder.returns_old):
-                # the row that was can only be locked if there is one
-                operation = long_keys.operation(relation, "upsert_merge" if merge else "upsert", entity.key)
-                texts = written(entity)
-                return change_function.apply_one(relation, operation, entity.key, texts, recorder, gone=gone)
-            if merge:
-                row = (*_row(entity), gone)
-                statement = _statement(
-                    relation, _UPSERT_MERGING, row, recorder, _timestamp, _UPSERT_MERGINGS, entity.kind
-                )
-                statement.locking = partial(_delegated, relation, change, recorder)
-                return statement
-            return _statement(relation, _UPSERTION, _row(entity), recorder, _timestamp, _UPSERTIONS)
-        case Update(entity, condition, merge):
-            expected = None if condition.expected is None else str(condition.expected)
-            if merge:
-                row = (*_row(entity), expected, text_array(entity.properties))
-                statement = _statement(relation, _MERGING, row, recorder, _timestamp, _MERGINGS, entity.kind)
-                statement.locking = partial(_delegated, relation, change, recorder)
-                return statement
-            if expected is None:
-                return _statement(relation, _REPLACEMENT, _row(entity), recorder, _timestamp, _REPLACEMENTS)
-            row = (*_row(entity), expected)
-            return _statement(relation, _REPLACEMENT_IF, row, recorder, _timestamp, _REPLACEMENTS_IF)
-        case Delete(key, condition):
-            if condition.expected is None:
-                return _statement(relation, _DELETION, key, recorder, _timestamp, _DELETIONS)
-            row = (*key, str(condition.expected))
-            return _statement(relation, _DELETION_IF, row, recorder, _timestamp, _DELETIONS_IF)
-        case _:
-            assert_never(change)
-
-
-def _delegated(relation: str, change: Change, recorder: Recorder | None) -> Statement[int]:
-    """Return the call of the function that locks the entity, changes it and writes its history."""
-    match change:
-        case Insert(entity):
-            operation, row, expected, merges = "insert", written(entity), None, False
-        case Upsert(entity, merges):
-            operation, row, expected = "upsert_merge" if merges else "upsert", written(entity), None
-        case Update(entity, condition, merges):
-            operation, row, expected = "merge" if merges else "replace", written(entity), condition.expected
-        case Delete(_, condition):
-            operation, row, expected, merges = "delete", NOTHING, condition.expected, False
-        case _:
-            assert_never(change)
-    key = change.key
-    if not isinstance(change, Update | Delete):
-        operation = long_keys.operation(relation, operation, key)
-    gone = None if isinstance(change, Delete) or not merges else text_array(change.entity.properties)
-    return change_function.apply_one(relation, operation, key, row, recorder, expected=expected, gone=gone)
+    is_delegated = is_distributed(relation) and (recorder is not None or row.verb == "upsert_merge")
+    if row.is_long or is_delegated:
+        return change_function.apply_one(relation, row, recorder)
+    verb = "delete_any" if row.verb == "delete" and row.expected is None else row.verb
+    history = None if recorder is None else recorder.relation
+    expected = None if row.expected is None else str(row.expected)
+    parameters = _PICK[verb]((*row.key, *row.fragments, expected, row.gone))
+    return Statement(
+        _text(verb, relation, row.kind, history),
+        parameters if recorder is None else (*parameters, *recorder.parameters),
+        Lane.KEY,
+        _inserted if verb == "insert" else _timestamp,
+        # several entities would be on several nodes
+        None if is_distributed(relation) else _combination(verb, relation, row.kind, history),
+        _reason(relation, row),
+        None if row.gone is None else partial(change_function.apply_one, relation, row, recorder),
+    )
 
 
 def insert_all(
@@ -407,56 +313,37 @@ def insert_all(
         if alone or is_long(entity.key):
             yield change(relation, Insert(entity), recorder)
         else:
-            ordinary.append((*_row(entity), *(recorder.parameters if recorder is not None else ())))
+            row = (*entity.key, *written(entity))
+            ordinary.append((*row, *(recorder.parameters if recorder is not None else ())))
     if ordinary:
-        text = _text(_INSERTIONS, relation, AccountKind.STORAGE, *_view(recorder))
+        history = None if recorder is None else recorder.relation
+        text = _text("insert", relation, AccountKind.STORAGE, history, is_several=True)
         yield Statement(text, arrays.columns(ordinary), Lane.KEY, lambda result: result.ntuples)
 
 
-def _view(recorder: Recorder | None) -> tuple[str | None, bool]:
-    return (None, False) if recorder is None else (recorder.relation, recorder.returns_old)
-
-
-def _statement(
-    relation: str,
-    write: _Write,
-    parameters: Parameters,
-    recorder: Recorder | None,
-    read: Callable[[Result], int],
-    several: _Write,
-    kind: AccountKind = AccountKind.STORAGE,
-) -> Statement[int]:
-    """``kind`` makes a difference to merges only."""
-    view = _view(recorder)
-    text = _text(write, relation, kind, *view)
-    # several entities would be on several nodes
-    combination = None if is_distributed(relation) else _combination(several, relation, kind, *view)
-    reason = None if write.failed is None else _reason(write, relation, kind, parameters)
-    if recorder is not None:
-        parameters = (*parameters, *recorder.parameters)
-    return Statement(text, parameters, Lane.KEY, read, combination, reason)
-
-
-def _reason(write: _Write, relation: str, kind: AccountKind, parameters: Parameters) -> Statement[int]:
-    explain = _explain_upsert if write.op is None else _explain
-    asked = parameters[:2] if write.failed is _OTHER_VERSION else (*parameters[:2], *parameters[3:])
-    return Statement(_reason_text(write, relation, kind), asked, Lane.KEY, explain)
+def _reason(relation: str, row: ChangeRow) -> Statement[int] | None:
+    """Return the statement that says why a change was not made; no row: there is no entity."""
+    if row.gone is not None:
+        _, anns, vals = row.fragments
+        expected = None if row.expected is None else str(row.expected)
+        parameters: Parameters = (*row.key, anns, vals, expected, row.gone)
+        explain = _explain_upsert if row.verb == "upsert_merge" else _explain
+        return Statement(_reason_text(relation, row.kind, merges=True), parameters, Lane.KEY, explain)
+    if row.expected is not None:
+        return Statement(_reason_text(relation, row.kind, merges=False), row.key, Lane.KEY, _explain)
+    return None
 
 
 @lru_cache(maxsize=1024)
-def _reason_text(write: _Write, relation: str, kind: AccountKind) -> str:
-    return write.reason(relation, kind)
-
-
-def _row(entity: Entity) -> tuple[str, ...]:
-    return (*entity.key, *written(entity))
+def _reason_text(relation: str, kind: AccountKind, *, merges: bool) -> str:
+    columns = (*_KEYS, "anns", "vals", "expected", "gone") if merges else _KEYS
+    text = _REASON.format(failed=_UNMERGED if merges else _OTHER_VERSION)
+    return text.format(**_names(relation, kind, columns, is_several=False))
 
 
 @lru_cache(maxsize=4096)
-def _combination(
-    write: _Write, relation: str, kind: AccountKind, history: str | None, returns_old: bool = False
-) -> Combination[int]:
-    text = _text(write, relation, kind, history, returns_old)
+def _combination(verb: str, relation: str, kind: AccountKind, history: str | None) -> Combination[int]:
+    text = _text(verb, relation, kind, history, is_several=True)
 
     def statement(several: Sequence[Parameters]) -> Statement[Mapping[EntityKey, int]]:
         return Statement(text, arrays.columns(several), Lane.KEY, _timestamps)

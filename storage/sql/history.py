@@ -23,15 +23,11 @@ from storage.sql.statement import Lane, Result, Statement, integer_at
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Where and as whose changes are recorded: a view, an id of storage_historyactor, and a GUID of the request.
-
-    ``returns_old``: an UPDATE can return the row as it was, as it does from PostgreSQL 18 on.
-    """
+    """Where and as whose changes are recorded: a view, an id of storage_historyactor, and a GUID of the request."""
 
     relation: str
     actor: int
     request: str
-    returns_old: bool = False
 
     @property
     def parameters(self) -> tuple[str, str]:
@@ -40,6 +36,8 @@ class Recorder:
 
 # CACHE 1, as by default: otherwise numbers would not be in the order in which they are taken
 SEQUENCE: Final = "CREATE SEQUENCE history_seq"
+
+OLDEST_POSTGRESQL: Final = 18_00_00  # the first whose writes can return the row as it was
 
 KEY_LIMIT: Final = 2600  # bytes of both keys in UTF-8, which an index entry has room for
 _SHORT: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"

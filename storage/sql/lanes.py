@@ -53,7 +53,6 @@ _WORN: Final = 2_000
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
 
 _FAR: Final = 0.005  # seconds of a round trip to a server in another place
-_RETURNS_OLD: Final = 18_00_00  # the first version of PostgreSQL with RETURNING old
 
 _POSITION_NAME: Final = b"position"
 
@@ -322,7 +321,6 @@ class _Pool:
         self._opening: set[asyncio.Task[None]] = set()
         self._closed = False
         self._suspended = False
-        self.server_version = 0  # of PostgreSQL, once connected
 
     @property
     def is_far(self) -> bool:
@@ -338,7 +336,6 @@ class _Pool:
     async def _connect(self) -> None:
         # on the event loop: libpq's own function would block this process until the server answers
         opened = await AsyncConnection.connect(self._conninfo, autocommit=True)
-        self.server_version = opened.pgconn.server_version
         connection = _Connection(self, opened)
         self._all.add(connection)
         try:
@@ -460,13 +457,11 @@ class Lanes:
         }
         self._attempts = attempts
         self._combiner = Combiner(self._run, lambda: self._pools[Lane.KEY].is_far)
-        self.returns_old = False  # whether an UPDATE can return the row as it was
 
     async def open(self) -> None:
         """Connect once for each lane; raises psycopg.OperationalError."""
         for pool in self._pools.values():
             await pool.open()
-        self.returns_old = self._pools[Lane.KEY].server_version >= _RETURNS_OLD
 
     @property
     def is_open(self) -> bool:

@@ -145,6 +145,11 @@ def now_of_insertion(relation: str) -> str:
     return CLOCK if is_distributed(relation) else PRESENT
 
 
+def after(ticks: str) -> str:
+    """Return SQL of the new Timestamp of a row ``e`` that is changed: it is later than the one that it has."""
+    return f"greatest({ticks}, e.ts + 1)"
+
+
 def in_order(history: str, table: str, *, is_several: bool) -> str:
     """Return SQL of the Timestamp of a row ``e`` that was inserted; the statement is to be repeated if it is too early.
 
@@ -165,7 +170,7 @@ def drop_in_order(history: str) -> str:
 
 def of_deletion(relation: str) -> str:
     """Return SQL of when a row ``e`` is deleted, in ticks."""
-    return f"greatest({CLOCK}, e.ts + 1)" if is_distributed(relation) else _DELETED
+    return after(CLOCK) if is_distributed(relation) else _DELETED
 
 
 # the same as a time, rounded up

@@ -116,7 +116,7 @@ WITH given AS MATERIALIZED (
     FOR UPDATE OF e
 ), changed AS (
     UPDATE {relation} AS e
-    SET ts = greatest({now}, e.ts + 1), props = entity_projection(was.new_anns, was.new_vals),
+    SET ts = {after_now}, props = entity_projection(was.new_anns, was.new_vals),
         anns = was.new_anns, vals = was.new_vals
     FROM was
     WHERE e.pk = was.pk AND e.rk = was.rk
@@ -247,7 +247,7 @@ def apply(relation: str, span: Span, recorder: Recorder | None, *, has_long: boo
     )
     text = _APPLY.format(
         relation=relation,
-        now=moments.now(relation),
+        after_now=moments.after(moments.now(relation)),
         now_of_deletion=moments.of_deletion(relation),
         insertions=_insertions(relation, recorder, has_long=has_long),
         recording=recording,

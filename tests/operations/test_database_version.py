@@ -222,7 +222,6 @@ def older(database):
     return older
 
 
-@pytest.mark.parametrize("returns_old", [True, False], ids=["PostgreSQL 18", "PostgreSQL 15"])
 @pytest.mark.parametrize(
     "change",
     [
@@ -232,11 +231,8 @@ def older(database):
     ],
     ids=["upsert", "batch", "long key"],
 )
-async def test_a_table_of_an_older_server_is_completed_by_its_first_change(
-    service, account, older, change, returns_old
-):
+async def test_a_table_of_an_older_server_is_completed_by_its_first_change(service, account, older, change):
     await in_thread(older, "people")
-    service._lanes.returns_old = returns_old
     await change(service, account)
     assert len((await service.query(account, "people", EntityQuery())).entities) == 1
 

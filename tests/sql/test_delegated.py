@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -31,8 +31,7 @@ def both(relation):
     execute(segments.write_to(ACCOUNT_ID, 1))
     for command in distributed_relations.create(TABLE_ID + 1, AccountKind.STORAGE):
         execute(command)
-    returns_old = connection.pg_version >= 18_00_00
-    recorder = Recorder(segments.writers_name(ACCOUNT_ID), 7, REQUEST, returns_old)
+    recorder = Recorder(segments.writers_name(ACCOUNT_ID), 7, REQUEST)
     return [(name, recorder) for name in (LOCAL, DISTRIBUTED)]
 
 

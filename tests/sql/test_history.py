@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
@@ -26,21 +26,18 @@ START = f"{history.create(ACCOUNT_ID, 1)};{history.write_to(ACCOUNT_ID, 1)}"
 LONG = EntityKey("p" * 2000, "字" * 500)
 
 
-@pytest.fixture(params=["returning old", "locking", "several returning old", "several locking", "change set"])
+@pytest.fixture(params=["one", "several", "change set"])
 def write(relation, request):
     """Apply a change in one of the ways in which it can be recorded; return its Timestamp."""
     execute(START)
-    returns_old = request.param.endswith("returning old")
-    if returns_old and connection.pg_version < 18_00_00:
-        pytest.skip("this PostgreSQL cannot return a row as it was")
-    recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, REQUEST, returns_old)
+    recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, REQUEST)
 
     def write(change):
         with transaction.atomic():
             if request.param == "change set":
                 return run(batch.apply(relation, [change], recorder))[0]
             statement = entities.change(relation, change, recorder)
-            if request.param.startswith("several") and statement.combination is not None:
+            if request.param == "several" and statement.combination is not None:
                 together = run_in_lane(statement.combination.statement([statement.parameters]))
                 if together:
                     return together[change.key]
@@ -144,8 +141,7 @@ async def test_writes_that_go_together_are_recorded_each_for_its_caller(transact
 
     async def at_once(change):
         recorders = [
-            Recorder(history.writers_name(ACCOUNT_ID), n, str(uuid.UUID(int=n)), lanes.returns_old)
-            for n in range(len(keys))
+            Recorder(history.writers_name(ACCOUNT_ID), n, str(uuid.UUID(int=n))) for n in range(len(keys))
         ]
         return await asyncio.gather(
             *(

@@ -1,0 +1,84 @@
+"""A database before PostgreSQL 18, which cannot record changes: everything else works, and it is said what does not."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import ResourceNotFound
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.operations import accounts, doctor, edits, entities, feed, history, retention, tables, undo
+from storage.operations.accounts import AccountError
+from storage.operations.feed import OLDEST, Feed, NoHistory
+from storage.sql import history as statements
+
+ADA = Actor(ActorKind.USER, "ada")
+KEY = EntityKey("p", "r")
+
+
+def entity(number):
+    return Entity(KEY, {"A": EdmValue(Edm.INT32, number)})
+
+
+@pytest.fixture
+def older(db, monkeypatch):
+    """Give this PostgreSQL the version of one that cannot record."""
+    monkeypatch.setattr(statements, "OLDEST_POSTGRESQL", 99_00_00)
+
+
+@pytest.fixture
+def account(db):
+    return accounts.add("acme")
+
+
+def findings():
+    return [finding.text for finding in doctor.PARTS["database"]() if "history" in finding.text]
+
+
+def test_changes_are_made_and_undone_but_not_recorded(older, account):
+    table = tables.create(account.pk, "people")
+    changes = [
+        Insert(entity(1)),
+        Update(entity(2), ANY, merge=True),
+        Upsert(entity(3), merge=True),
+        Delete(KEY, ANY),
+    ]
+    done = [edits.apply_one(table, change, by=ADA) for change in changes]
+
+    assert not history.is_recorded(account)
+    assert retention.kept(account) == (None, 0)
+    with pytest.raises(NoHistory):
+        feed.read(Feed(account.pk), OLDEST)
+    undo.undo(done[-1].activity, ADA)
+    assert entities.get(table, KEY) is not None
+
+
+def test_it_is_said(older, account):
+    assert len(findings()) == 1
+    with pytest.raises(AccountError, match="needs PostgreSQL 18"):
+        accounts.change(account, by=ADA, history_days=30)
+
+
+def test_a_history_does_not_go_on_after_a_gap(account, monkeypatch):
+    table = tables.create(account.pk, "people")
+    edits.apply_one(table, Insert(entity(1)), by=ADA)
+    assert history.is_recorded(account)
+    assert not findings()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statements, "OLDEST_POSTGRESQL", 99_00_00)
+        feed.keep_mark()
+        edits.apply_one(table, Upsert(entity(2), merge=False), by=ADA)
+        retention.tidy(datetime.now(UTC))
+    assert not history.is_recorded(account)
+    retention.tidy(datetime.now(UTC))
+
+    assert history.is_recorded(account)
+    began = retention.kept(account).since
+    assert began > table.created_at
+    edits.apply_one(table, Delete(KEY, ANY), by=ADA)
+    with pytest.raises(ResourceNotFound):
+        edits.apply_one(table, Delete(KEY, ANY), by=ADA)
