@@ -20,6 +20,7 @@ from storage.operations.accounts import AccountError
 from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql import entities as statements
+from storage.sql.distribution import capabilities_of
 from storage.sql.relations import relation_of
 
 
@@ -111,7 +112,7 @@ def describe(account: Account) -> Copied:
 
 def _copy_table(source: Table, account: Account, by: Actor) -> int:
     kind = AccountKind(account.kind)
-    if kind == source.account.kind and not source.distributed:
+    if kind == source.account.kind and capabilities_of(source).joins_partitions:
         with transaction.atomic():
             _, count = tables.create_filled(
                 account,

@@ -37,6 +37,7 @@ from storage.operations.long_operations import Operation
 from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql import masking as masks
+from storage.sql.distribution import capabilities_of
 from storage.sql.masking import Masking
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
@@ -107,7 +108,7 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
     sources = _selected(found, wanted)
     is_whole = len(sources) == len(found) and (wanted.snapshot is None or wanted.snapshot.is_whole)
     for it in sources:
-        if isinstance(it.table, Table) and it.table.distributed:
+        if isinstance(it.table, Table) and not capabilities_of(it.table).has_past:
             raise AccountError(
                 f"The table {it.table.name} is distributed over several nodes, which have no moment in common."
                 " Name the tables to copy."

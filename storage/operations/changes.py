@@ -19,7 +19,7 @@ from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.changes import Selection
-from storage.sql.distribution import history_of
+from storage.sql.distribution import capabilities_of, history_of
 from storage.sql.history import segment_name
 from storage.sql.relations import relation_of
 from storage.sql.statement import Statement
@@ -178,7 +178,7 @@ def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) 
     selection, names = select(account, wanted), segments(account, wanted.since)
     if selection is None:
         return {}
-    if table.distributed:
+    if not capabilities_of(table).records_in_account:
         own = statements.with_images_before(statements.beside(table.pk, _history(table)), selection, top)
         return {number: _complete(table, number, it) for number, it in run_limited(own).items()}
     if not names:

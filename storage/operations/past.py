@@ -21,10 +21,11 @@ from storage.operations import accounts
 from storage.operations.history import is_whole
 from storage.sql import django as sql
 from storage.sql import moments
+from storage.sql.distribution import capabilities_of
 from storage.sql.history import segment_name
 from storage.sql.past import Past as Past
 from storage.sql.past import as_of
-from storage.sql.relations import source_name
+from storage.sql.relations import deleted_name, relation_of
 from storage.sql.snapshots import SLACK
 from storage.sql.statement import Statement
 
@@ -57,7 +58,7 @@ def find(table: Table, moment: Moment) -> Past:
         raise OutOfRangeInput(f"Changes are kept since {_write(segments[0].started_at)}.")
     if at < table.created_at or (table.deleted_at is not None and at >= table.deleted_at):
         raise TableNotFound
-    if table.distributed:
+    if not is_readable(table):
         raise OutOfRangeInput(
             f"{table.name} is distributed over several nodes, which have no past in common."
         )
@@ -100,7 +101,7 @@ def present() -> Moment:
 def changes_since(table: Table, moment: Moment) -> Sequence[str] | None:
     """Return the segments that may have changes after the snapshot of a moment; None if not all are kept."""
     segments = kept_segments(table.account_id)
-    if not segments or table.distributed:
+    if not segments or not is_readable(table):
         return None
     # the time of the moment is earlier than its snapshot, by this at least
     at = to_datetime(moment.ticks) + timedelta(seconds=SLACK)
@@ -127,9 +128,15 @@ def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | 
     return sql.run_in_lane(statement if past is None else as_of(statement, past), limit=limit)
 
 
+def is_readable(table: Table) -> bool:
+    """Return whether a table has a past that can be read; the nodes of a cluster have none in common."""
+    return capabilities_of(table).has_past
+
+
 def source_of(table: Table) -> str:
     """Return the relation with the entities of a table, which has another name if the table is deleted."""
-    return source_name(table.pk, is_deleted=table.deleted_at is not None, is_distributed=table.distributed)
+    relation = relation_of(table)
+    return relation if table.deleted_at is None else deleted_name(relation)
 
 
 def find_table(account_id: int, name: str, moment: Moment) -> Table:

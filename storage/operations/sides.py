@@ -19,6 +19,7 @@ from storage.models import Account, Branch, Snapshot, SnapshotTable, StoredAcces
 from storage.operations import activity, past, policies, service_properties, snapshot_copies, snapshots
 from storage.operations.activity import ActivityFilter
 from storage.operations.undo import effect
+from storage.sql.distribution import capabilities_of
 from storage.sql.past import Past
 
 T = TypeVar("T", Table, SnapshotTable)
@@ -83,7 +84,7 @@ def find(name: SideName, account: Account) -> Side:
 def _live(name: SideName, account: Account) -> Side:
     found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
     for table in found:
-        if table.distributed:
+        if not capabilities_of(table).has_past:
             raise SideNotFound(
                 f"The table {table.name} is distributed over several nodes and cannot be compared."
                 " Name the tables to compare."

@@ -38,6 +38,7 @@ from storage.operations import accounts, activity, history, policies, retention,
 from storage.sql import django as sql
 from storage.sql import snapshots as statements
 from storage.sql.background import Size, count_up_to, sizes_of
+from storage.sql.distribution import capabilities_of
 
 COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
 COUNTED_TABLES: Final = 500  # whose entities are counted; those of others are estimated
@@ -181,7 +182,7 @@ def take_automatic(
 
     def take_of(own: Sequence[Table]) -> Snapshot:
         # over several nodes there is no moment to take it of; the others are better than nothing
-        found = [table for table in own if not table.distributed]
+        found = [table for table in own if capabilities_of(table).has_past]
         is_whole = tables is None and len(found) == len(own)
         for number in range(1, _ATTEMPTS):
             free = numbered_name(name, number)
@@ -241,7 +242,7 @@ def _take(
 
 def _refuse_distributed(tables: Iterable[Table]) -> None:
     for table in tables:
-        if table.distributed:
+        if not capabilities_of(table).has_past:
             raise SnapshotError(
                 f"The table {table.name} is distributed over several nodes, which have no moment in common."
                 " Take a snapshot of the other tables."

@@ -13,7 +13,7 @@ from storage.operations.actors import label_actors, read_actor
 from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.comparing import NO_TABLE
-from storage.sql.distribution import history_of
+from storage.sql.distribution import capabilities_of, history_of
 from storage.sql.history import segment_name
 from storage.sql.relations import relation_of
 from storage.sql.versions import NEWEST, RawVersion
@@ -36,7 +36,7 @@ def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = T
     source = past.source_of(table)
     first = NEWEST if first is None else first
     rows: list[RawVersion] = []
-    if table.distributed:
+    if not capabilities_of(table).records_in_account:
         rows = _beside(table, source, key, first, top)
         source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
     if len(rows) <= top:

@@ -1,11 +1,11 @@
 """Relations that are distributed over the nodes of a Citus cluster, and what is local to its coordinator.
 
 A distributed relation has a name of its own, `distributed_<id>`, so that a process that still takes its table for a
-local one does not find it: it would record changes where no reader looks. Everything else follows from the name: writes
-that are recorded go through the function of the relation, which runs where the partition is and writes the history
-beside it; statements of several entities are not combined; keys that are too long for an index are refused.
+local one does not find it: it would record changes where no reader looks. Everything else follows from the name: what
+statements on the relation may do, its ``Capabilities``.
 """
 
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 _PREFIX: Final = "distributed_"
@@ -27,8 +27,37 @@ def relation_name(table_id: int, *, is_distributed: bool = False) -> str:
     return f"{_PREFIX if is_distributed else _LOCAL}{table_id}"
 
 
-def is_distributed(relation: str) -> bool:
-    return relation.startswith(_PREFIX)
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What statements on a relation can do; those on one that is distributed can do nothing of this.
+
+    ``joins_partitions``: one statement reads, locks or writes entities of several partitions.
+    ``records_in_account``: the statement that writes also writes to the history of the account; else the function of
+    the relation, which runs where the partition is, writes a history of its own.
+    ``has_past``: it shares its past with the other relations of the account, so that it can be read as of a moment.
+    ``merges_in_insert``: an INSERT may have subqueries, as a merge takes them.
+    ``has_long_keys``: it may have a child for keys that are too long for an index.
+    ``has_floor``: its Timestamps can be kept above the closed moments; this takes volatile functions.
+    """
+
+    joins_partitions: bool
+    records_in_account: bool
+    has_past: bool
+    merges_in_insert: bool
+    has_long_keys: bool
+    has_floor: bool
+
+
+_LOCAL_ONE: Final = Capabilities(True, True, True, True, True, True)
+_DISTRIBUTED_ONE: Final = Capabilities(False, False, False, False, False, False)
+
+
+def capabilities(relation: str) -> Capabilities:
+    return _DISTRIBUTED_ONE if relation.startswith(_PREFIX) else _LOCAL_ONE
+
+
+def capabilities_of(table: HasRelation) -> Capabilities:
+    return _DISTRIBUTED_ONE if table.distributed else _LOCAL_ONE
 
 
 def table_id_of(relation: str) -> str:

@@ -12,7 +12,7 @@ from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, change_function, moments
 from storage.sql.change_rows import ChangeRow, change_row, written
-from storage.sql.distribution import is_distributed
+from storage.sql.distribution import capabilities
 from storage.sql.failures import named
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.long_keys import is_long
@@ -282,10 +282,11 @@ def _text(
 
 def change(relation: str, change: Change, recorder: Recorder | None = None) -> Statement[int]:
     """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
-    row = change_row(change)
-    # Citus refuses the subqueries of a merge in an INSERT
-    is_delegated = is_distributed(relation) and (recorder is not None or row.verb == "upsert_merge")
-    if row.is_long or is_delegated:
+    row, can = change_row(change), capabilities(relation)
+    is_possible = (recorder is None or can.records_in_account) and (
+        row.verb != "upsert_merge" or can.merges_in_insert
+    )
+    if row.is_long or not is_possible:
         return change_function.apply_one(relation, row, recorder)
     verb = "delete_any" if row.verb == "delete" and row.expected is None else row.verb
     history = None if recorder is None else recorder.relation
@@ -296,8 +297,7 @@ def change(relation: str, change: Change, recorder: Recorder | None = None) -> S
         parameters if recorder is None else (*parameters, *recorder.parameters),
         Lane.KEY,
         _inserted if verb == "insert" else _timestamp,
-        # several entities would be on several nodes
-        None if is_distributed(relation) else _combination(verb, relation, row.kind, history),
+        _combination(verb, relation, row.kind, history) if can.joins_partitions else None,
         _reason(relation, row),
         None if row.gone is None else partial(change_function.apply_one, relation, row, recorder),
     )
@@ -308,7 +308,7 @@ def insert_all(
 ) -> Iterator[Statement[int]]:
     """Yield statements that insert entities of any partitions, all of one kind, whose keys are free."""
     ordinary = []
-    alone = is_distributed(relation)
+    alone = not capabilities(relation).joins_partitions
     for entity in entities:
         if alone or is_long(entity.key):
             yield change(relation, Insert(entity), recorder)

@@ -9,7 +9,7 @@ from typing import Final
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import KeyValueTooLarge
-from storage.sql.distribution import is_distributed
+from storage.sql.distribution import capabilities
 from storage.sql.history import KEY_LIMIT
 
 _SUFFIX: Final = "_long"
@@ -31,10 +31,10 @@ def is_child(relation: str) -> bool:
 def operation(relation: str, name: str, key: EntityKey) -> str:
     """Return the name of an insertion or upsert for the function that applies changes.
 
-    A distributed relation can have no child: raises KeyValueTooLarge.
+    Raises KeyValueTooLarge if the relation can have no child.
     """
     if not is_long(key):
         return name
-    if is_distributed(relation):
+    if not capabilities(relation).has_long_keys:
         raise KeyValueTooLarge
     return f"{name}{_SUFFIX}"

@@ -17,7 +17,7 @@ from django.db.models.expressions import Combinable
 
 from storage.domain.entities.moments import Moment
 from storage.domain.values.edm import TICKS_PER_SECOND
-from storage.sql.distribution import is_distributed
+from storage.sql.distribution import capabilities
 from storage.sql.failures import IN_DISORDER
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -137,12 +137,12 @@ DROP FUNCTION keep_moment_floor; DROP FUNCTION raise_moment_floor; DROP SEQUENCE
 
 def now(relation: str) -> str:
     """Return SQL of the Timestamp of a write on a relation, in ticks."""
-    return CLOCK if is_distributed(relation) else NOW
+    return NOW if capabilities(relation).has_floor else CLOCK
 
 
 def now_of_insertion(relation: str) -> str:
     """Return SQL of the Timestamp of an entity that is inserted."""
-    return CLOCK if is_distributed(relation) else PRESENT
+    return PRESENT if capabilities(relation).has_floor else CLOCK
 
 
 def after(ticks: str) -> str:
@@ -170,7 +170,7 @@ def drop_in_order(history: str) -> str:
 
 def of_deletion(relation: str) -> str:
     """Return SQL of when a row ``e`` is deleted, in ticks."""
-    return after(CLOCK) if is_distributed(relation) else _DELETED
+    return _DELETED if capabilities(relation).has_floor else after(CLOCK)
 
 
 # the same as a time, rounded up

@@ -14,7 +14,7 @@ from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Pa
 from storage.domain.values.encoding import escape, write_column
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, walks
-from storage.sql.distribution import is_distributed
+from storage.sql.distribution import capabilities
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -51,8 +51,7 @@ def _point(
         return Statement(several, (*keys, *names), Lane.KEY, read_several)
 
     text = f"SELECT {columns} FROM {relation} WHERE {condition}"
-    # entities of a distributed relation are on several nodes, and each is asked for its own
-    combination = None if is_distributed(relation) else Combination(together, is_write=False)
+    combination = Combination(together, is_write=False) if capabilities(relation).joins_partitions else None
     return text, names, read, combination
 
 
@@ -94,7 +93,9 @@ def get_many(
     content = _content(EntityQuery(), Binder())
     found: dict[EntityKey, StoredEntity] = {}
     text, lock_clause = (
-        (_GET_IN_PARTITION, "FOR UPDATE") if is_distributed(relation) else (_GET_MANY, "FOR UPDATE OF e")
+        (_GET_MANY, "FOR UPDATE OF e")
+        if capabilities(relation).joins_partitions
+        else (_GET_IN_PARTITION, "FOR UPDATE")
     )
     text = text.format(
         content=", ".join(content.fetched), relation=relation, lock=lock_clause if lock else ""
@@ -106,7 +107,8 @@ def get_many(
 
 def total_bytes(relation: str, keys: Collection[EntityKey]) -> Generator[Statement[Any], Any, int]:
     """Return the total size of the entities of these keys in bytes of text."""
-    text = (_BYTES_IN_PARTITION if is_distributed(relation) else _TOTAL_BYTES).format(relation=relation)
+    is_joined = capabilities(relation).joins_partitions
+    text = (_TOTAL_BYTES if is_joined else _BYTES_IN_PARTITION).format(relation=relation)
     total = 0
     for parameters in _wanted(relation, keys):
         total += yield Statement(text, parameters, Lane.KEY, lambda result: integer_at(result, 0, 0))
@@ -115,7 +117,7 @@ def total_bytes(relation: str, keys: Collection[EntityKey]) -> Generator[Stateme
 
 def _wanted(relation: str, keys: Collection[EntityKey]) -> Iterator[Parameters]:
     """Yield the parameters of each statement that reads the keys."""
-    if not is_distributed(relation):
+    if capabilities(relation).joins_partitions:
         yield (json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in set(keys)]),)
         return
     for partition_key, several in groupby(sorted(set(keys)), lambda key: key.partition_key):

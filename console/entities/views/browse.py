@@ -143,7 +143,7 @@ def results(table: Table, state: GridState, overview: Overview) -> dict[str, Any
     return {
         "table": overview,
         "state": state,
-        "has_past": not table.distributed,  # nodes have none in common
+        "has_past": past.is_readable(table),
         "error": error,
         "live_token": "" if error else token,
         "milliseconds": max(1, round(milliseconds)),
