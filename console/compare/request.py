@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from django.http import QueryDict
-from django.utils.translation import gettext as _
 
 from console.grid import tokens
 from console.models import User
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.entities.entity import EntityKey
+from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
 from storage.editing.comparison import DifferenceKind
 from storage.models import Account
@@ -109,5 +109,5 @@ def find_side(name: SideName, user: User) -> FoundSide:
     account = accounts.find(name.account)
     role = None if account is None else role_in(user, account)
     if account is None or role is None:
-        raise SideNotFound(_("You have no access to an account named %(name)s.") % {"name": name.account})
+        raise SideNotFound(Reason.NO_ACCESS, account=name.account)
     return FoundSide(sides.find(name, account), role)

@@ -12,6 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _gettext
 from django.utils.translation import gettext_lazy as _
 
+from console.site.refusals import describe_refusal
 from console.site.typed_text import sentence
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import read_stored
@@ -185,7 +186,7 @@ def describe_problem(problem: RowProblem) -> str:
         case InvalidText() as refusal:
             return sentence(refusal)
         case StorageError() as error:
-            return error.text
+            return describe_refusal(error)
         case RowFault() as flaw:
             return str(FLAWS[flaw])
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from console.entities.entity_form import FieldError
 from console.site.last_changes import plain_change
+from console.site.refusals import describe_refusal
 from storage.domain.entities.entity import Entity, EntityKey, entity_size
 from storage.domain.errors import (
     EntityTooLarge,
@@ -89,7 +90,7 @@ def describe_error(error: StorageError, entity: Entity) -> FieldError:
         case InsufficientAccountPermissions():
             text = _("This account is read-only.")
         case _:
-            text = error.text
+            text = describe_refusal(error)
     return FieldError("", "", text)
 
 

@@ -16,6 +16,7 @@ from console.policies.forms import BasePolicyFormSet, PolicyFormSet, write_data
 from console.policies.requests import PolicyRequest
 from console.site.access import account_required, actor_of, require_storage, table_of, table_required
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from console.site.xml_text import error_position
 from storage.domain.access.policies import SignedIdentifier, check_policies
@@ -92,7 +93,7 @@ def _save_form(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpRespons
     try:
         return _replace_policies(editor, formset.identifiers, formset.draft.seen)
     except StorageError as error:
-        notify_error(editor.request, error.text)
+        notify_error(editor.request, describe_refusal(error))
         return _render_form(editor, formset, status=422)
 
 
@@ -149,7 +150,7 @@ def _copy_from_table(editor: PolicyRequest, draft: SetDraft) -> HttpResponse:
         source = tables.get(editor.table.account.pk, editor.request.POST.get("source", ""))
         copied = policies.stored(editor.table.account.pk, source.folded_name)
     except StorageError as error:
-        notify_error(editor.request, error.text)
+        notify_error(editor.request, describe_refusal(error))
         return _render_draft(editor, draft)
     draft = presets.copy_policies(draft, copied)
     context = {"copied_from": source.name, "focus_add": not draft.rows}

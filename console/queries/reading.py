@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from console.grid.state import ROWS, GridState
 from console.queries.access_paths import explain_access
+from console.site.refusals import describe_refusal
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import Improvement, plan_access
 from storage.domain.filters.ast import IS_SET, Filter, IsSet, Match, all_of, conjuncts, walk
@@ -96,7 +97,7 @@ class _Reader:
         found = diagnose(self.state.filter, error, timezone.now())
         # at the end of the text there is nothing to mark but its last character
         start = max(0, found.start - 1) if found.start == found.end else found.start
-        return self._diagnostic(error.text, start, found.end, found.fixes)
+        return self._diagnostic(describe_refusal(error), start, found.end, found.fixes)
 
     def lint(self) -> list[Diagnostic]:
         found = lint_filter(self.state.filter, _types(self.sample), timezone.now())

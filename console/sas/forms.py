@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from console.policies.presets import end_of_quarter
 from console.sas.fields import EXPIRIES, SasFields
+from console.site.refusals import describe_refusal
 from storage.domain import sas
 from storage.domain.access.addresses import read_range
 from storage.domain.access.policies import AccessPolicy
@@ -200,7 +201,7 @@ class SasForm(SasFields):
             try:
                 check_key(name, found.get(name, ""))
             except StorageError as error:
-                self.add_error(name, error.text)
+                self.add_error(name, describe_refusal(error))
         for row, partition in (("srk", "spk"), ("erk", "epk")):
             if found.get(row) and not found.get(partition):
                 self.add_error(row, _("A RowKey also needs its PartitionKey."))

@@ -7,6 +7,8 @@ https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 
 from typing import ClassVar
 
+from storage.domain.refusals import Refusal
+
 
 class StorageError(Exception):
     """An error that a client may see: code, message and, in XML bodies, named details."""
@@ -14,8 +16,9 @@ class StorageError(Exception):
     message: ClassVar[str] = "The server encountered an internal error. Please retry the request."
     status = 400
 
-    def __init__(self, message: str | None = None, **details: str) -> None:
-        self.text = self.message if message is None else message
+    def __init__(self, message: str | Refusal | None = None, **details: str) -> None:
+        self.text = self.message if message is None else str(message)
+        self.refusal = message if isinstance(message, Refusal) else None
         self.details = details
         if "WWW-Authenticate" in details:
             self.status = 401

@@ -11,6 +11,7 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit, find_misfit
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
@@ -45,7 +46,7 @@ class CopyRefused(AccountError):
     """Not everything fits, and nothing was copied."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        super().__init__("Not everything fits into an account of this kind; nothing was copied.")
+        super().__init__(Reason.COPY_DOES_NOT_FIT)
         self.findings = findings
 
 

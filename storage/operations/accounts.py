@@ -22,6 +22,7 @@ from django.utils import timezone
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.addresses import Network, read_network
 from storage.domain.errors import InsufficientAccountPermissions, MethodNotAllowed, ServerBusy
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service import connections, lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
@@ -44,8 +45,8 @@ NO_GRACE: Final = timedelta(0)
 NONCE_LENGTH = 12
 
 
-class AccountError(Exception):
-    """An operation on an account is refused; the message is a sentence for users."""
+class AccountError(Refused):
+    """An operation on an account is refused."""
 
 
 class AccountExists(AccountError):
@@ -121,7 +122,7 @@ def add(
             after = {**described, "kind": kind.value, "expires_at": _written(end)}
             activity.record(Verb.ACCOUNT_CREATE, by, account=account, after=after)
     except IntegrityError:
-        raise AccountExists(f"An account named {name} already exists.") from None
+        raise AccountExists(Reason.ACCOUNT_EXISTS, account=name) from None
     return account
 
 
@@ -138,7 +139,7 @@ def ensure(declared: Iterable[AccountKeys]) -> None:
         if account is not None:
             if account.kind != keys.kind:
                 raise AccountKindIsFixed(
-                    f"The account {keys.name} is of the kind {account.kind}, which cannot be changed to {keys.kind}."
+                    Reason.ACCOUNT_KIND_IS_FIXED, account=keys.name, kind=account.kind, wanted=keys.kind
                 )
             primary, secondary = keys_of(account)
             if primary == keys.primary and keys.secondary in (None, secondary):
@@ -271,7 +272,7 @@ def _switch_history(account: Account) -> None:
         snapshot_copies.copy_outstanding(account)
         history.end(account)
     elif not history.is_available():
-        raise AccountError("Recording history needs PostgreSQL 18 or later.")
+        raise AccountError(Reason.HISTORY_NEEDS_POSTGRESQL_18)
     elif not history.is_recorded(account):
         history.start(account)
 
@@ -280,7 +281,7 @@ def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetim
     """Thaw an expired account that gets a new lifetime; raise AccountExpired for enabling it without one."""
     is_over = account.expires_at is not None and account.expires_at <= now
     if fields.get("enabled") and is_over:
-        raise AccountExpired(f"The account {account.name} has expired; extend its lifetime first.")
+        raise AccountExpired(Reason.ACCOUNT_EXPIRED, account=account.name)
     if account.frozen_at is not None and not is_over:
         account.frozen_at = None
         account.enabled = True
@@ -361,33 +362,31 @@ def _check_settings(fields: Mapping[str, object]) -> None:
     try:
         check_labels(labels)
     except LabelError as error:
-        raise AccountError(str(error)) from None
+        raise AccountError(error.refusal.reason, **error.refusal.facts) from None
     _check_history(fields)
     if fields.get("distributes") and not table_relations.can_distribute():
-        raise AccountError("Tables can be distributed only in the database of a Citus coordinator.")
+        raise AccountError(Reason.NO_COORDINATOR_FOR_NEW_TABLES)
     _check_consistency(fields)
     for text in networks:
         if read_network(text) is None:
-            raise AccountError(
-                f"{text!r} is not an IP address or network; write it as 192.0.2.1 or 192.0.2.0/24."
-            )
+            raise AccountError(Reason.NETWORK_MALFORMED, text=text)
 
 
 def _check_history(fields: Mapping[str, object]) -> None:
     days, size = fields.get("history_days", 0), fields.get("history_bytes")
     assert isinstance(days, int)
     if not 0 <= days <= HISTORY_DAYS_LIMIT:
-        raise AccountError(f"The history of an account is kept for 0 to {HISTORY_DAYS_LIMIT} days.")
+        raise AccountError(Reason.HISTORY_DAYS, most=HISTORY_DAYS_LIMIT)
     if size is not None and (not isinstance(size, int) or size < LEAST_HISTORY):
-        raise AccountError(f"The history of an account may take {LEAST_HISTORY >> 20} MiB or more.")
+        raise AccountError(Reason.HISTORY_BYTES, least=LEAST_HISTORY >> 20)
 
 
 def _check_consistency(fields: Mapping[str, object]) -> None:
     level, bound = fields.get("consistency"), fields.get("max_staleness", 1)
     if level is not None and level not in list(Consistency):
-        raise AccountError(f"{level!r} is not a consistency level; use one of {', '.join(Consistency)}.")
+        raise AccountError(Reason.UNKNOWN_CONSISTENCY, level=level, levels=", ".join(Consistency))
     if not isinstance(bound, int) or not 1 <= bound <= STALENESS_LIMIT:
-        raise AccountError(f"Reads may be behind by 1 to {STALENESS_LIMIT} seconds.")
+        raise AccountError(Reason.STALENESS, most=STALENESS_LIMIT)
 
 
 def networks_of(account: Account) -> tuple[Network, ...]:
@@ -445,7 +444,7 @@ def _drop_some_tables(account: Account, lock: int, by: Actor) -> None:
 
 
 def busy(name: str) -> AccountIsBusy:
-    return AccountIsBusy(f"The account {name} is being made or deleted. Try again when that is done.")
+    return AccountIsBusy(Reason.ACCOUNT_BUSY, account=name)
 
 
 def _drop(tables: Iterable[Table]) -> None:
@@ -462,14 +461,12 @@ def _remove(name: str, *, with_tables: bool, by: Actor, only: Account | None = N
     if only not in (None, account):
         return
     if account.protected:
-        raise AccountIsProtected(f"The account {name} is protected; turn off the protection first.")
+        raise AccountIsProtected(Reason.ACCOUNT_PROTECTED, account=name)
     names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
     if names and not with_tables:
-        raise AccountHasTables(
-            f"The account {name} still has tables ({len(names)}); use --with-tables to delete them too."
-        )
+        raise AccountHasTables(Reason.ACCOUNT_HAS_TABLES, account=name, number=len(names))
     if names and account.read_only:
-        raise AccountError(f"The account {name} is read-only and still has tables ({len(names)}).")
+        raise AccountError(Reason.READ_ONLY_ACCOUNT_HAS_TABLES, account=name, number=len(names))
     # deleted tables that could be restored included
     _drop(Table.objects.filter(account=account))
     for snapshot in Snapshot.objects.filter(account=account):
@@ -610,7 +607,7 @@ def decode_key(text: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if not key:
-        raise AccountError("An account key must be base64.")
+        raise AccountError(Reason.KEY_NOT_BASE64)
     return key
 
 
@@ -623,11 +620,7 @@ def check_secret() -> None:
     unreadable = [account.name for account in Account.objects.order_by("name") if not _is_readable(account)]
     if unreadable:
         some = ", ".join(unreadable[:3]) + (", ..." if len(unreadable) > 3 else "")
-        raise SealedOtherwise(
-            f"The account keys of {some} in this database were sealed with another secret. Restore that secret as"
-            " TABLERO_SECRET or as the file secret in the data folder. If it is lost, replace the keys: account rotate"
-            f" {unreadable[0]} 1, and the same for key 2 and for every other account."
-        )
+        raise SealedOtherwise(Reason.KEYS_SEALED_OTHERWISE, accounts=some, first=unreadable[0])
 
 
 def _is_readable(account: Account) -> bool:
@@ -642,9 +635,9 @@ def _read_account(text: str) -> AccountKeys:
     named, *keys = text.split(":")
     name, _, kind = named.partition("@")
     if not 1 <= len(keys) <= 2:
-        raise AccountError(f"The account {name!r} must be declared as name:key1 or name:key1:key2.")
+        raise AccountError(Reason.DECLARATION_MALFORMED, account=name)
     if kind not in ("", *AccountKind):
-        raise AccountError(f"The account {name!r} has an unknown kind, {kind!r}: write storage or cosmos.")
+        raise AccountError(Reason.UNKNOWN_KIND, account=name, kind=kind)
     return AccountKeys(
         name, decode_key(keys[0]), decode_key(keys[1]) if keys[1:] else None, AccountKind(kind or "storage")
     )
@@ -652,17 +645,12 @@ def _read_account(text: str) -> AccountKeys:
 
 def _check_name(name: str) -> None:
     if not is_account_name(name):
-        raise AccountError(
-            f"{name!r} cannot be an account: its name must be 3 to 24 lower-case letters and digits."
-        )
+        raise AccountError(Reason.ACCOUNT_NAME, account=name)
 
 
 def _check_keys(keys: AccountKeys) -> None:
     if DEVELOPMENT_KEY in (keys.primary, keys.secondary) and not settings.DEVELOPMENT_ACCOUNT_ALLOWED:
-        raise AccountError(
-            f"The account {keys.name} has the public key of {DEVELOPMENT_ACCOUNT}, and this server does not listen on"
-            " loopback only; use another key, or accept the risk with --allow-development-account."
-        )
+        raise AccountError(Reason.PUBLIC_KEY, account=keys.name, development=DEVELOPMENT_ACCOUNT)
 
 
 def _is_refused(account: Account) -> bool:
@@ -683,7 +671,7 @@ def lock(account: Account) -> None:
 def _locked(name: str) -> Account:
     account = _locked_or_none(name)
     if account is None:
-        raise AccountError(f"The account {name} does not exist.")
+        raise AccountError(Reason.NO_ACCOUNT, account=name)
     return account
 
 
@@ -708,15 +696,12 @@ def _unseal(name: str, sealed: bytes) -> bytes:
     try:
         return _cipher().decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], name.encode())
     except InvalidTag:
-        raise SealedOtherwise(
-            f"The keys of the account {name} were sealed with another secret. Restore that secret as TABLERO_SECRET or"
-            " as the file secret in the data folder; if it is lost, rotate both keys of the account."
-        ) from None
+        raise SealedOtherwise(Reason.ACCOUNT_SEALED_OTHERWISE, account=name) from None
 
 
 def _cipher() -> AESGCM:
     if settings.SERVER_SECRET is None:
-        raise AccountError("There is no server secret; set TABLERO_SECRET or start the server once.")
+        raise AccountError(Reason.NO_SECRET)
     return _cipher_of(settings.SERVER_SECRET)
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from storage.domain.access import api_tokens
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Scope, may
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, ApiToken, IdempotencyRecord
 from storage.operations import activity, members
@@ -26,8 +27,8 @@ _LAST_USE_PRECISION: Final = timedelta(minutes=1)
 _WINDOW: Final = timedelta(minutes=1)
 
 
-class TokenError(Exception):
-    """A token cannot be issued; the message is a sentence for users."""
+class TokenError(Refused):
+    """A token cannot be issued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class TokenRequest:
 def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiToken]:
     """Issue a token; return its secret, which cannot be shown again, and its record."""
     if for_user(user).count() >= TOKEN_LIMIT:
-        raise TokenError(f"A user can have at most {TOKEN_LIMIT} tokens; revoke one first.")
+        raise TokenError(Reason.TOO_MANY_TOKENS, most=TOKEN_LIMIT)
     characters = (secrets.choice(api_tokens.ALPHABET) for _ in range(api_tokens.RANDOM_LENGTH))
     secret = api_tokens.write_token("".join(characters))
     token = ApiToken.objects.create(

@@ -15,6 +15,7 @@ from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.fits import Misfit, find_misfit
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.domain.values.names import fold_table_name
 from storage.editing.comparison import DifferenceKind
@@ -135,8 +136,8 @@ class Applied:
         return sum(table.skipped for table in self.tables)
 
 
-class CannotApply(Exception):
-    """The target is of the past; the message is a sentence for users."""
+class CannotApply(Refused):
+    """The target is of the past."""
 
 
 def capabilities(comparison: Comparison, target: Target, selection: Selection) -> set[Capability]:
@@ -170,7 +171,7 @@ def apply(
     is_right = target is Target.RIGHT
     side, source = (comparison.right, comparison.left) if is_right else (comparison.left, comparison.right)
     if not side.is_live:
-        raise CannotApply(f"{side.name} is of the past. Only what is live can be changed.")
+        raise CannotApply(Reason.SIDE_IS_PAST, side=side.name)
     accounts.check_writable(side.account.pk)
     by, began = replace(by, request_id=str(uuid.uuid4())), timezone.now()
     applied = Applied()

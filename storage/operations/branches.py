@@ -15,6 +15,7 @@ from storage.domain.entities.moments import Moment
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
@@ -109,10 +110,7 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
     is_whole = len(sources) == len(found) and (wanted.snapshot is None or wanted.snapshot.is_whole)
     for it in sources:
         if isinstance(it.table, Table) and not capabilities_of(it.table).has_past:
-            raise AccountError(
-                f"The table {it.table.name} is distributed over several nodes, which have no moment in common."
-                " Name the tables to copy."
-            )
+            raise AccountError(Reason.DISTRIBUTED_NOT_COPIED, table=it.table.name)
     with account_building.building(
         Verb.BRANCH_CREATE,
         wanted.name,
@@ -227,30 +225,29 @@ def _folded(wanted: BranchRequest, kind: AccountKind) -> BranchRequest:
 def _at(source: Account, moment: datetime) -> list[_Source]:
     """Return the tables that there were at a time, with the policies that they have now."""
     since = past.kept_since(source.pk)
-    if since is None or moment < since:
-        kept = (
-            "no history is kept" if since is None else f"changes are kept since {since:%Y-%m-%d %H:%M:%S} UTC"
-        )
-        raise AccountError(f"The account {source.name} cannot be read as of that time: {kept}.")
+    if since is None:
+        raise AccountError(Reason.ACCOUNT_NOT_READ_THEN, account=source.name)
+    if moment < since:
+        raise AccountError(Reason.ACCOUNT_READ_SINCE, account=source.name, since=f"{since:%Y-%m-%d %H:%M:%S}")
     at = Moment(to_ticks(moment))
     there = Table.objects.filter(Q(deleted_at=None) | Q(deleted_at__gt=moment), created_at__lte=moment)
     own = there.filter(account=source).exclude(folded_name__startswith="$").order_by("folded_name")
     try:
         return [_from_table(table, past.find(table, at)) for table in own]
     except StorageError as error:
-        raise AccountError(error.text) from None
+        raise AccountError(Reason.OTHER, text=error.text) from None
 
 
 def _selected(sources: list[_Source], wanted: BranchRequest) -> list[_Source]:
     named = {it.table.folded_name for it in sources}
     for name in (*(wanted.filters or ()), *wanted.rules):
         if name not in named:
-            raise AccountError(f"There is no table {name} to copy.")
+            raise AccountError(Reason.NO_TABLE_TO_COPY, table=name)
     if wanted.filters is None:
         return sources
     unused = wanted.rules.keys() - wanted.filters.keys()
     if unused:
-        raise AccountError(f"The table {min(unused)} has masking rules, but is not copied.")
+        raise AccountError(Reason.MASKED_NOT_COPIED, table=min(unused))
     return [it for it in sources if it.table.folded_name in wanted.filters]
 
 

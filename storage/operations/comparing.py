@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.moments import Moment
+from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue, write_datetime
@@ -87,10 +88,8 @@ class Comparison:
         """Raise SideNotFound for a table that is not compared."""
         for name in sorted(set(names) - {table.name for table in self.tables}):
             if name in self.not_compared:
-                raise SideNotFound(
-                    f"{self.not_compared[name]} was made with only some tables, without {name}."
-                )
-            raise SideNotFound(f"Neither side has a table {name}.")
+                raise SideNotFound(Reason.NOT_IN_SNAPSHOT, snapshot=self.not_compared[name], table=name)
+            raise SideNotFound(Reason.NO_TABLE_TO_COMPARE, table=name)
 
 
 def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Comparison:

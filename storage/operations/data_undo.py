@@ -128,7 +128,7 @@ def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
     tables = Table.objects.filter(pk__in=counts, account=account, deleted_at=None).select_related("account")
     found = list(tables.order_by("pk"))
     for table in found:
-        table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
+        table_relations.refuse_distributed(table)
     return found
 
 

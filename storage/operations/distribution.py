@@ -15,6 +15,7 @@ from django.db import DatabaseError, InterfaceError, transaction
 
 from storage.domain import errors
 from storage.domain.access.actor import SERVER, Actor
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_analytics_name
@@ -38,7 +39,7 @@ _PATIENCE: Final = "2s"  # for statements that are running; others wait behind
 
 
 class DistributionError(AccountError):
-    """A table cannot be distributed or gathered; the message is a sentence for users."""
+    """A table cannot be distributed or gathered."""
 
 
 def distribute(table: Table, *, by: Actor = SERVER) -> Activity:
@@ -54,11 +55,11 @@ def distribute(table: Table, *, by: Actor = SERVER) -> Activity:
 def _distribute(table: Table, by: Actor) -> Activity:
     account = _account(table)
     if is_analytics_name(table.folded_name):
-        raise DistributionError("Tables of the server itself are not distributed.")
+        raise DistributionError(Reason.SYSTEM_TABLE_NOT_DISTRIBUTED)
     relation = relation_name(table.pk, is_distributed=True)
     if table.distributed and distributed_relations.is_spread(relation):
-        raise DistributionError(f"The table {table.name} is distributed already.")
-    with _explaining(f"The table {table.name} could not be distributed"):
+        raise DistributionError(Reason.DISTRIBUTED_ALREADY, table=table.name)
+    with _explaining(Reason.DISTRIBUTION_FAILED, table):
         table_relations.spread_helpers()
         if not table.distributed:
             _copy_snapshots(table)
@@ -87,9 +88,9 @@ def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
     """
     account = _account(table)
     if not table.distributed:
-        raise DistributionError(f"The table {table.name} is not distributed.")
+        raise DistributionError(Reason.NOT_DISTRIBUTED, table=table.name)
     with (
-        _explaining(f"The table {table.name} could not be brought back"),
+        _explaining(Reason.GATHERING_FAILED, table),
         _no_new_index(table),
         transaction.atomic(),
     ):
@@ -102,9 +103,7 @@ def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
 
 def _check_coordinator() -> None:
     if not distributed_relations.is_coordinator():
-        raise DistributionError(
-            "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
-        )
+        raise DistributionError(Reason.NO_COORDINATOR_YET)
 
 
 def _account(table: Table) -> Account:
@@ -112,12 +111,12 @@ def _account(table: Table) -> Account:
 
 
 @contextmanager
-def _explaining(what: str) -> Iterator[None]:
+def _explaining(reason: Reason, table: Table) -> Iterator[None]:
     """Raise DistributionError with the first line of what PostgreSQL says, for an error of a node for example."""
     try:
         yield
     except (DatabaseError, InterfaceError) as error:
-        raise DistributionError(f"{what}: {str(error).strip().splitlines()[0]}") from error
+        raise DistributionError(reason, table=table.name, why=str(error).strip().splitlines()[0]) from error
 
 
 def _lock(table: Table) -> None:
@@ -129,9 +128,7 @@ def _lock(table: Table) -> None:
 def _no_new_index(table: Table) -> Iterator[None]:
     with background.try_lock(INDEXING, table.pk) as is_alone:
         if not is_alone:
-            raise DistributionError(
-                f"An index of {table.name} is being made, or its rows are being moved. Try again when that is done."
-            )
+            raise DistributionError(Reason.INDEX_IN_THE_MAKING, table=table.name)
         yield
 
 
@@ -143,21 +140,18 @@ def _copy_snapshots(table: Table) -> None:
 
 
 def _take_form(table: Table) -> None:
-    with _explaining(f"The table {table.name} could not be locked"), transaction.atomic():
+    with _explaining(Reason.LOCK_FAILED, table), transaction.atomic():
         sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
         # against snapshots that are being taken
         sql.execute("LOCK TABLE storage_snapshottable IN SHARE MODE")
         _lock(table)
         if SnapshotTable.objects.filter(table=table, is_copied=False).exists():
-            raise DistributionError(f"A snapshot of {table.name} was just taken. Try again.")
+            raise DistributionError(Reason.SNAPSHOT_JUST_TAKEN, table=table.name)
         commands = distributed_relations.take_form(table.pk, AccountKind(table.account.kind))
         rename, *others = commands
         sql.execute(rename)
         if not distributed_relations.keys_are_short([table.pk]):
-            raise DistributionError(
-                f"The table {table.name} has entities whose keys take more than 2,600 bytes, which can be on"
-                " one node only."
-            )
+            raise DistributionError(Reason.LONG_KEYS_NOT_DISTRIBUTED, table=table.name)
         run_all(others)
         Table.objects.filter(pk=table.pk).update(distributed=True)
         notify_table(table.account_id, table.folded_name)

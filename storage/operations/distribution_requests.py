@@ -6,6 +6,7 @@ from django.db import DatabaseError, connection
 
 from storage.domain.access.actor import Actor, dump_actor, load_actor
 from storage.domain.errors import ResourceNotFound, StorageError
+from storage.domain.refusals import Reason
 from storage.models import DistributionRequest, Table
 from storage.operations import accounts, distribution, table_relations
 from storage.operations.distribution import DistributionError
@@ -21,16 +22,17 @@ def ask(table: Table, *, distributed: bool, by: Actor) -> None:
     """
     accounts.check_writable(table.account_id)
     if distributed and not table_relations.can_distribute():
-        raise DistributionError("The database is not the coordinator of a Citus cluster.")
+        raise DistributionError(Reason.NO_COORDINATOR)
     if _is_done(table, distributed=distributed):
-        state = "is distributed already" if distributed else "is not distributed"
-        raise DistributionError(f"The table {table.name} {state}.")
+        if distributed:
+            raise DistributionError(Reason.DISTRIBUTED_ALREADY, table=table.name)
+        raise DistributionError(Reason.NOT_DISTRIBUTED, table=table.name)
     wanted = {"distributed": distributed, "actor": dump_actor(by), "error": ""}
     found, is_new = DistributionRequest.objects.get_or_create(table=table, defaults=wanted)
     if is_new:
         return
     if not found.error:
-        raise DistributionError(f"The rows of the table {table.name} are being moved.")
+        raise DistributionError(Reason.ROWS_ARE_MOVED, table=table.name)
     found.delete()
     DistributionRequest.objects.create(table=table, **wanted)
 

@@ -21,6 +21,7 @@ from storage.domain.errors import (
     ResourceNotFound,
     StorageError,
 )
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import ChangedEntity
 from storage.domain.values.etag import ANY, Precondition
@@ -187,9 +188,7 @@ def _in_place(change: Change, before: StoredEntity | None) -> Change:
 def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
     relation = relation_of(table)
     if lock and len(keys) > _SURELY_FEW and walk(pages.total_bytes(relation, keys)) > LARGEST:
-        raise InvalidInput(
-            f"These entities have more than {LARGEST >> 20} MiB together. Change fewer at once."
-        )
+        raise InvalidInput(Reason.CHANGE_TOO_LARGE.of(most=LARGEST >> 20))
     return walk(pages.get_many(relation, keys, lock=lock)) if keys else {}
 
 

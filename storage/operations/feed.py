@@ -16,6 +16,7 @@ from django.db.models import Min
 
 from storage.domain.entities.entity import StoredEntity, encode_entity_key
 from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.feed import (
     ExpiredToken,
     FeedPage,
@@ -40,21 +41,17 @@ T = TypeVar("T")
 Steps = Generator[Statement[Any], Any, T]
 
 TOP: Final = 1000
-_ANEW: Final = "Read the entities anew, and go on with a new token."
 _FAR: Final = 3000  # transactions behind, from which on marks are worth looking up
 _MARKS: Final = 50  # windows that are looked at for a page
 _ATTEMPTS: Final = 5  # when segments come and go meanwhile
 
 
-class NoHistory(Exception):
-    """The account keeps no history, so it has no feed; the message is a sentence for users."""
-
-    def __init__(self, message: str = "The account keeps no history, so it has no change feed.") -> None:
-        super().__init__(message)
+class NoHistory(Refused):
+    """The account keeps no history, so it has no feed."""
 
 
 class DistributedTable(NoHistory):
-    """A table of the feed is distributed; the message is a sentence for users."""
+    """A table of the feed is distributed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +131,7 @@ def read_steps(
             raise ServerBusy  # a standby
         if state.distributed:
             # the changes of each node are in an order of its own, and no snapshot is of all nodes
-            raise DistributedTable(
-                f"The table {state.distributed} is distributed over several nodes and has no change feed."
-                " Read the feed of the other tables by their names."
-            )
+            raise DistributedTable(Reason.DISTRIBUTED_HAS_NO_FEED, table=state.distributed)
         try:
             page = yield from _read(feed, after, top, state, target)
         except (_Retry, TableNotFound):  # a segment or a table was dropped
@@ -207,7 +201,7 @@ def _present(segments: Sequence[Segment]) -> int:
     """Return the number of the segment that changes are written to."""
     present = next((it for it in segments if it.is_open), None)
     if present is None:
-        raise NoHistory
+        raise NoHistory(Reason.NO_FEED)
     if present.is_broken:
         raise ServerBusy  # the database has just been restored from a dump: see history.begin_in_this_cluster
     return present.number
@@ -222,14 +216,12 @@ def _kept(segments: Sequence[Segment]) -> list[Segment]:
 def _position(feed: Feed, text: str, state: HistoryState) -> FeedPosition:
     token = read_token(text, _secret())
     if token.feed != feed.name:
-        raise InvalidToken("The token belongs to the feed of another account or of other tables.")
+        raise InvalidToken(Reason.TOKEN_OF_ANOTHER_FEED)
     oldest = _kept(state.segments)[0]
     if token.cluster != state.cluster:
-        raise ExpiredToken(f"The token belongs to another database, or to one that was restored. {_ANEW}")
+        raise ExpiredToken(Reason.TOKEN_OF_ANOTHER_DATABASE)
     if token.position.segment < oldest.number:
-        raise ExpiredToken(
-            f"Changes after this token are no longer kept, only those since {_write_time(oldest)}. {_ANEW}"
-        )
+        raise ExpiredToken(Reason.TOKEN_EXPIRED, since=_write_time(oldest))
     return token.position
 
 
@@ -251,7 +243,7 @@ def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedP
         return FeedPosition(oldest.number)
     ticks = to_ticks(start.since)
     if oldest.number > 1 and ticks < oldest.started:
-        raise ExpiredToken(f"Changes are kept since {_write_time(oldest)}.")
+        raise ExpiredToken(Reason.HISTORY_BEGINS, since=_write_time(oldest))
     present, first = _present(segments), _used(segments, ticks)
     numbers = [it.number for it in kept if it.number >= first]
     # what is visible in this snapshot is read from this number on, and then everything else
@@ -272,7 +264,7 @@ def _page(
     if head.present != present:
         raise _Retry
     if head.is_ahead:
-        raise ExpiredToken(f"The database was restored to a state before this token. {_ANEW}")
+        raise ExpiredToken(Reason.TOKEN_AHEAD)
     if not (head.is_flushed or is_latest):
         yield statements.flush()
     changes = yield from _complete(feed, numbers, raw)

@@ -14,6 +14,7 @@ from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import PropertyNameInvalid, ResourceNotFound
 from storage.domain.filters.access_plan import AccessPath, AccessPlan
 from storage.domain.filters.query import EntityQuery, Sort
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM, IndexOrigin, IndexState
 from storage.domain.values.names import check_property_name
@@ -121,9 +122,9 @@ def add(
     if index is not None and index.state in (IndexState.BUILDING, IndexState.READY):
         if undoes is not None:
             raise activity.ChangedSince
-        raise IndexExists(f"The property {name} of {table.name} has an index already.")
+        raise IndexExists(Reason.INDEX_EXISTS, property=name, table=table.name)
     if index is None and len(found) >= INDEX_LIMIT:
-        raise TooManyIndexes(f"A table can have {INDEX_LIMIT} indexes; drop one of {table.name} first.")
+        raise TooManyIndexes(Reason.TOO_MANY_INDEXES, most=INDEX_LIMIT, table=table.name)
     PropertyIndex.objects.update_or_create(
         table=table, name=name, defaults={"state": IndexState.BUILDING, "origin": origin, "error": ""}
     )
@@ -136,7 +137,7 @@ def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None
     account = _lock(table)
     index = PropertyIndex.objects.filter(table=table, name=name).exclude(state=IndexState.DROPPING).first()
     if index is None:
-        raise IndexMissing(f"The property {name} of {table.name} has no index.")
+        raise IndexMissing(Reason.NO_INDEX, property=name, table=table.name)
     index.state = IndexState.DROPPING
     index.save(update_fields=("state",))
     notify_table(table.account_id, table.folded_name)

@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, TableNotFound
+from storage.domain.refusals import Reason
 from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
@@ -50,20 +51,20 @@ def find(table: Table, moment: Moment) -> Past:
     """
     at = to_datetime(moment.ticks)
     if find_metrics_table(table.folded_name) is not None:
-        raise OutOfRangeInput("System tables have no history.")
+        raise OutOfRangeInput(Reason.SYSTEM_TABLE_HAS_NO_HISTORY.of())
     segments = kept_segments(table.account_id)
     if not segments:
-        raise OutOfRangeInput("The account keeps no history.")
+        raise OutOfRangeInput(Reason.NO_HISTORY.of())
     if at < segments[0].started_at:
-        raise OutOfRangeInput(f"Changes are kept since {_write(segments[0].started_at)}.")
+        raise OutOfRangeInput(Reason.HISTORY_BEGINS.of(since=_write(segments[0].started_at)))
     if at < table.created_at or (table.deleted_at is not None and at >= table.deleted_at):
         raise TableNotFound
     if not is_readable(table):
-        raise OutOfRangeInput(
-            f"{table.name} is distributed over several nodes, which have no past in common."
-        )
+        raise OutOfRangeInput(Reason.DISTRIBUTED_HAS_NO_PAST.of(table=table.name))
     if table.changes_since is not None and at < table.changes_since:
-        raise OutOfRangeInput(f"Changes of {table.name} are kept since {_write(table.changes_since)}.")
+        raise OutOfRangeInput(
+            Reason.TABLE_HISTORY_BEGINS.of(table=table.name, since=_write(table.changes_since))
+        )
     names = tuple(
         segment_name(table.account_id, it.number)
         for it in segments
@@ -83,13 +84,11 @@ def _close(past: Past) -> None:
         # an entity that was changed often while the clock was behind has a Timestamp ahead of it
         running = sql.run(moments.close(moment, past.source, sql.run(moments.latest(past.segments))))
     if running is None:
-        raise OutOfRangeInput(f"{moment} is in the future.")
+        raise OutOfRangeInput(Reason.FUTURE.of(moment=moment))
     deadline, pauses = time.monotonic() + _PATIENCE, iter(_PAUSES)
     while running and sql.run(moments.are_running(running)):
         if time.monotonic() > deadline:
-            raise ServerBusy(
-                f"Writes that may belong to {moment} have not ended. Try again, or read an earlier time."
-            )
+            raise ServerBusy(Reason.MOMENT_NOT_CLOSED.of(moment=moment))
         time.sleep(next(pauses, _PAUSES[-1]))
 
 

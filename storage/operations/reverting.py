@@ -65,7 +65,7 @@ def apply_images(
     is rolled back again and again because of concurrent writes.
     """
     accounts.check_writable(table.account_id)
-    table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
+    table_relations.refuse_distributed(table)
     relation, reverted = relation_name(table.pk), Reverted() if into is None else into
     recorder = history.recorder(table.account, by)
 

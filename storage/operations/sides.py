@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 
 from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, StorageError
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES
 from storage.domain.service.sides import SideName
@@ -25,8 +26,8 @@ from storage.sql.past import Past
 T = TypeVar("T", Table, SnapshotTable)
 
 
-class SideNotFound(Exception):
-    """There is no such table, snapshot or time; the message is a sentence for users."""
+class SideNotFound(Refused):
+    """There is no such table, snapshot or time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,7 @@ def find(name: SideName, account: Account) -> Side:
         return _as_of(name, account, moment)
     snapshot = snapshots.find(account, name.at)
     if snapshot is None:
-        raise SideNotFound(
-            f"{name.at} is neither a time in RFC 3339 nor a snapshot of the account {account.name}."
-        )
+        raise SideNotFound(Reason.NO_MOMENT, text=name.at, account=account.name)
     return _of_snapshot(name, account, snapshot)
 
 
@@ -85,10 +84,7 @@ def _live(name: SideName, account: Account) -> Side:
     found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
     for table in found:
         if not capabilities_of(table).has_past:
-            raise SideNotFound(
-                f"The table {table.name} is distributed over several nodes and cannot be compared."
-                " Name the tables to compare."
-            )
+            raise SideNotFound(Reason.DISTRIBUTED_NOT_COMPARED, table=table.name)
     settings = _Settings(account, found)
     return Side(name, account, None, settings.tables(found, {}), settings.properties, _given_tables(account))
 
@@ -97,14 +93,17 @@ def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
     at = to_datetime(moment.ticks)
     since = past.kept_since(account.pk)
     if since is None or at < since:
-        kept = "no history" if since is None else f"its history since {since:%Y-%m-%dT%H:%M:%SZ}"
-        raise SideNotFound(f"The account {account.name} keeps {kept}.")
+        if since is None:
+            raise SideNotFound(Reason.ACCOUNT_HAS_NO_HISTORY, account=account.name)
+        raise SideNotFound(
+            Reason.ACCOUNT_HISTORY_BEGINS, account=account.name, since=f"{since:%Y-%m-%dT%H:%M:%SZ}"
+        )
     then = Q(created_at__lte=at) & (Q(deleted_at=None) | Q(deleted_at__gt=at))
     found = _chosen(name, _tables(account, then), account)
     try:
         pasts = {table.pk: past.find(table, moment) for table in found}
     except (OutOfRangeInput, ServerBusy) as error:
-        raise SideNotFound(error.text) from None
+        raise SideNotFound(Reason.OTHER, text=error.text) from None
     settings = _Settings(account, found)
     settings.go_back_to(at)
     return Side(
@@ -198,6 +197,7 @@ def _chosen(name: SideName, tables: "QuerySet[T]", account: Account) -> list[T]:
         folded = ""
     table = tables.filter(folded_name=folded).first()
     if table is None:
-        then = f" at {name.at}" if name.at else ""
-        raise SideNotFound(f"The account {account.name} has no table {name.table}{then}.")
+        if name.at:
+            raise SideNotFound(Reason.NO_TABLE_THEN, account=account.name, table=name.table, at=name.at)
+        raise SideNotFound(Reason.NO_TABLE, account=account.name, table=name.table)
     return [table]

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import EntityKey
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
@@ -218,7 +219,7 @@ def restore(
 def reset(branch: Branch, *, by: Actor = SERVER) -> Restored:
     """Make a branch what it was when it was made: tables, policies and service properties."""
     if branch.origin is None:
-        raise SnapshotError(f"The account {branch.account.name} no longer has the snapshot it began with.")
+        raise SnapshotError(Reason.NO_ORIGIN, account=branch.account.name)
 
     def finish(restored: Restored) -> None:
         branch.reset_at, branch.reset_entities = timezone.now(), restored.entities
@@ -252,11 +253,9 @@ def _tables_to_delete(snapshot: Snapshot, wanted: RestoreRequest) -> list[Table]
     Raises SnapshotError if it is not known which are newer, or if only some tables are restored.
     """
     if wanted.deletes_new and not snapshot.is_whole:
-        raise SnapshotError(
-            f"The snapshot {snapshot.name} includes only some tables, so it does not say which tables are newer."
-        )
+        raise SnapshotError(Reason.SNAPSHOT_OF_SOME_TABLES, snapshot=snapshot.name)
     if wanted.deletes_new and wanted.tables is not None:
-        raise SnapshotError("Restore all tables to delete those that are newer than the snapshot.")
+        raise SnapshotError(Reason.ONLY_SOME_RESTORED)
     found = Table.objects.own().filter(account=snapshot.account).order_by("folded_name")
     if wanted.deletes_new:
         return list(found.exclude(folded_name__in=snapshot.tables.values("folded_name")))
@@ -274,10 +273,10 @@ def _pairs(snapshot: Snapshot, wanted: RestoreRequest) -> list[_Pair]:
         names = {fold_table_name(name, kind) for name in wanted.tables}
         missing = names - {it.folded_name for it in found}
         if missing:
-            raise SnapshotError(f"The snapshot {snapshot.name} has no table {min(missing)}.")
+            raise SnapshotError(Reason.NO_TABLE_IN_SNAPSHOT, snapshot=snapshot.name, table=min(missing))
         found = [it for it in found if it.folded_name in names]
     if wanted.keys is not None and len(found) != 1:
-        raise SnapshotError("Name the one table whose entities to restore.")
+        raise SnapshotError(Reason.ONE_TABLE)
     present = {
         it.folded_name: it
         for it in Table.objects.own().filter(account=snapshot.account).select_related("account")
@@ -292,7 +291,7 @@ def _images(pair: _Pair, keys: Sequence[EntityKey] | None) -> Images:
     found, past = pair.found, snapshot_copies.past_of(pair.found)
     table = pair.present or pair.deleted
     if table is not None:
-        table_relations.refuse_distributed(table, table_relations.NO_IMAGES)
+        table_relations.refuse_distributed(table)
     if pair.present is None:
         # its entities appear, whether they are inserted or restored with it
         return _read_past(found, past, statements.all_images(_source(found, past), keys))

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import (
     AUTOMATIC_LIFETIME,
@@ -47,8 +48,8 @@ _ATTEMPTS: Final = 100  # for a name that is not taken
 _TRIES: Final = 5  # while tables are deleted
 
 
-class SnapshotError(Exception):
-    """An operation on a snapshot is refused; the message is a sentence for users."""
+class SnapshotError(Refused):
+    """An operation on a snapshot is refused."""
 
 
 class SnapshotExists(SnapshotError):
@@ -103,43 +104,44 @@ def _take_listed(
         found = [table for table in found if table.folded_name in folded]
         missing = folded - {table.folded_name for table in found}
         if missing:
-            raise SnapshotError(f"There is no table {min(missing)} in the account {account.name}.")
+            raise SnapshotError(Reason.NO_TABLE_FOR_SNAPSHOT, table=min(missing), account=account.name)
     _refuse_distributed(found)
-    if reached := _limit_reached(account, added=found):
-        raise SnapshotLimitReached(reached)
+    _check_limits(account, added=found)
     try:
         return _take(account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
     except IntegrityError:
         if find(account, name) is None:
             raise ServerBusy from None  # the account was deleted
-        raise SnapshotExists(f"A snapshot named {name} already exists.") from None
+        raise SnapshotExists(Reason.SNAPSHOT_EXISTS, snapshot=name) from None
 
 
 def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
     """Delete a new snapshot again if others, taken at the same time, have reached a limit with it."""
+    reached = None
     with transaction.atomic():
         accounts.lock(snapshot.account)
-        if reached := _limit_reached(snapshot.account):
+        try:
+            _check_limits(snapshot.account)
+        except SnapshotLimitReached as error:
+            reached = error
             delete(snapshot, by=by)
-    if reached:
-        raise SnapshotLimitReached(reached)
+    if reached is not None:
+        raise reached
 
 
-def _limit_reached(account: Account, *, added: Sequence[Table] | None = None) -> str:
-    """Return which limit an account exceeds, with one more snapshot of the ``added`` tables; "" for none."""
+def _check_limits(account: Account, *, added: Sequence[Table] | None = None) -> None:
+    """Raise SnapshotLimitReached if an account exceeds a limit, with one more snapshot of the ``added`` tables."""
     number = Snapshot.objects.filter(account=account, reason=SnapshotReason.USER).count()
     if number + (added is not None) > settings.SNAPSHOT_LIMIT:
         limit = settings.SNAPSHOT_LIMIT
-        return f"The account {account.name} has {number} snapshots, and may have {limit}; delete one first."
+        raise SnapshotLimitReached(Reason.TOO_MANY_SNAPSHOTS, account=account.name, number=number, most=limit)
     size = _copied_bytes(account)
     if added and not history.is_recorded(account):
         size += sum(it.capacity for it in sizes_of([table.pk for table in added]).values())
     if size > bytes_limit():
-        return (
-            f"The snapshots of the account {account.name} would take {size >> 20} MiB, and may take"
-            f" {bytes_limit() >> 20} MiB; delete one first."
+        raise SnapshotLimitReached(
+            Reason.SNAPSHOTS_TOO_LARGE, account=account.name, size=size >> 20, most=bytes_limit() >> 20
         )
-    return ""
 
 
 def bytes_limit() -> int:
@@ -243,10 +245,7 @@ def _take(
 def _refuse_distributed(tables: Iterable[Table]) -> None:
     for table in tables:
         if not capabilities_of(table).has_past:
-            raise SnapshotError(
-                f"The table {table.name} is distributed over several nodes, which have no moment in common."
-                " Take a snapshot of the other tables."
-            )
+            raise SnapshotError(Reason.DISTRIBUTED_NOT_IN_SNAPSHOT, table=table.name)
 
 
 def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
@@ -287,10 +286,7 @@ def _own_tables(account: Account) -> list[Table]:
 
 def _check_name(name: str) -> None:
     if not is_snapshot_name(name):
-        raise SnapshotError(
-            f"{name!r} cannot be the name of a snapshot: use up to 64 letters, digits, periods, hyphens and"
-            " underscores, and begin with a letter or digit."
-        )
+        raise SnapshotError(Reason.SNAPSHOT_NAME, snapshot=name)
 
 
 # reading
@@ -306,7 +302,7 @@ def get(account: Account, name: str) -> Snapshot:
     """Return a snapshot by its name; raises SnapshotNotFound."""
     snapshot = find(account, name)
     if snapshot is None:
-        raise SnapshotNotFound(f"The account {account.name} has no snapshot named {name}.")
+        raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=account.name, snapshot=name)
     return snapshot
 
 
@@ -364,7 +360,7 @@ def rename(snapshot: Snapshot, name: str, *, by: Actor = SERVER) -> Activity | N
         with transaction.atomic():
             Snapshot.objects.filter(pk=snapshot.pk).update(name=name)
     except IntegrityError:
-        raise SnapshotExists(f"A snapshot named {name} already exists.") from None
+        raise SnapshotExists(Reason.SNAPSHOT_EXISTS, snapshot=name) from None
     snapshot.name = name
     return _record_change(snapshot, by, {"name": before}, {"name": name})
 

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Final
 
 from django.db import InternalError, OperationalError, transaction
 
 from storage.domain.errors import NotImplemented, ServerBusy
+from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.sql import distributed_relations, relations
@@ -16,10 +16,6 @@ from storage.sql import django as sql
 from storage.sql.relations import source_name
 
 logger = logging.getLogger(__name__)
-
-NO_IMAGES: Final = (
-    "Changes of its entities can be undone one by one, but not together, nor restored or compared."
-)
 
 
 @cache
@@ -36,10 +32,10 @@ def is_spread(table: Table) -> bool:
     return distributed_relations.is_spread(source_name(table.pk, is_deleted=is_deleted, is_distributed=True))
 
 
-def refuse_distributed(table: Table, sentence: str) -> None:
-    """Refuse what cannot be right over several nodes; raises NotImplemented."""
+def refuse_distributed(table: Table) -> None:
+    """Refuse what takes images of entities, which cannot be right over several nodes; raises NotImplemented."""
     if table.distributed:
-        raise NotImplemented(f"The table {table.name} is distributed over several nodes. {sentence}")
+        raise NotImplemented(Reason.DISTRIBUTED_HAS_NO_IMAGES.of(table=table.name))
 
 
 def create(table: Table, kind: AccountKind) -> None:

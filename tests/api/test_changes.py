@@ -134,6 +134,6 @@ def test_refusals(call, account, people, put):
     )
     problem = check(ask("GET", f"{CHANGES}?after={token}"), 410)
     assert problem["type"].endswith("#problem-expired-token")
-    assert "Read the entities anew" in problem["detail"]
+    assert "Re-read the entities" in problem["detail"]
     accounts.change(account, history_days=0)
     assert "keeps no history" in check(ask("GET", CHANGES), 409)["detail"]

@@ -13,6 +13,7 @@ from console.accounts.forms.cors import METHODS, add_rule, move_rule, remove_rul
 from console.accounts.forms.service import ServiceForms
 from console.site.access import account_required, actor_of, require_storage
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from console.site.xml_text import error_position
 from storage.domain.access.roles import Capability
@@ -125,7 +126,7 @@ def _save(
     except StorageError as error:
         if view:
             raise
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
         return _render_editor(request, account, {"forms": ServiceForms.from_post(request.POST)}, status=422)
     text = _("Saved the service properties.") if done else _("Nothing was changed.")
     notify_success(request, text, undo=done)

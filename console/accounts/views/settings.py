@@ -23,13 +23,14 @@ from console.people.reauthentication import is_post, recently_authenticated_if
 from console.site.access import account_required, actor_of, admin_required
 from console.site.forms import changed_values, include_initial_values
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
 from storage.operations import accounts, retention, table_relations, totals
-from storage.operations.accounts import AccountError, AccountExpired, AccountIsBusy
+from storage.operations.accounts import AccountError
 from storage.operations.totals import Contents
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
@@ -54,7 +55,7 @@ def _create(request: HttpRequest, form: NewAccountForm) -> bool:
     try:
         accounts.add(by=actor_of(request), **form.settings())
     except AccountError as error:  # another request took the name first
-        form.add_error("name", str(error))
+        form.add_error("name", describe_refusal(error))
         return False
     return True
 
@@ -108,11 +109,8 @@ def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
     values = {"expires_at": form.end()} if isinstance(form, LifetimeForm) else changed_values(form)
     try:
         done = _change(request, account, values)
-    except AccountExpired:
-        form.add_error(None, _("The account has expired. Extend its expiration to enable it again."))
-        return False
-    except AccountIsBusy:
-        form.add_error(None, _("The account is being made or deleted. Try again when that is done."))
+    except AccountError as error:
+        form.add_error(None, describe_refusal(error))
         return False
     if done is not None:
         notify_success(
@@ -146,6 +144,6 @@ def _remove(request: HttpRequest, form: forms.Form) -> bool:
     try:
         accounts.remove(form.cleaned_data["name"], with_tables=True, by=actor_of(request))
     except AccountError as error:
-        notify_error(request, str(error))
+        notify_error(request, describe_refusal(error))
         return False
     return True

@@ -20,6 +20,7 @@ from console.site.access import account_required, actor_of
 from console.site.actors import DOOR_LABELS
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
@@ -81,7 +82,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     except OperationTimedOut:
         context["is_too_slow"] = True
     except StorageError as error:  # a table is distributed
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
         return redirect(back)
     return render_part(request, "console/activity/revert.html", "_revert.html", context)
 
@@ -146,7 +147,7 @@ def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: st
     try:
         undone = data_undo.undo(account, wanted, by=actor_of(request))
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
         return redirect(back)
     if undone.activity is None:
         notify_error(request, _("Nothing was undone: everything selected has newer work, or is as it was."))

@@ -19,6 +19,7 @@ from console.people import reauthentication
 from console.site.access import actor_of, user_of
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
@@ -44,7 +45,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
     except OperationalError:
         notify_error(request, _("Not undone: a server or the database did not respond in time. Try again."))
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
     else:
         notify_success(request, sentences.report_undo(undone), undo=undone)
     if wants_part(request):

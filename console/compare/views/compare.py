@@ -34,6 +34,7 @@ from console.people import reauthentication
 from console.site.access import account_required, actor_of, user_of
 from console.site.downloads import stream_file
 from console.site.notices import count_text, notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import see_other
 from storage.domain.access.roles import Capability
 from storage.domain.entities.moments import read_moment_token
@@ -129,7 +130,7 @@ def _find_sides(request: HttpRequest, wanted: CompareRequest) -> tuple[dict[str,
         try:
             found[side] = find_side(name, user_of(request))
         except SideNotFound as error:
-            errors[side] = str(error)
+            errors[side] = describe_refusal(error)
     return found, errors
 
 
@@ -324,7 +325,7 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
             read_at=read_at,
         )
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
     else:
         _report(request, done, wanted.right)
     return see_other(page)

@@ -25,6 +25,7 @@ from console.queries.values import example_filter, list_cell_filters
 from console.site import layout
 from console.site.access import account_context, account_required, role_of, table_of, table_required, user_of
 from console.site.notices import notify_error
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
@@ -173,7 +174,7 @@ def _find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
     except TableNotFound:
         return None, _("The table was created later.")
     except StorageError as error:
-        return None, error.text
+        return None, describe_refusal(error)
 
 
 def _shown(table: Table, state: GridState, page: FoundPage, then: Past | None) -> dict[str, object]:
@@ -240,7 +241,7 @@ def _query(table: Table, state: GridState, then: Past | None) -> tuple[FoundPage
         page = _read_page(table, state, then)
         return page._replace(entities=[_selected(glance, state) for glance in page.entities]), ""
     except StorageError as error:
-        return FoundPage([], None), error.text
+        return FoundPage([], None), describe_refusal(error)
 
 
 def _read_page(table: Table, state: GridState, then: Past | None) -> FoundPage:

@@ -32,6 +32,7 @@ from console.grid.tokens import decode_key, encode_key, key_query
 from console.site import notices
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
@@ -157,7 +158,7 @@ def _apply(
     except (UpdateConditionNotSatisfied, ResourceNotFound):
         return _conflict(request, _read_again(target), value, typed)
     except StorageError as error:
-        return _editor(request, target, typed, Note("error", error.text), status=422)
+        return _editor(request, target, typed, Note("error", describe_refusal(error)), status=422)
     text = _("%(property)s saved") if value is not None else _("%(property)s removed")
     notices.notify_success(request, text % {"property": target.name}, undo=applied.activity)
     return _saved(request, target, applied.after[target.key])
@@ -189,7 +190,7 @@ def _insert_again(
     except EntityAlreadyExists:
         return _conflict(request, _read_again(target), value, typed)
     except StorageError as error:
-        note = Note("error", error.text)
+        note = Note("error", describe_refusal(error))
         return _editor(request, target, typed, note, conflict=_lost(target, last), status=422)
     notices.notify_success(request, _("Inserted the entity again"), undo=applied.activity)
     return _saved(request, target, applied.after[target.key])

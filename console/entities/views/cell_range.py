@@ -16,6 +16,7 @@ from console.grid.cells import draw_or_absent
 from console.grid.tokens import encode_key
 from console.site import notices
 from console.site.access import actor_of, table_required
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
@@ -69,9 +70,9 @@ def _apply(request: HttpRequest, table: Table, changes: list[StagedChange]) -> H
                 "Someone else changed these entities. Nothing was changed. Check the new values and try again."
             )
             return _refuse(request, text, status=412)
-        return _refuse(request, failure.error.text)
+        return _refuse(request, describe_refusal(failure.error))
     except StorageError as error:
-        return _refuse(request, error.text)
+        return _refuse(request, describe_refusal(error))
     notices.notify_success(request, _text(changes), undo=applied.activity)
     return _answer(request, [])
 

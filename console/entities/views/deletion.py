@@ -14,6 +14,7 @@ from console.grid.tokens import Scope, Selection
 from console.site import notices
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, StorageError
@@ -68,10 +69,10 @@ def _delete_query(request: HttpRequest, table: Table, wanted: Selection) -> Http
     try:
         deletion = deletion.step(table, actor_of(request))
     except ChangeSetError as failure:
-        notices.notify_error(request, failure.error.text)
+        notices.notify_error(request, describe_refusal(failure.error))
         return _finish(request, table, deletion)
     except StorageError as error:
-        notices.notify_error(request, error.text)
+        notices.notify_error(request, describe_refusal(error))
         return _finish(request, table, deletion)
     if deletion.is_finished:
         return _finish(request, table, deletion)
@@ -111,9 +112,9 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
     try:
         applied = edits.delete(table, wanted.keys, by=actor_of(request))
     except ChangeSetError as failure:
-        notices.notify_error(request, failure.error.text)
+        notices.notify_error(request, describe_refusal(failure.error))
     except StorageError as error:
-        notices.notify_error(request, error.text)
+        notices.notify_error(request, describe_refusal(error))
     else:
         if applied is None:
             notices.notify_success(request, _("These entities were already deleted"))

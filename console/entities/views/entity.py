@@ -22,6 +22,7 @@ from console.grid.time_travel import NAME, find_past
 from console.site import layout
 from console.site.access import account_context, account_required, actor_of, role_of, table_of, table_required
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import local_now
 from console.snippets.connections import snippet_target
@@ -57,7 +58,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     try:
         then = find_past(request.GET, target.table)
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
         return redirect(target.address())
     stored = entities.get(target.table, target.key, then)
     if stored is None and then is not None:

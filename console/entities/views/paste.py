@@ -13,6 +13,7 @@ from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Effect, Mode, Pa
 from console.grid import cells
 from console.site import notices
 from console.site.access import actor_of, table_required
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
@@ -73,7 +74,7 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePl
                 has_changed=True,
             )
         key = plan.changes[failure.index].key
-        error = f"{key.partition_key}, {key.row_key}: {failure.error.text}"
+        error = f"{key.partition_key}, {key.row_key}: {describe_refusal(failure.error)}"
         return _preview(request, table, pasted, plan, error=error)
     except StorageError as failure:
         return _preview(request, table, pasted, plan, error=failure.text)

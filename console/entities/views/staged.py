@@ -11,6 +11,7 @@ from console.entities.staged import StagedChange
 from console.grid.cells import draw_or_absent
 from console.site import notices
 from console.site.access import actor_of, table_required
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
@@ -40,9 +41,17 @@ def _apply(request: HttpRequest, table: Table, kept: list[StagedChange]) -> Http
     try:
         applied = edits.apply(table, changes, by=actor_of(request))
     except ChangeSetError as failure:
-        return _show(request, table, kept, {changes[failure.index].key: failure.error.text}, status=409)
+        return _show(
+            request, table, kept, {changes[failure.index].key: describe_refusal(failure.error)}, status=409
+        )
     except StorageError as error:
-        return _show(request, table, kept, dict.fromkeys((one.key for one in kept), error.text), status=409)
+        return _show(
+            request,
+            table,
+            kept,
+            dict.fromkeys((one.key for one in kept), describe_refusal(error)),
+            status=409,
+        )
     text = ngettext("Saved %(shown)s change", "Saved %(shown)s changes", len(kept))
     notices.notify_success(request, notices.count_text(text, len(kept)), undo=applied.activity)
     if wants_part(request):

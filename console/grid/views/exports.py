@@ -20,6 +20,7 @@ from console.grid.tokens import Scope, Selection
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
 from console.site.downloads import stream_file
+from console.site.refusals import describe_refusal
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import StoredEntity, read_stored
@@ -54,7 +55,7 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         chosen = tokens.read_selection(request.POST)
         then = find_past(request.POST, table)
     except StorageError as error:
-        return _ask(request, table, error.text)
+        return _ask(request, table, describe_refusal(error))
     format_ = request.POST["format"]
     if format_ not in list(ExportFormat):
         return _ask(request, table, _("Unknown format."))

@@ -13,6 +13,7 @@ from console.people.api_tokens import TokenForm, token_rows
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of, admin_required, user_of
 from console.site.notices import notify_success
+from console.site.refusals import describe_refusal
 from storage.models import ApiToken
 from storage.operations import api_tokens
 from storage.operations.api_tokens import TokenError
@@ -35,7 +36,7 @@ def new(request: HttpRequest) -> HttpResponse:
         try:
             secret, token = api_tokens.issue(user, form.wanted(timezone.now()), by=actor_of(request))
         except TokenError as error:
-            form.add_error(None, str(error))
+            form.add_error(None, describe_refusal(error))
         else:
             context = {"secret": secret, "token": token, "where": request.build_absolute_uri("/ui/api/v1/")}
             return render(request, "console/people/api_tokens/made.html", context)

@@ -23,6 +23,7 @@ from console.sas.registry import combine_terms, describe_token
 from console.sas.sentences import ParameterView, describe_summary, view_parameters
 from console.site.access import account_required, actor_of, table_required
 from console.site.notices import notify_error
+from console.site.refusals import describe_refusal
 from console.snippets.connections import endpoint
 from storage.domain import sas
 from storage.domain.access.grants import Operation
@@ -77,7 +78,7 @@ def from_selection(request: HttpRequest, table: Table) -> HttpResponse:
     try:
         chosen = tokens.read_selection(request.POST)
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
         return redirect("entities:index", table.account.name, table.name)
     if chosen.scope is Scope.ROWS:
         return _redirect_to_form(table.account, table.name, cover_rows(chosen.keys), Scope.ROWS)

@@ -15,6 +15,7 @@ from console.grid.formats import value_text
 from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
 from console.site.access import account_required, actor_of, admin_required
 from console.site.notices import count_text, notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.snapshots.forms import NOW, BranchForm
 from storage.domain.access.roles import Capability
 from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
@@ -90,7 +91,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
                     account, _wanted(request, account, form, filters), by=actor_of(request)
                 )
             except (AccountError, MaskingError, SnapshotError) as error:
-                form.add_error(None, str(error))
+                form.add_error(None, describe_refusal(error))
             else:
                 return _answer(request, account, made)
     context = {
@@ -145,7 +146,7 @@ def _read_filters(
         try:
             filters[table.name] = parse(text) if text else None
         except StorageError as error:
-            errors[table.name] = error.text
+            errors[table.name] = describe_refusal(error)
     return filters
 
 
@@ -246,7 +247,7 @@ def reset(request: HttpRequest, account: Account) -> HttpResponse:
     try:
         restored = snapshot_restores.reset(branch, by=actor_of(request))
     except (SnapshotError, StorageError) as error:
-        notify_error(request, getattr(error, "text", str(error)))
+        notify_error(request, describe_refusal(error))
     else:
         text = ngettext(
             "Reset %(shown)s entity of %(name)s.", "Reset %(shown)s entities of %(name)s.", restored.entities

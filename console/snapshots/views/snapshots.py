@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from console.people.reauthentication import recently_authenticated
 from console.site.access import account_required, actor_of, role_of, user_of
 from console.site.notices import count_text, notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.snapshots import ci
 from console.snapshots.forms import ScheduleForm, SnapshotForm
 from console.snapshots.previews import Choices, preview
@@ -66,7 +67,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
                 account, form.cleaned_data["name"], by=actor_of(request), expires_at=form.expires_at
             )
         except SnapshotError as error:  # since the form was checked
-            form.add_error("name", str(error))
+            form.add_error("name", describe_refusal(error))
         else:
             notify_success(request, _("Took the snapshot %(name)s.") % {"name": taken.name})
             return redirect("snapshots:index", account.name)
@@ -120,7 +121,7 @@ def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpRespon
     try:
         restored = snapshot_restores.restore(found, choices.request(found), by=actor_of(request))
     except (SnapshotError, StorageError) as error:
-        notify_error(request, getattr(error, "text", str(error)))
+        notify_error(request, describe_refusal(error))
         return redirect("snapshots:index", account.name)
     text = ngettext(
         "Restored %(shown)s entity from %(name)s.",

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from console.site.access import account_required, actor_of
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from console.tables.forms import NewTableForm, TagsField
 from console.tables.list_query import read_list_query, selected_names
@@ -51,7 +52,7 @@ def _create_table(request: HttpRequest, account: Account, form: NewTableForm) ->
     except TableAlreadyExists:  # since the form was checked
         form.add_error("name", _("This name is not available."))
     except StorageError as error:
-        form.add_error(None, error.text)
+        form.add_error(None, describe_refusal(error))
     else:
         return table
     return None
@@ -63,7 +64,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
     try:
         table = samples.create(account, by=actor_of(request))
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
         return redirect("tables:index", account.name)
     text = _("Created %(table)s with %(number)s entities.") % {"table": table.name, "number": samples.ROWS}
     notify_success(request, text)
@@ -88,7 +89,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
         try:
             done.append(tables.delete(account.pk, name, by=actor, keep=DELETED_TABLE_RETENTION))
         except StorageError as error:
-            notify_error(request, f"{name}: {error.text}")
+            notify_error(request, f"{name}: {describe_refusal(error)}")
     if done:
         one = _("Deleted %(name)s.")
         several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
@@ -130,7 +131,7 @@ def _change_tags(
     except forms.ValidationError as error:
         notify_error(request, " ".join(error.messages))
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
     else:
         return [result for result in results if result is not None]
     return []
@@ -174,7 +175,7 @@ def restore(request: HttpRequest, account: Account) -> HttpResponse:
             request, _("Another table is named %(table)s now. Delete it first.") % {"table": table.name}
         )
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
     else:
         notify_success(request, _("Restored %(table)s.") % {"table": table.name})
         if is_console_path(wanted_page := request.POST.get("next", "")):

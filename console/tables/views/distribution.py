@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.models import Table
@@ -39,9 +40,9 @@ def start(request: HttpRequest, table: Table) -> HttpResponse:
     try:
         distribution_requests.ask(table, distributed=not is_back, by=actor_of(request))
     except DistributionError as error:
-        notify_error(request, str(error))
+        notify_error(request, describe_refusal(error))
     except StorageError as error:
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
     else:
         text = _("Bringing %(table)s back.") if is_back else _("Distributing %(table)s.")
         notify_success(request, text % {"table": table.name})

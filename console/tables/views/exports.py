@@ -16,6 +16,7 @@ from console.grid.views.exports import ExportRequest, escapes_formulas, write_ex
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_bytes
 from console.site.notices import notify_error
+from console.site.refusals import describe_refusal
 from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -33,7 +34,7 @@ def export(request: HttpRequest, account: Account) -> HttpResponseBase:
     try:
         chosen = [tables.get(account.pk, name) for name in selected_names(request.POST)]
     except StorageError as error:  # one was deleted meanwhile
-        notify_error(request, error.text)
+        notify_error(request, describe_refusal(error))
         return redirect(read_list_query(request.POST).address(account))
     escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)
     pieces = _zip(chosen, actor_of(request), escapes=escapes)

@@ -8,12 +8,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
 from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.service.indexes import INDEX_LIMIT, IndexOrigin
+from storage.domain.service.indexes import IndexOrigin
 from storage.models import Table
 from storage.operations import indexes
-from storage.operations.indexes import IndexExists, IndexMissing, TooManyIndexes
+from storage.operations.accounts import AccountError
 
 
 @table_required(Capability.READ)
@@ -35,13 +36,8 @@ def add(request: HttpRequest, table: Table) -> HttpResponse:
     words = {"property": name, "table": table.name}
     try:
         done = indexes.add(table, name, by=actor_of(request), origin=origin)
-    except IndexExists:
-        notify_error(request, _("%(property)s of %(table)s has an index already.") % words)
-    except TooManyIndexes:
-        text = _("A table can have %(number)s indexes. Drop one first.")
-        notify_error(request, text % {"number": INDEX_LIMIT})
-    except StorageError as error:
-        notify_error(request, error.text)
+    except (AccountError, StorageError) as error:
+        notify_error(request, describe_refusal(error))
     else:
         notify_success(request, _("Indexing %(property)s of %(table)s.") % words, undo=done)
     if query is None:
@@ -56,10 +52,8 @@ def drop(request: HttpRequest, table: Table) -> HttpResponse:
     words = {"property": name, "table": table.name}
     try:
         done = indexes.drop(table, name, by=actor_of(request))
-    except IndexMissing:
-        notify_error(request, _("%(property)s of %(table)s has no index.") % words)
-    except StorageError as error:
-        notify_error(request, error.text)
+    except (AccountError, StorageError) as error:
+        notify_error(request, describe_refusal(error))
     else:
         notify_success(request, _("Dropped the index on %(property)s.") % words, undo=done)
     return redirect("tables:schema", table.account.name, table.name)

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from console.grid import cells
 from console.grid.cells import Cell
 from console.site.access import account_required, table_of
+from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.query import SORTED_TEXT_LENGTH
@@ -67,7 +68,9 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     try:
         described = schema.describe(found)
     except OperationTimedOut as error:
-        return render(request, "console/tables/schema.html", context | {"error": error.text}, status=503)
+        return render(
+            request, "console/tables/schema.html", context | {"error": describe_refusal(error)}, status=503
+        )
     stored = {details.index.name: details for details in indexes.describe(found)}
     views = [_view(found, it, stored.pop(it.name, None), described.total) for it in described.properties]
     others = [(name, stored.get(name)) for name in ("Timestamp", *(stored.keys() - {"Timestamp"}))]

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 from console.site.access import account_required, actor_of, table_of, table_required
 from console.site.forms import changed_values
 from console.site.notices import notify_success
+from console.site.refusals import describe_refusal
 from console.tables.forms import NotesForm
 from console.tables.views import distribution
 from storage.domain.access.roles import Capability
@@ -35,7 +36,7 @@ def save_notes(request: HttpRequest, table: Table) -> HttpResponse:
     try:
         done = tables.change(table, by=actor_of(request), **changed_values(form))
     except StorageError as error:
-        form.add_error(None, error.text)
+        form.add_error(None, describe_refusal(error))
         return _render(request, table, form)
     notify_success(request, _("Saved the notes for %(table)s.") % {"table": table.name}, undo=done)
     return redirect("tables:settings", table.account.name, table.name)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from storage.domain.entities.entity import KEY_PROPERTIES
+from storage.domain.refusals import Reason, Refused
 
 CONSTANT_LIMIT: Final = 200  # characters
 _CONSTANT = re.compile(r"[ !#-\[\]-~]*")  # what JSON does not escape
@@ -25,7 +26,7 @@ class Mask(StrEnum):
     KEEP = "keep"
 
 
-class MaskingError(ValueError):
+class MaskingError(Refused, ValueError):
     """Why rules are invalid, as a sentence."""
 
 
@@ -42,12 +43,9 @@ class MaskingRule:
         name, _, text = written.partition(":")
         if name not in Mask._value2member_map_ or (text and name != Mask.CONSTANT):
             names = ", ".join(Mask)
-            raise MaskingError(f"{written!r} is not a masking rule; use one of {names}, or constant:TEXT.")
+            raise MaskingError(Reason.UNKNOWN_MASK, text=written, masks=names)
         if len(text) > CONSTANT_LIMIT or not _CONSTANT.fullmatch(text):
-            raise MaskingError(
-                f"The constant text can have up to {CONSTANT_LIMIT} ASCII characters without quotation marks and"
-                " backslashes."
-            )
+            raise MaskingError(Reason.MASKING_CONSTANT, most=CONSTANT_LIMIT)
         return cls(Mask(name), text)
 
     def __str__(self) -> str:
@@ -64,9 +62,9 @@ def read_rules(written: Mapping[str, str]) -> dict[str, MaskingRule]:
     rules = {name: MaskingRule.read(text) for name, text in written.items()}
     for name in KEY_PROPERTIES:
         if name in rules and rules[name].mask not in (Mask.HASH, Mask.KEEP):
-            raise MaskingError(f"{name} can only be hashed or kept, because keys must stay different.")
+            raise MaskingError(Reason.KEY_MASK, property=name)
     if "Timestamp" in rules:
-        raise MaskingError("Timestamp is set by the server and cannot be masked.")
+        raise MaskingError(Reason.TIMESTAMP_MASK)
     return {name: rule for name, rule in rules.items() if rule.mask is not Mask.KEEP}
 
 

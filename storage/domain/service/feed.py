@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from storage.domain.entities.entity import StoredEntity
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.edm import write_datetime
 
@@ -17,12 +18,12 @@ NOTHING: Final = "3:3:"  # the snapshot that sees no transaction
 _MAC_LENGTH: Final = 16  # bytes
 
 
-class InvalidToken(Exception):
-    """A token that this server has not made, or that belongs to another feed; the message is a sentence for users."""
+class InvalidToken(Refused):
+    """A token that this server has not made, or that belongs to another feed."""
 
 
-class ExpiredToken(Exception):
-    """What follows this position is not known any more; the message is a sentence for users."""
+class ExpiredToken(Refused):
+    """What follows this position is not known any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def read_token(text: str, secret: bytes) -> FeedToken:
     ):
         if hmac.compare_digest(mac, _mac(content, secret)):
             return _read_content(content.decode())
-    raise InvalidToken("The token is not valid.")
+    raise InvalidToken(Reason.TOKEN_INVALID)
 
 
 def _read_content(content: str) -> FeedToken:

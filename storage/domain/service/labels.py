@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from storage.domain.refusals import Reason, Refused
+
 LABEL_LIMIT: Final = 32
 NAME_LIMIT: Final = 63
 VALUE_LIMIT: Final = 255
@@ -13,23 +15,19 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(f"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{{0,{VALUE_LIMIT}}}")
 
 
-class LabelError(ValueError):
-    """Why labels are invalid, as one sentence."""
+class LabelError(Refused, ValueError):
+    """Why labels are invalid."""
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
     """Raise LabelError unless all names and values are valid."""
     if len(labels) > LABEL_LIMIT:
-        raise LabelError(f"An account can have at most {LABEL_LIMIT} labels.")
+        raise LabelError(Reason.TOO_MANY_LABELS, most=LABEL_LIMIT)
     for name, value in labels.items():
         if not is_label_name(name):
-            raise LabelError(
-                f"A label name needs 1 to {NAME_LIMIT} letters or digits, with . _ / - between them."
-            )
+            raise LabelError(Reason.LABEL_NAME, most=NAME_LIMIT)
         if not _VALUE.fullmatch(value):
-            raise LabelError(
-                f"The value of the label {name} must be one line of at most {VALUE_LIMIT} characters."
-            )
+            raise LabelError(Reason.LABEL_VALUE, label=name, most=VALUE_LIMIT)
 
 
 def is_label_name(text: str) -> bool:
@@ -42,7 +40,7 @@ def read_lines(text: str) -> dict[str, str]:
     for line in filter(None, (line.strip() for line in text.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))
         if name in found:
-            raise LabelError(f"The label {name} appears twice.")
+            raise LabelError(Reason.LABEL_TWICE, label=name)
         found[name] = value
     check_labels(found)
     return found

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
+from storage.domain.refusals import Reason, Refused
+
 PURGE_DELAY: Final = timedelta(hours=24)  # between freezing and deletion
 SHORTEST: Final = timedelta(minutes=1)
 LONGEST: Final = timedelta(days=366)
@@ -13,8 +15,8 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LIFETIME = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
-class LifetimeError(ValueError):
-    """Why a lifetime is invalid, as one sentence."""
+class LifetimeError(Refused, ValueError):
+    """Why a lifetime is invalid."""
 
 
 class AccountStage(Enum):
@@ -29,10 +31,10 @@ def read_lifetime(text: str) -> timedelta:
     """Read `90m`, `8h`, `2d` or `1w`; raises LifetimeError."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
-        raise LifetimeError("A lifetime needs a number and m, h, d or w, for example 90m, 8h, 2d or 1w.")
+        raise LifetimeError(Reason.LIFETIME_MALFORMED)
     lifetime = timedelta(**{_UNITS[match[2]]: int(match[1])})
     if not SHORTEST <= lifetime <= LONGEST:
-        raise LifetimeError("A lifetime must be between one minute (1m) and 366 days (366d).")
+        raise LifetimeError(Reason.LIFETIME)
     return lifetime
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import OperationalError
 
+from storage.domain.refusals import Reason
 from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
 from storage.management.command import DatabaseCommand
@@ -123,7 +124,7 @@ class Command(DatabaseCommand):
     def _copy(self, name: str, new_name: str, kind: str | None, *, check: bool, skip: bool, **_: Any) -> None:
         source = accounts.find(name)
         if source is None:
-            raise AccountError(f"The account {name} does not exist.")
+            raise AccountError(Reason.NO_ACCOUNT, account=name)
         wanted = AccountKind(kind or source.kind)
         if check:
             findings = account_copies.check(source, wanted)

@@ -10,6 +10,7 @@ from storage.domain.entities.masking import MaskingError, read_rules
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
+from storage.domain.refusals import Reason
 from storage.domain.service.lifetimes import LifetimeError, read_lifetime
 from storage.management.command import DatabaseCommand
 from storage.models import Account
@@ -96,7 +97,7 @@ class Command(DatabaseCommand):
     def _reset(self, account: Account, **_: Any) -> None:
         branch = branches.find(account)
         if branch is None:
-            raise AccountError(f"The account {account.name} is not a branch.")
+            raise AccountError(Reason.NO_BRANCH, account=account.name)
         restored = snapshot_restores.reset(branch, by=command_actor())
         self.stdout.write(f"{restored.entities} entities were reset in {restored.seconds:.1f} s.")
 
@@ -112,6 +113,6 @@ def _read_masks(masks: list[str]) -> dict[str, dict[str, str]]:
         place, _, rule = text.partition("=")
         table, _, name = place.rpartition(".")
         if not table or not rule:
-            raise MaskingError(f"{text!r} is not a masking rule; write it as customers.Email=email.")
+            raise MaskingError(Reason.MASKING_RULE_MALFORMED, text=text)
         found.setdefault(table, {})[name] = rule
     return found

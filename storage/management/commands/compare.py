@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
 from storage.management.command import DatabaseCommand
 from storage.operations import accounts, applying, comparing, sides
@@ -104,7 +105,7 @@ def _find(written: str) -> Side:
     name = SideName.read(written)
     account = None if name is None else accounts.find(name.account)
     if name is None or account is None:
-        raise SideNotFound(f"The account {written if name is None else name.account} does not exist.")
+        raise SideNotFound(Reason.NO_ACCOUNT, account=written if name is None else name.account)
     return sides.find(name, account)
 
 

@@ -1,0 +1,145 @@
+"""What the console says when an operation is refused, in the language of the reader."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason, Refused
+
+TEXTS: Final[Mapping[Reason, Promise | str]] = {
+    Reason.ACCOUNT_BUSY: _("The account %(account)s is being made or deleted. Try again when that is done."),
+    Reason.ACCOUNT_EXPIRED: _("The account %(account)s has expired. Extend its expiration first."),
+    Reason.NO_COORDINATOR_FOR_NEW_TABLES: _(
+        "Tables can be distributed only in the database of a Citus coordinator."
+    ),
+    Reason.HISTORY_DAYS: _("The history of an account is kept for 0 to %(most)s days."),
+    Reason.HISTORY_BYTES: _("The history of an account may take %(least)s MiB or more."),
+    Reason.STALENESS: _("Reads may be behind by 1 to %(most)s seconds."),
+    Reason.ACCOUNT_PROTECTED: _("The account %(account)s is protected. Turn off the protection first."),
+    Reason.READ_ONLY_ACCOUNT_HAS_TABLES: _(
+        "The account %(account)s is read-only and still has tables (%(number)s)."
+    ),
+    Reason.ACCOUNT_NAME: _(
+        "“%(account)s” cannot be an account: its name must be 3 to 24 lowercase letters and digits."
+    ),
+    Reason.NO_ACCOUNT: _("The account %(account)s does not exist."),
+    Reason.ACCOUNT_EXISTS: _("An account named %(account)s already exists."),
+    Reason.HISTORY_NEEDS_POSTGRESQL_18: _("Recording history needs PostgreSQL 18 or later."),
+    Reason.NETWORK_MALFORMED: _(
+        "“%(text)s” is not an IP address or network. Write it as 192.0.2.1 or 192.0.2.0/24."
+    ),
+    Reason.ACCOUNT_SEALED_OTHERWISE: _(
+        "The keys of the account %(account)s were sealed with another secret. Restore that secret as "
+        "TABLERO_SECRET or as the file secret in the data folder. If it is lost, rotate both keys of the "
+        "account."
+    ),
+    Reason.CHANGE_TOO_LARGE: _("These entities have more than %(most)s MiB together. Change fewer at once."),
+    Reason.TOO_MANY_TOKENS: _("A user can have at most %(most)s tokens. Revoke one first."),
+    Reason.DISTRIBUTED_HAS_NO_IMAGES: _(
+        "The table %(table)s is distributed over several nodes. Changes of its entities can be undone one by "
+        "one, but not together, nor restored or compared."
+    ),
+    Reason.SYSTEM_TABLE_HAS_NO_HISTORY: _("System tables have no history."),
+    Reason.NO_HISTORY: _("The account keeps no history."),
+    Reason.HISTORY_BEGINS: _("Changes are kept since %(since)s."),
+    Reason.DISTRIBUTED_HAS_NO_PAST: _(
+        "%(table)s is distributed over several nodes, which have no past in common."
+    ),
+    Reason.TABLE_HISTORY_BEGINS: _("Changes of %(table)s are kept since %(since)s."),
+    Reason.FUTURE: _("%(moment)s is in the future."),
+    Reason.MOMENT_NOT_CLOSED: _(
+        "Writes that may belong to %(moment)s have not ended. Try again, or read an earlier time."
+    ),
+    Reason.NO_MOMENT: _("%(text)s is neither a time in RFC 3339 nor a snapshot of the account %(account)s."),
+    Reason.ACCOUNT_HISTORY_BEGINS: _("The account %(account)s keeps its history since %(since)s."),
+    Reason.NO_TABLE: _("The account %(account)s has no table %(table)s."),
+    Reason.DISTRIBUTED_NOT_COMPARED: _(
+        "The table %(table)s is distributed over several nodes and cannot be compared. Name the tables to "
+        "compare."
+    ),
+    Reason.ACCOUNT_HAS_NO_HISTORY: _("The account %(account)s keeps no history."),
+    Reason.NO_TABLE_THEN: _("The account %(account)s has no table %(table)s at %(at)s."),
+    Reason.NO_TABLE_TO_COMPARE: _("Neither side has a table %(table)s."),
+    Reason.NOT_IN_SNAPSHOT: _("%(snapshot)s was made with only some tables, without %(table)s."),
+    Reason.INDEX_EXISTS: _("%(property)s of %(table)s has an index already."),
+    Reason.TOO_MANY_INDEXES: _("A table can have %(most)s indexes. Drop one of %(table)s first."),
+    Reason.NO_INDEX: _("%(property)s of %(table)s has no index."),
+    Reason.NO_COORDINATOR: _("The database is not the coordinator of a Citus cluster."),
+    Reason.NOT_DISTRIBUTED: _("The table %(table)s is not distributed."),
+    Reason.ROWS_ARE_MOVED: _("The rows of the table %(table)s are being moved."),
+    Reason.DISTRIBUTED_ALREADY: _("The table %(table)s is distributed already."),
+    Reason.SYSTEM_TABLE_NOT_DISTRIBUTED: _("Tables of the server itself are not distributed."),
+    Reason.NO_COORDINATOR_YET: _(
+        "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
+    ),
+    Reason.INDEX_IN_THE_MAKING: _(
+        "An index of %(table)s is being made, or its rows are being moved. Try again when that is done."
+    ),
+    Reason.SNAPSHOT_JUST_TAKEN: _("A snapshot of %(table)s was just taken. Try again."),
+    Reason.LONG_KEYS_NOT_DISTRIBUTED: _(
+        "The table %(table)s has entities whose keys take more than 2,600 bytes, which can be on one node "
+        "only."
+    ),
+    Reason.ACCOUNT_NOT_READ_THEN: _(
+        "The account %(account)s cannot be read as of that time: no history is kept."
+    ),
+    Reason.ACCOUNT_READ_SINCE: _(
+        "The account %(account)s cannot be read as of that time: changes are kept since %(since)s UTC."
+    ),
+    Reason.MASKED_NOT_COPIED: _("The table %(table)s has masking rules, but is not copied."),
+    Reason.DISTRIBUTED_NOT_COPIED: _(
+        "The table %(table)s is distributed over several nodes, which have no moment in common. Name the "
+        "tables to copy."
+    ),
+    Reason.NO_TABLE_TO_COPY: _("There is no table %(table)s to copy."),
+    Reason.TOO_MANY_SNAPSHOTS: _(
+        "The account %(account)s has %(number)s snapshots, and may have %(most)s. Delete one first."
+    ),
+    Reason.SNAPSHOTS_TOO_LARGE: _(
+        "The snapshots of the account %(account)s would take %(size)s MiB, and may take %(most)s MiB. Delete "
+        "one first."
+    ),
+    Reason.SNAPSHOT_NAME: _(
+        "“%(snapshot)s” cannot be the name of a snapshot: use up to 64 letters, digits, periods, hyphens and "
+        "underscores, and begin with a letter or digit."
+    ),
+    Reason.NO_SNAPSHOT: _("The account %(account)s has no snapshot named %(snapshot)s."),
+    Reason.NO_TABLE_FOR_SNAPSHOT: _("There is no table %(table)s in the account %(account)s."),
+    Reason.SNAPSHOT_EXISTS: _("A snapshot named %(snapshot)s already exists."),
+    Reason.DISTRIBUTED_NOT_IN_SNAPSHOT: _(
+        "The table %(table)s is distributed over several nodes, which have no moment in common. Take a "
+        "snapshot of the other tables."
+    ),
+    Reason.NO_ORIGIN: _("The account %(account)s no longer has the snapshot it began with."),
+    Reason.SNAPSHOT_OF_SOME_TABLES: _(
+        "The snapshot %(snapshot)s includes only some tables, so it does not say which tables are newer."
+    ),
+    Reason.ONLY_SOME_RESTORED: _("Restore all tables to delete those that are newer than the snapshot."),
+    Reason.ONE_TABLE: _("Name the one table whose entities to restore."),
+    Reason.NO_TABLE_IN_SNAPSHOT: _("The snapshot %(snapshot)s has no table %(table)s."),
+    Reason.SIDE_IS_PAST: _("%(side)s is of the past. Only what is live can be changed."),
+    Reason.TIMESTAMP_MASK: _("Timestamp is set by the server and cannot be masked."),
+    Reason.UNKNOWN_MASK: _("“%(text)s” is not a masking rule. Use one of %(masks)s, or constant:TEXT."),
+    Reason.MASKING_CONSTANT: _(
+        "The constant text can have up to %(most)s ASCII characters without quotation marks and backslashes."
+    ),
+    Reason.KEY_MASK: _("%(property)s can only be hashed or kept, because keys must stay different."),
+    Reason.DISTRIBUTION_FAILED: _("The table %(table)s could not be distributed: %(why)s"),
+    Reason.GATHERING_FAILED: _("The table %(table)s could not be brought back: %(why)s"),
+    Reason.LOCK_FAILED: _("The table %(table)s could not be locked: %(why)s"),
+    Reason.COPY_DOES_NOT_FIT: _("Not everything fits into an account of this kind. Nothing was copied."),
+    Reason.NO_ACCESS: _("You have no access to an account named %(account)s."),
+    Reason.OTHER: "%(text)s",
+}
+
+
+def describe_refusal(error: Refused | StorageError) -> str:
+    """Return the sentence of a refusal; an error of the Table service without a reason keeps its own."""
+    refusal = error.refusal
+    if refusal is None:
+        return str(error)
+    text = TEXTS.get(refusal.reason)
+    return str(refusal) if text is None else str(text) % refusal.facts

@@ -1,0 +1,218 @@
+"""Why an operation is refused: a reason with the facts that fill its words.
+
+The management API, commands and the log use the English sentence of the reason; the console has its own words, in
+the language of its reader. A StorageError, which the Table service answers with, may have a reason for the console.
+"""
+
+# ruff: noqa: S105  no token here is a secret
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Reasons by subject; each value is the sentence in English, with the names of its facts."""
+
+    # accounts
+    ACCOUNT_BUSY = "The account {account} is being made or deleted. Try again when that is done."
+    ACCOUNT_EXPIRED = "The account {account} has expired; extend its lifetime first."
+    NO_COORDINATOR_FOR_NEW_TABLES = "Tables can be distributed only in the database of a Citus coordinator."
+    HISTORY_DAYS = "The history of an account is kept for 0 to {most} days."
+    HISTORY_BYTES = "The history of an account may take {least} MiB or more."
+    UNKNOWN_CONSISTENCY = "{level!r} is not a consistency level; use one of {levels}."
+    STALENESS = "Reads may be behind by 1 to {most} seconds."
+    ACCOUNT_PROTECTED = "The account {account} is protected; turn off the protection first."
+    ACCOUNT_HAS_TABLES = (
+        "The account {account} still has tables ({number}); use --with-tables to delete them too."
+    )
+    READ_ONLY_ACCOUNT_HAS_TABLES = "The account {account} is read-only and still has tables ({number})."
+    KEY_NOT_BASE64 = "An account key must be base64."
+    KEYS_SEALED_OTHERWISE = (
+        "The account keys of {accounts} in this database were sealed with another secret. Restore that secret"
+        " as TABLERO_SECRET or as the file secret in the data folder. If it is lost, replace the keys: "
+        "account rotate {first} 1, and the same for key 2 and for every other account."
+    )
+    DECLARATION_MALFORMED = "The account {account!r} must be declared as name:key1 or name:key1:key2."
+    UNKNOWN_KIND = "The account {account!r} has an unknown kind, {kind!r}: write storage or cosmos."
+    ACCOUNT_NAME = "{account!r} cannot be an account: its name must be 3 to 24 lower-case letters and digits."
+    PUBLIC_KEY = (
+        "The account {account} has the public key of {development}, and this server does not listen on "
+        "loopback only; use another key, or accept the risk with --allow-development-account."
+    )
+    NO_ACCOUNT = "The account {account} does not exist."
+    NO_SECRET = "There is no server secret; set TABLERO_SECRET or start the server once."
+    ACCOUNT_EXISTS = "An account named {account} already exists."
+    HISTORY_NEEDS_POSTGRESQL_18 = "Recording history needs PostgreSQL 18 or later."
+    NETWORK_MALFORMED = "{text!r} is not an IP address or network; write it as 192.0.2.1 or 192.0.2.0/24."
+    ACCOUNT_SEALED_OTHERWISE = (
+        "The keys of the account {account} were sealed with another secret. Restore that secret as "
+        "TABLERO_SECRET or as the file secret in the data folder; if it is lost, rotate both keys of the "
+        "account."
+    )
+    ACCOUNT_KIND_IS_FIXED = (
+        "The account {account} is of the kind {kind}, which cannot be changed to {wanted}."
+    )
+
+    # entities
+    CHANGE_TOO_LARGE = "These entities have more than {most} MiB together. Change fewer at once."
+
+    # API tokens
+    TOO_MANY_TOKENS = "A user can have at most {most} tokens; revoke one first."
+
+    # history, the past and the feed
+    DISTRIBUTED_HAS_NO_IMAGES = (
+        "The table {table} is distributed over several nodes. Changes of its entities can be undone one by "
+        "one, but not together, nor restored or compared."
+    )
+    SYSTEM_TABLE_HAS_NO_HISTORY = "System tables have no history."
+    NO_HISTORY = "The account keeps no history."
+    HISTORY_BEGINS = "Changes are kept since {since}."
+    DISTRIBUTED_HAS_NO_PAST = "{table} is distributed over several nodes, which have no past in common."
+    TABLE_HISTORY_BEGINS = "Changes of {table} are kept since {since}."
+    FUTURE = "{moment} is in the future."
+    MOMENT_NOT_CLOSED = (
+        "Writes that may belong to {moment} have not ended. Try again, or read an earlier time."
+    )
+    NO_FEED = "The account keeps no history, so it has no change feed."
+    TOKEN_OF_ANOTHER_FEED = "The token belongs to the feed of another account or of other tables."
+    TOKEN_OF_ANOTHER_DATABASE = (
+        "The token belongs to another database, or to one that was restored. Re-read the entities, then "
+        "continue with a new token."
+    )
+    TOKEN_EXPIRED = (
+        "Changes after this token are no longer kept, only those since {since}. Re-read the entities, then "
+        "continue with a new token."
+    )
+    TOKEN_AHEAD = (
+        "The database was restored to a state before this token. Re-read the entities, then continue with a "
+        "new token."
+    )
+    DISTRIBUTED_HAS_NO_FEED = (
+        "The table {table} is distributed over several nodes and has no change feed. Read the feed of the "
+        "other tables by their names."
+    )
+
+    # comparisons
+    NO_MOMENT = "{text} is neither a time in RFC 3339 nor a snapshot of the account {account}."
+    ACCOUNT_HISTORY_BEGINS = "The account {account} keeps its history since {since}."
+    NO_TABLE = "The account {account} has no table {table}."
+    DISTRIBUTED_NOT_COMPARED = (
+        "The table {table} is distributed over several nodes and cannot be compared. Name the tables to "
+        "compare."
+    )
+    ACCOUNT_HAS_NO_HISTORY = "The account {account} keeps no history."
+    OTHER = "{text}"
+    NO_TABLE_THEN = "The account {account} has no table {table} at {at}."
+    NO_TABLE_TO_COMPARE = "Neither side has a table {table}."
+    NOT_IN_SNAPSHOT = "{snapshot} was made with only some tables, without {table}."
+
+    # indexes
+    INDEX_EXISTS = "The property {property} of {table} has an index already."
+    TOO_MANY_INDEXES = "A table can have {most} indexes; drop one of {table} first."
+    NO_INDEX = "The property {property} of {table} has no index."
+
+    # distribution
+    NO_COORDINATOR = "The database is not the coordinator of a Citus cluster."
+    NOT_DISTRIBUTED = "The table {table} is not distributed."
+    ROWS_ARE_MOVED = "The rows of the table {table} are being moved."
+    DISTRIBUTED_ALREADY = "The table {table} is distributed already."
+    SYSTEM_TABLE_NOT_DISTRIBUTED = "Tables of the server itself are not distributed."
+    NO_COORDINATOR_YET = (
+        "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
+    )
+    INDEX_IN_THE_MAKING = (
+        "An index of {table} is being made, or its rows are being moved. Try again when that is done."
+    )
+    SNAPSHOT_JUST_TAKEN = "A snapshot of {table} was just taken. Try again."
+    LONG_KEYS_NOT_DISTRIBUTED = (
+        "The table {table} has entities whose keys take more than 2,600 bytes, which can be on one node only."
+    )
+    ACCOUNT_NOT_READ_THEN = "The account {account} cannot be read as of that time: no history is kept."
+    ACCOUNT_READ_SINCE = (
+        "The account {account} cannot be read as of that time: changes are kept since {since} UTC."
+    )
+    MASKED_NOT_COPIED = "The table {table} has masking rules, but is not copied."
+
+    # branches and copies
+    DISTRIBUTED_NOT_COPIED = (
+        "The table {table} is distributed over several nodes, which have no moment in common. Name the tables"
+        " to copy."
+    )
+    NO_TABLE_TO_COPY = "There is no table {table} to copy."
+    TOO_MANY_SNAPSHOTS = (
+        "The account {account} has {number} snapshots, and may have {most}; delete one first."
+    )
+    SNAPSHOTS_TOO_LARGE = (
+        "The snapshots of the account {account} would take {size} MiB, and may take {most} MiB; delete one "
+        "first."
+    )
+    SNAPSHOT_NAME = (
+        "{snapshot!r} cannot be the name of a snapshot: use up to 64 letters, digits, periods, hyphens and "
+        "underscores, and begin with a letter or digit."
+    )
+    NO_SNAPSHOT = "The account {account} has no snapshot named {snapshot}."
+
+    # snapshots
+    NO_TABLE_FOR_SNAPSHOT = "There is no table {table} in the account {account}."
+    SNAPSHOT_EXISTS = "A snapshot named {snapshot} already exists."
+    DISTRIBUTED_NOT_IN_SNAPSHOT = (
+        "The table {table} is distributed over several nodes, which have no moment in common. Take a snapshot"
+        " of the other tables."
+    )
+    NO_ORIGIN = "The account {account} no longer has the snapshot it began with."
+    SNAPSHOT_OF_SOME_TABLES = (
+        "The snapshot {snapshot} includes only some tables, so it does not say which tables are newer."
+    )
+    ONLY_SOME_RESTORED = "Restore all tables to delete those that are newer than the snapshot."
+    ONE_TABLE = "Name the one table whose entities to restore."
+    NO_TABLE_IN_SNAPSHOT = "The snapshot {snapshot} has no table {table}."
+
+    # applying a comparison
+    SIDE_IS_PAST = "{side} is of the past. Only what is live can be changed."
+
+    # texts that people write
+    TOKEN_INVALID = "The token is not valid."
+    LIFETIME_MALFORMED = "A lifetime needs a number and m, h, d or w, for example 90m, 8h, 2d or 1w."
+    LIFETIME = "A lifetime must be between one minute (1m) and 366 days (366d)."
+    TOO_MANY_LABELS = "An account can have at most {most} labels."
+    LABEL_NAME = "A label name needs 1 to {most} letters or digits, with . _ / - between them."
+    LABEL_VALUE = "The value of the label {label} must be one line of at most {most} characters."
+    LABEL_TWICE = "The label {label} appears twice."
+    TIMESTAMP_MASK = "Timestamp is set by the server and cannot be masked."
+    UNKNOWN_MASK = "{text!r} is not a masking rule; use one of {masks}, or constant:TEXT."
+    MASKING_CONSTANT = (
+        "The constant text can have up to {most} ASCII characters without quotation marks and backslashes."
+    )
+    KEY_MASK = "{property} can only be hashed or kept, because keys must stay different."
+    NO_BRANCH = "The account {account} is not a branch."
+    MASKING_RULE_MALFORMED = "{text!r} is not a masking rule; write it as customers.Email=email."
+
+    # distribution that failed, with the cause that PostgreSQL gives
+    DISTRIBUTION_FAILED = "The table {table} could not be distributed: {why}"
+    GATHERING_FAILED = "The table {table} could not be brought back: {why}"
+    LOCK_FAILED = "The table {table} could not be locked: {why}"
+    COPY_DOES_NOT_FIT = "Not everything fits into an account of this kind; nothing was copied."
+    NO_ACCESS = "You have no access to an account named {account}."
+
+    def of(self, **facts: object) -> "Refusal":
+        return Refusal(self, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A reason and its facts; ``str`` is the sentence in English."""
+
+    reason: Reason
+    facts: Mapping[str, object]
+
+    def __str__(self) -> str:
+        return self.reason.value.format(**self.facts)
+
+
+class Refused(Exception):
+    """An operation is refused; each subject has its subclass."""
+
+    def __init__(self, reason: Reason, /, **facts: object) -> None:
+        self.refusal = reason.of(**facts)
+        super().__init__(str(self.refusal))

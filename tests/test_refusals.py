@@ -1,0 +1,95 @@
+"""Every reason to refuse has words in each door, and operations have none."""
+
+import ast
+import re
+from string import Formatter
+
+import pytest
+
+from console.site.refusals import TEXTS
+from storage.domain.refusals import Reason
+from tests.live_server import ROOT
+
+# what only commands, the start of a server and readers of the change feed are told
+NOT_IN_CONSOLE = {
+    Reason.ACCOUNT_HAS_TABLES,
+    Reason.ACCOUNT_KIND_IS_FIXED,
+    Reason.DECLARATION_MALFORMED,
+    Reason.DISTRIBUTED_HAS_NO_FEED,
+    Reason.KEYS_SEALED_OTHERWISE,
+    Reason.KEY_NOT_BASE64,
+    Reason.LABEL_NAME,
+    Reason.LABEL_TWICE,
+    Reason.LABEL_VALUE,
+    Reason.LIFETIME,
+    Reason.LIFETIME_MALFORMED,
+    Reason.MASKING_RULE_MALFORMED,
+    Reason.NO_BRANCH,
+    Reason.NO_FEED,
+    Reason.NO_SECRET,
+    Reason.PUBLIC_KEY,
+    Reason.TOKEN_AHEAD,
+    Reason.TOKEN_EXPIRED,
+    Reason.TOKEN_INVALID,
+    Reason.TOKEN_OF_ANOTHER_DATABASE,
+    Reason.TOKEN_OF_ANOTHER_FEED,
+    Reason.TOO_MANY_LABELS,
+    Reason.UNKNOWN_CONSISTENCY,
+    Reason.UNKNOWN_KIND,
+}
+# for the log, and what other programs' libraries raise
+LOGGED = {"ExceptionGroup", "ValueError"}
+# of the protocol of bearer tokens
+BEARER = {"_malformed"}
+
+
+def facts(reason):
+    return {name for _, name, _, _ in Formatter().parse(reason.value) if name}
+
+
+def test_the_console_has_words_for_every_reason():
+    assert set(Reason) - NOT_IN_CONSOLE == TEXTS.keys()
+
+
+@pytest.mark.parametrize("reason", TEXTS, ids=lambda it: it.name)
+def test_the_words_of_the_console_have_the_same_facts(reason):
+    named = set(re.findall(r"%\((\w+)\)s", str(TEXTS[reason])))
+    assert named == facts(reason)
+    assert str(TEXTS[reason]) % dict.fromkeys(named, "x")
+
+
+def test_operations_raise_reasons_and_no_sentences():
+    found = []
+    for path in sorted((ROOT / "storage" / "operations").glob("**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+                said, name = node.exc.args[0], ast.unparse(node.exc.func)
+                is_text = isinstance(said, ast.JoinedStr) or (
+                    isinstance(said, ast.Constant) and isinstance(said.value, str)
+                )
+                if is_text and name not in LOGGED | BEARER:
+                    found.append(f"{path.name}:{node.lineno}")
+    assert found == []
+
+
+def test_every_reason_is_raised_with_its_facts():
+    raised = {}
+    for folder in ("storage", "console"):
+        for path in (ROOT / folder).glob("**/*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call):
+                    given = {it.arg for it in node.keywords}
+                    for reason in named_by(node):
+                        raised.setdefault(reason, []).append(given)
+    for name in Reason.__members__:
+        several = raised[name]
+        # a helper adds those of a failure; an error that is passed on has them by a mapping
+        assert name.endswith("_FAILED") or all(given == facts(Reason[name]) for given in several), name
+
+
+def named_by(call):
+    """The reasons that a call names: `Refused(Reason.A, ...)` or `Reason.A.of(...)`."""
+    candidates = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+    return [
+        it.attr for it in candidates if isinstance(it, ast.Attribute) and ast.unparse(it.value) == "Reason"
+    ]
