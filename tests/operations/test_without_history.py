@@ -63,6 +63,8 @@ def test_it_is_said(older, account):
 
 
 def test_a_history_does_not_go_on_after_a_gap(account, monkeypatch):
+    if not history.is_available():
+        pytest.skip("this PostgreSQL cannot record")
     table = tables.create(account.pk, "people")
     edits.apply_one(table, Insert(entity(1)), by=ADA)
     assert history.is_recorded(account)

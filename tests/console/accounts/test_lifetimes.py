@@ -73,7 +73,7 @@ def test_more_time_brings_it_back(visit, account):
     over(account)
     refused = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
     assert refused.status_code == 422
-    assert "The account has expired" in refused.content.decode()
+    assert "The account acme has expired" in refused.content.decode()
     save(visit("alice"), lives="1d")
     account.refresh_from_db()
     assert (account.enabled, account.frozen_at) == (True, None)
