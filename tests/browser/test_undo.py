@@ -181,10 +181,10 @@ def test_narrow(open_page, admin, make):
     check(page)
 
 
-def test_a_script_changed_ten_thousand_entities_while_others_write(open_page, admin, service, console):
+def test_a_script_changed_thousands_of_entities_while_others_write(open_page, admin, service, console):
     """Found in the history of the table by who and when, undone there, and undone again."""
     table = service.create_table_if_not_exists("mistake")
-    names = [f"{number:05}" for number in range(10_000)]
+    names = [f"{number:05}" for number in range(2_000)]
 
     def write(client, value, chosen=names):
         parts = [chosen[start : start + 100] for start in range(0, len(chosen), 100)]
@@ -210,7 +210,7 @@ def test_a_script_changed_ten_thousand_entities_while_others_write(open_page, ad
     page = open_page(f"{ACCOUNT}t/mistake/history/", state=admin)
     page.get_by_label("How").select_option("SAS token")
     histogram = page.get_by_role("slider", name="Changes per 20 minutes, last 24 hours")
-    expect(page.locator(".histogram")).to_contain_text("10,000 changes")
+    expect(page.locator(".histogram")).to_contain_text("2,000 changes")
     page.get_by_label("Period").select_option("Changes per minute, last hour")
     histogram = page.get_by_role("slider", name="Changes per minute, last hour")
     histogram.focus()
@@ -226,7 +226,7 @@ def test_a_script_changed_ten_thousand_entities_while_others_write(open_page, ad
     page.get_by_role("link", name="Undo these changes").click()
     panel = page.locator("#revert")
     expect(panel.get_by_role("heading", name="Undo changes to mistake")).to_be_focused()
-    expect(panel.locator(".revert-numbers .changed b")).to_have_text("9,970")
+    expect(panel.locator(".revert-numbers .changed b")).to_have_text("1,970")
     expect(panel.locator(".revert-numbers .skipped b")).to_have_text("30")
     expect(panel.locator("del").first).to_have_text("lost")
     expect(panel.locator("ins").first).to_have_text("paid")
@@ -241,21 +241,21 @@ def test_a_script_changed_ten_thousand_entities_while_others_write(open_page, ad
     page.get_by_role("link", name="Undo these changes").click()
 
     # others go on with their work
-    button = panel.get_by_role("button", name="Undo 9,970 changes")
+    button = panel.get_by_role("button", name="Undo 1,970 changes")
     expect(button).to_be_visible()
     with ThreadPoolExecutor(1) as others:
         working = others.submit(
-            lambda: [table.upsert_entity(upsert(name, "sent")[1]) for name in names[5000:9000:100]]
+            lambda: [table.upsert_entity(upsert(name, "sent")[1]) for name in names[1000:1800:20]]
         )
         button.click()
         expect(page.locator("#toasts")).to_contain_text("Undid changes to")
         working.result()
     found = values()
     assert (found["returned"], found["sent"], found["lost"]) == (30, 40, 0)
-    assert found["paid"] == 10_000 - 70
+    assert found["paid"] == 2_000 - 70
 
     undo_button(page).click()
     expect(page.locator("#toasts .toast").last).not_to_contain_text("skipped")
     found = values()
     assert (found["returned"], found["sent"]) == (30, 40)
-    assert found["lost"] == 10_000 - 70
+    assert found["lost"] == 2_000 - 70

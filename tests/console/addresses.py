@@ -197,3 +197,11 @@ ANSWERS = {
     name: {method: _statuses(cell) for method, cell in (("GET", get), ("POST", post)) if cell != "-"}
     for name, _, get, post in ROWS
 }
+
+# what is no page: parts and data; or what its own test sees
+NO_PAGES = {
+    *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
+    *("tables:distribution", "tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
+    "people:signed_in",
+    *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
+}
