@@ -39,7 +39,7 @@ class Account(models.Model):
     adaptive_indexes = models.BooleanField(default=False, db_default=False)
     # new tables are spread over the nodes of a Citus cluster
     distributes = models.BooleanField(default=False, db_default=False)
-    # how long changes of entities are kept; 0: none is recorded
+    # how long changes of entities are kept; 0: history is off
     history_days = models.PositiveSmallIntegerField(default=7, db_default=7)
     # what they may take on disk; null: a share of it, as storage.operations.retention says
     history_bytes = models.BigIntegerField(null=True, default=None)

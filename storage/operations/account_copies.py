@@ -1,4 +1,4 @@
-"""Copies of accounts, into the other kind too: what does not fit is told first."""
+"""Copy an account, optionally to the other kind, after reporting what does not fit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -189,7 +189,7 @@ class Settings(TypedDict, total=False):
     read_only: bool
     adaptive_indexes: bool  # whether the server adds and drops indexes of properties
     distributes: bool  # whether new tables are spread over the nodes of a cluster
-    history_days: int  # how long changes of entities are kept; 0: none is recorded
+    history_days: int  # how long changes of entities are kept; 0: history is off
     history_bytes: int | None  # what they may take on disk; None: a share of it
     consistency: str  # of reads that do not ask for less: storage.domain.service.consistency
     max_staleness: int  # seconds by which reads may be behind at BoundedStaleness

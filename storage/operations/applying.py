@@ -93,7 +93,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class AppliedTable:
-    """What became, or would become, of a table: numbers of entities, and what was left alone with examples.
+    """Result of applying to one table, or of its dry run: numbers of entities, and examples of skipped ones.
 
     ``deletion``: that of the whole table once it is done.
     """

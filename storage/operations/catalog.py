@@ -247,7 +247,7 @@ class StandbyCatalog:
         try:
             return await on_replica(replica.alias, operation, *args, **kwargs)
         except ServerBusy:
-            replica.doubt()
+            replica.mark_suspect()
             raise
 
 

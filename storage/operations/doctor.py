@@ -1,4 +1,4 @@
-"""What is where, and what is wrong: findings about the database and what is beside it, for people who run servers.
+"""Health checks for operators: the database, its disk, tables, cluster, connections, jobs and replicas.
 
 Each part is a function that returns its findings; a part that fails is a finding itself.
 """

@@ -1,4 +1,4 @@
-"""Record changes of entities in the history of their account, as whose they are."""
+"""Record entity changes in the history of their account, with the actor who made them."""
 
 import uuid
 from collections import OrderedDict

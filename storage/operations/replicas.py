@@ -115,8 +115,8 @@ class Replica:
         self.last_fresh_at: float | None = None  # also after it was lost
         self.round_trip = 0.0  # seconds
         self.looks = 0
-        self._nobody_waits_until = 0.0
-        self._doubted_until = 0.0
+        self._no_wait_until = 0.0
+        self._suspect_until = 0.0
         self._asking: asyncio.Task[None] | None = None
 
     def note(self, replayed: int) -> None:
@@ -126,7 +126,7 @@ class Replica:
         if at is not None and at > (self.fresh_at or 0.0):
             self.fresh_at = self.last_fresh_at = at
 
-    def take_back(self, sample: Sample, round_trip: float) -> None:
+    def readmit(self, sample: Sample, round_trip: float) -> None:
         self.note(sample.position)
         self.round_trip += (round_trip - self.round_trip) * (0.2 if self.answers else 1.0)
         self.answers = True
@@ -136,23 +136,23 @@ class Replica:
         """Whether it follows the present primary."""
         return self.problem is None
 
-    def leave_out(self, problem: ReplicaProblem) -> None:
+    def exclude(self, problem: ReplicaProblem) -> None:
         """Stop all reads here, those in progress included, until it answers again: it may have been replaced."""
         self.answers, self.problem = False, problem
         self.replayed, self.fresh_at = 0, None
         self.lanes.suspend()
 
     @property
-    def is_doubted(self) -> bool:
-        return self._clock() < self._doubted_until
+    def is_suspect(self) -> bool:
+        return self._clock() < self._suspect_until
 
-    def doubt(self) -> None:
+    def mark_suspect(self) -> None:
         """Stop reads here for a moment, because one has failed."""
-        self._doubted_until = self._clock() + _PENALTY
+        self._suspect_until = self._clock() + _PENALTY
 
     @property
-    def is_worth_waiting(self) -> bool:
-        return self._clock() >= self._nobody_waits_until
+    def may_catch_up(self) -> bool:
+        return self._clock() >= self._no_wait_until
 
     async def reach(self, position: int) -> bool:
         """Wait for a moment until the replica has got to a position; return whether it has."""
@@ -166,7 +166,7 @@ class Replica:
                 return True
             await asyncio.sleep(pause)
             pause *= 2
-        self._nobody_waits_until = self._clock() + _PENALTY
+        self._no_wait_until = self._clock() + _PENALTY
         return False
 
     async def _ask(self) -> None:
@@ -240,13 +240,13 @@ class Replicas:
         ready = [replica for replica in usable if replica.replayed >= token]
         if ready:
             return self._one_of_nearest(ready)
-        waiting = [replica for replica in usable if replica.is_worth_waiting]
+        waiting = [replica for replica in usable if replica.may_catch_up]
         if not waiting:
             return None
         furthest = max(waiting, key=lambda replica: replica.replayed)
         return furthest if await furthest.reach(token) else None
 
-    async def wait_for_looks(self) -> None:
+    async def wait_for_health_checks(self) -> None:
         """Wait until each server was looked at, and each replica again after the primary."""
         while not self._primary_looks:
             await self._next_look()
@@ -286,7 +286,7 @@ class Replicas:
     def _may_answer(self, replica: Replica, terms: ReadTerms, now: float) -> bool:
         if not replica.answers or replica.fresh_at is None:
             return False
-        if replica.is_doubted and self.primary_answers:
+        if replica.is_suspect and self.primary_answers:
             return False
         if terms.level is Consistency.BOUNDED_STALENESS:
             return now - replica.fresh_at <= min(terms.max_staleness, self._limit)
@@ -360,7 +360,7 @@ class Replicas:
             if problem is None:
                 self._note(replica, sample, round_trip)
             else:
-                replica.leave_out(problem)
+                replica.exclude(problem)
             replica.looks += 1
             self._looked.set()
             await asyncio.sleep(INTERVAL)
@@ -374,7 +374,7 @@ class Replicas:
         return None
 
     def _note(self, replica: Replica, sample: Sample, round_trip: float) -> None:
-        replica.take_back(sample, round_trip)
+        replica.readmit(sample, round_trip)
         if not sample.is_receiving:
             replica.problem = ReplicaProblem.NOT_RECEIVING
         elif sample.timeline not in (None, self._log.timeline):
@@ -406,7 +406,7 @@ async def _measure() -> list[ReplicaStatus]:
     replicas.open()
     try:
         async with asyncio.timeout(_MEASURE_LIMIT):
-            await replicas.wait_for_looks()
+            await replicas.wait_for_health_checks()
     except TimeoutError:
         pass  # what has not answered by now is unreachable
     finally:

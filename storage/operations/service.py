@@ -370,7 +370,7 @@ class Service:
                 if account.standby:
                     raise  # else it may not be there yet
             except (ServerBusy, UnexpectedFailure):
-                replica.doubt()
+                replica.mark_suspect()
         if account.standby or (replica is not None and not self._primary_answers):
             raise ServerBusy
         return await read(self._lanes)

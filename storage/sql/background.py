@@ -219,7 +219,7 @@ SELECT * FROM unnest(%s::timestamptz[], %s::bigint[], %s::bigint[])
 ON CONFLICT (table_id, hour) DO UPDATE SET requests = known.requests + excluded.requests
 """
 
-# who waits for no lock cannot be part of a deadlock
+# SKIP LOCKED: never waiting for a lock rules out deadlocks
 _SET_WRITTEN: Final = """
 WITH new AS (SELECT * FROM unnest(%s::bigint[], %s::timestamptz[]) AS given (id, moment)), locked AS (
     SELECT t.id FROM storage_table AS t WHERE t.id IN (SELECT id FROM new) FOR NO KEY UPDATE SKIP LOCKED

@@ -1,4 +1,4 @@
-"""Statements that wait go to the database together, as one: as a group commit does it for the log.
+"""Combine waiting statements into one, like a group commit.
 
 A statement that finds fewer than IN_FLIGHT of its kind on its table in flight goes at once and alone. Others wait until
 one of those returns, and then go together. Each has its own result: if the common statement fails, nothing of it was

@@ -313,7 +313,7 @@ def _images(found: str, wanted: Mapping[int, RecordedChange]) -> Statement[Image
     return Statement(_WANTED + _MEASURED.format(rows=found, bytes=PAGE_BYTES), parameters, Lane.KEY, read)
 
 
-# written to the log and waited for, whatever the session says about commits: no more than this disk's cache
+# forces a local flush of the log, regardless of the session's synchronous_commit
 _FLUSH: Final = """
 SELECT set_config('synchronous_commit', 'local', true), pg_logical_emit_message(true, 'tablero feed', '')
 """

@@ -4,8 +4,8 @@ Writers insert into a view of the present segment, ``history_<account>``, so tha
 The image before is kept, never the one after: an entity as it was at some time is the first image of a later change,
 or else its row; and old segments can be dropped without the others losing their meaning.
 
-``seq`` orders the changes of an entity, because it is taken while its row is locked. ``xid`` is what readers ask for
-who must miss nothing: a change may be committed after one with a greater ``seq``. ``ts`` is the new Timestamp, of a
+``seq`` orders the changes of an entity, because it is taken while its row is locked. Readers that must not miss
+changes filter by ``xid``: a change may be committed after one with a greater ``seq``. ``ts`` is the new Timestamp, of a
 deletion when it was made; ``was`` is the old one.
 """
 

@@ -78,7 +78,7 @@ def create(table: HasRelation, index_id: int, name: str) -> None:
 
 
 def analyze(table: HasRelation) -> None:
-    """Give the planner statistics of a new index, of whose expressions it has none. Raises Canceled."""
+    """Analyze the table, so that the planner has statistics for the expressions of a new index. Raises Canceled."""
     _run(f"ANALYZE {relation_of(table)}")
 
 

@@ -49,10 +49,10 @@ COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more did not increase throughpu
 _PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table takes about a dozen
 # statements that a connection prepares until another takes its place: PostgreSQL never forgets a relation that it has
 # used, which takes 12 KB, nor a function, so that with thousands of tables a connection would take gigabytes
-_WORN: Final = 2_000
+_MOST_PREPARED: Final = 2_000
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
 
-_FAR: Final = 0.005  # seconds of a round trip to a server in another place
+_HIGH_LATENCY: Final = 0.005  # seconds of a round trip to a server in another place
 
 _POSITION_NAME: Final = b"position"
 
@@ -131,7 +131,7 @@ class _Connection:
                 pgconn.pipeline_sync()
                 pipeline.place += 1
             number = next(self._names)
-            self.is_outdated = self.is_outdated or number + 1 >= _WORN
+            self.is_outdated = self.is_outdated or number + 1 >= _MOST_PREPARED
             name = self._prepared[text] = b"s%d" % number
             pgconn.send_prepare(name, text.encode())
             pipeline.prepares = True
@@ -317,14 +317,14 @@ class _Pool:
         self._reconnects = reconnects
         self._idle: list[_Connection] = []
         self._all: set[_Connection] = set()
-        self._line: deque[asyncio.Future[_Connection]] = deque()
+        self._waiting: deque[asyncio.Future[_Connection]] = deque()
         self._opening: set[asyncio.Task[None]] = set()
         self._closed = False
         self._suspended = False
 
     @property
     def is_far(self) -> bool:
-        return min((connection.round_trip for connection in self._all), default=0.0) > _FAR
+        return min((connection.round_trip for connection in self._all), default=0.0) > _HIGH_LATENCY
 
     async def open(self) -> None:
         await self._connect()
@@ -352,7 +352,7 @@ class _Pool:
             self._open_another()
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[_Connection] = loop.create_future()
-        self._line.append(turn)
+        self._waiting.append(turn)
         timer = loop.call_later(self._patience or _ACQUIRE_TIMEOUT, _give_up, turn)
         try:
             return await turn
@@ -367,8 +367,8 @@ class _Pool:
         if connection.is_outdated:
             connection.give_up()
             return
-        while self._line:
-            turn = self._line.popleft()
+        while self._waiting:
+            turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(connection)
                 return
@@ -396,8 +396,8 @@ class _Pool:
             task.cancel()
         for connection in list(self._all):
             connection.give_up()
-        while self._line:
-            _give_up(self._line.popleft())
+        while self._waiting:
+            _give_up(self._waiting.popleft())
 
     def resume(self) -> None:
         self._suspended = False

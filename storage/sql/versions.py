@@ -80,7 +80,7 @@ def read_page(
 def page(
     table_id: int, source: str, segments: Sequence[str], key: EntityKey, first: int, top: int
 ) -> Statement[list[RawVersion]]:
-    """Return what read_page needs: one version more, the one after the first, and the row that there is."""
+    """Return the statement that reads a page, the next newer change and the current row, which read_page needs."""
     text = _text(table_id, source, tuple(segments))
     return Statement(text, (*key, str(first), str(top + 1)), Lane.KEY, _read)
 

@@ -183,9 +183,9 @@ async def test_nobody_waits_again_for_a_replica_that_did_not_get_there_in_time(w
         await asyncio.sleep(0)
     world.clock.now += 0.2
     assert await reaching is None
-    assert not world.near.is_worth_waiting
+    assert not world.near.may_catch_up
     world.clock.now += 1.1
-    assert world.near.is_worth_waiting
+    assert world.near.may_catch_up
 
 
 async def test_a_replica_of_another_timeline_is_not_trusted(world):

@@ -148,7 +148,7 @@ class AccountChangeSerializer(AccountFieldsSerializer):
         required=False,
         min_value=0,
         max_value=HISTORY_DAYS_LIMIT,
-        help_text="How long changes of entities are kept; 0: none is recorded, and what there is goes.",
+        help_text="How long changes of entities are kept; 0 turns history off and deletes it.",
     )
     history_bytes = StrictIntegerField(
         required=False,

@@ -82,12 +82,12 @@ class Command(DatabaseCommand):
         )
         history = actions.add_parser("history", help="set how long changes of entities are kept")
         history.add_argument("name")
-        history.add_argument("days", type=int, help="0: none is recorded, and what there is goes")
+        history.add_argument("days", type=int, help="0 turns history off and deletes it")
         history.add_argument(
             "--megabytes", type=int, help="what they may take on disk; by default a share of it"
         )
         consistency = actions.add_parser(
-            "consistency", help="set the level of consistency of reads that do not ask for less"
+            "consistency", help="set the default consistency level; a request may ask for a weaker one"
         )
         consistency.add_argument("name")
         consistency.add_argument(
