@@ -131,12 +131,11 @@ def remove(account: Account) -> None:
 
 
 def is_recorded(account: Account) -> bool:
-    """Return whether changes are recorded; an account that a server before 0.5 has added has no segment at first."""
-    return (
-        account.history_days > 0
-        and is_available()
-        and HistorySegment.objects.filter(account=account, ended_at=None).exists()
-    )
+    """Return whether changes are recorded; an account that a server before 0.5 has added has no segment at first.
+
+    A replica may be asked. No segment is open in a database that cannot record: see ``end_unless_available``.
+    """
+    return account.history_days > 0 and HistorySegment.objects.filter(account=account, ended_at=None).exists()
 
 
 def recorder(account: Account, by: Actor) -> Recorder | None:

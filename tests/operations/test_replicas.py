@@ -127,7 +127,7 @@ async def test_while_the_primary_is_lost_replicas_do_not_grow_old(world):
 async def test_while_the_primary_is_lost_a_replica_that_was_slow_once_is_waited_for(world):
     world.primary_is_at(100)
     world.replica_is_at(world.near, 100)
-    world.near.leave_out(ReplicaProblem.NO_ANSWER)
+    world.near.exclude(ReplicaProblem.NO_ANSWER)
     assert await world.chosen(EVENTUAL) is None
 
     world.replicas.primary_answers = False
@@ -225,7 +225,7 @@ async def test_a_server_that_is_no_replica_is_left_out(world):
     assert find(world.near, on_replica(100)) is ReplicaProblem.OTHER_DATABASE
 
     world.replica_is_at(world.near, 100)
-    world.near.leave_out(ReplicaProblem.OTHER_DATABASE)
+    world.near.exclude(ReplicaProblem.OTHER_DATABASE)
     assert await world.chosen(EVENTUAL) is None
 
 
@@ -243,7 +243,7 @@ async def test_near_replicas_take_turns_and_distant_ones_are_spared(world):
 async def test_a_failed_read_leaves_a_replica_out_for_a_moment(world):
     world.primary_is_at(100)
     world.replica_is_at(world.near, 100)
-    world.near.doubt()
+    world.near.mark_suspect()
     assert await world.chosen(EVENTUAL) is None
     world.clock.now += 1.1
     assert await world.chosen(EVENTUAL) == "near"
@@ -259,7 +259,7 @@ async def test_the_lag_of_a_replica(world):
     assert (far.state, far.lag_seconds, far.lag_bytes) == (ReplicaState.IN_USE, 0.0, 0)
     assert 2.9 < far.synchronized_at - near.synchronized_at < 3.1
 
-    world.near.leave_out(ReplicaProblem.NO_ANSWER)
+    world.near.exclude(ReplicaProblem.NO_ANSWER)
 
     near, _ = world.replicas.states()
     assert (near.state, near.lag_seconds, near.lag_bytes) == (ReplicaState.UNREACHABLE, 3.0, None)

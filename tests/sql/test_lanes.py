@@ -236,7 +236,7 @@ async def test_the_statement_not_used_for_longest_is_forgotten(single, limit):
 
 
 async def test_a_connection_that_has_prepared_very_many_statements_is_replaced(single, monkeypatch):
-    monkeypatch.setattr(module, "_WORN", 5)
+    monkeypatch.setattr(module, "_MOST_PREPARED", 5)
     used = set()
     for number in range(12):
         used.add(await single.run(statement(f"SELECT pg_backend_pid()::text AS a{number}")))
@@ -411,7 +411,7 @@ async def test_who_leaves_the_line_holds_up_nobody(single):
 async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
     """Cancelled in the very moment in which the lane was handed over."""
     first, gone = (asyncio.ensure_future(single.run(statement(ECHO, text))) for text in ("first", "gone"))
-    line = single._pools[Lane.KEY]._line
+    line = single._pools[Lane.KEY]._waiting
     while not line:  # noqa: ASYNC110 - turn by turn of the loop
         await asyncio.sleep(0)
     while line:  # noqa: ASYNC110
