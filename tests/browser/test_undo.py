@@ -153,10 +153,8 @@ def test_the_page_with_hostile_names(open_page, admin, make):
     page = open_page(PAGE, state=admin)
     remove(page, table, HOSTILE)
     page.goto(f"{PAGE}?table=undolook")
-    # what arrives above the list moves it
-    expect(page.locator(".histogram-place.htmx-request, .histogram-place:empty")).to_have_count(0)
     for summary in page.locator(".event > details > summary").all():
-        summary.click()
+        summary.press("Enter")  # the details that arrive above would move it away from the mouse
     # what the SDK has written is there too, what the console has written is there once
     expect(page.locator(".event-details")).to_have_count(6)
     expect(page.locator(".event").first.locator(".differences")).to_contain_text(HOSTILE)
