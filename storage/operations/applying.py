@@ -366,9 +366,9 @@ def _changed_since(
     Without a history of the time since, Timestamps tell: also those of changes in the seconds before. Deletions go
     unnoticed then.
     """
-    segments = past.changes_since(table, moment)
-    if segments is not None and moment.snapshot is not None:
-        return sql.run_in_lane(statements.changed_since(table.pk, segments, moment.snapshot, list(images)))
+    record = past.changes_since(table, moment)
+    if record is not None and moment.snapshot is not None:
+        return sql.run_in_lane(statements.changed_since(table.pk, record, moment.snapshot, list(images)))
     return {key for key, image in images.items() if image is not None and image.timestamp > moment.ticks}
 
 
@@ -377,8 +377,8 @@ def _is_changed_since(table: Table, moment: Moment) -> bool:
 
     Without a history of the time since, Timestamps tell, as they do of single entities.
     """
-    segments = None if moment.snapshot is None else past.changes_since(table, moment)
-    changed = statements.is_table_changed_since(table.pk, past.source_of(table), segments, moment)
+    record = None if moment.snapshot is None else past.changes_since(table, moment)
+    changed = statements.is_table_changed_since(table.pk, past.source_of(table), record, moment)
     return sql.run_limited(changed, comparing.PAGE_LIMIT)
 
 

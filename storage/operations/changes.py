@@ -15,12 +15,13 @@ from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, Activity, HistoryActor, HistorySegment, RegisteredSas, Table
 from storage.operations.actors import label_actors, read_actor
+from storage.operations.record import recorded_changes
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.changes import Selection
 from storage.sql.distribution import capabilities_of, history_of
-from storage.sql.history import segment_name
+from storage.sql.record import Record
 from storage.sql.relations import relation_of
 from storage.sql.statement import Statement
 
@@ -87,8 +88,8 @@ def page(
     if selection is None:
         return ChangePage([], is_last=True)
     pages = [
-        _groups(names, selection, top, oldest_first=oldest_first)
-        for names in _sources(account, selection, wanted.since, wanted.until)
+        _groups(found, selection, top, oldest_first=oldest_first)
+        for found in _records(account, selection, wanted.since, wanted.until)
     ]
     groups = [group for page in pages for group in page.entries]
     if oldest_first:
@@ -101,31 +102,29 @@ def page(
     return ChangePage(entries, all(page.is_last for page in pages) and len(groups) <= top)
 
 
-def _groups(
-    names: Sequence[str], selection: Selection, top: int, *, oldest_first: bool
-) -> ChangePage[int, int]:
+def _groups(record: Record, selection: Selection, top: int, *, oldest_first: bool) -> ChangePage[int, int]:
     for rows in _WINDOWS:
         found = run_limited(
-            statements.groups(names, selection, rows=rows, top=top + 1, oldest_first=oldest_first)
+            statements.groups(record, selection, rows=rows, top=top + 1, oldest_first=oldest_first)
         )
         if found.is_last or len(found.entries) > top:
             break
     return found
 
 
-def _sources(
+def _records(
     account: Account, selection: Selection, since: datetime | None = None, until: datetime | None = None
-) -> list[list[str]]:
-    """Return the relations that may have the changes, those that can be read together in one list.
+) -> list[Record]:
+    """Return the records that may have the changes.
 
     A distributed table has its own. Of many such tables, those that were written last are looked at.
     """
-    local = segments(account, since, until)
+    local = recorded_changes(account.pk, since, until)
     tables = Table.objects.filter(account=account, distributed=True)
     if selection.tables is not None:
         tables = tables.filter(pk__in=selection.tables)
     latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_DISTRIBUTED]
-    return [*([local] if local else []), *([statements.beside(it.pk, _history(it))] for it in latest)]
+    return [*([local] if local else []), *(statements.beside(it.pk, _history(it)) for it in latest)]
 
 
 def _history(table: Table) -> str:
@@ -141,8 +140,8 @@ def histogram(
     wanted = replace(wanted, since=since, until=until)
     selection = select(account, wanted)
     if selection is not None:
-        for names in _sources(account, selection, since, until):
-            counted.update(run_limited(statements.histogram(names, selection, to_ticks(since), width)))
+        for found in _records(account, selection, since, until):
+            counted.update(run_limited(statements.histogram(found, selection, to_ticks(since), width)))
     starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
     return [Bucket(starts[number], starts[number + 1], counted.get(number, 0)) for number in range(buckets)]
 
@@ -156,8 +155,8 @@ def _count(account: Account, wanted: ChangeFilter, column: str) -> Counter[int]:
     counted: Counter[int] = Counter()
     selection = select(account, wanted)
     if selection is not None:
-        for names in _sources(account, selection, wanted.since, wanted.until):
-            counted.update(run_limited(statements.count(names, selection, column)))
+        for found in _records(account, selection, wanted.since, wanted.until):
+            counted.update(run_limited(statements.count(found, selection, column)))
     return counted
 
 
@@ -175,15 +174,15 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
 
 def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> dict[int, ChangedEntity]:
     """Return the entities before and after the first matching changes of a table that exists, by their numbers."""
-    selection, names = select(account, wanted), segments(account, wanted.since)
+    selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
     if selection is None:
         return {}
     if not capabilities_of(table).records_in_account:
         own = statements.with_images_before(statements.beside(table.pk, _history(table)), selection, top)
         return {number: _complete(table, number, it) for number, it in run_limited(own).items()}
-    if not names:
+    if not record:
         return {}
-    return run_limited(statements.with_images(relation_of(table), table.pk, names, selection, top))
+    return run_limited(statements.with_images(relation_of(table), table.pk, record, selection, top))
 
 
 def _complete(table: Table, number: int, change: ChangedEntity) -> ChangedEntity:
@@ -220,16 +219,6 @@ def kept_since(account: Account) -> datetime | None:
     """Return since when changes are kept, None if there are none."""
     found = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number").first()
     return None if found is None else found.started_at
-
-
-def segments(account: Account, since: datetime | None = None, until: datetime | None = None) -> list[str]:
-    """Return the relations that may have changes of this time, the oldest first."""
-    kept = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number")
-    if since is not None:
-        kept = kept.filter(Q(ended_at=None) | Q(ended_at__gt=since - _SLACK))
-    if until is not None:
-        kept = kept.filter(started_at__lt=until + _SLACK)
-    return [segment_name(account.pk, number) for number in kept.values_list("number", flat=True)]
 
 
 def select(account: Account, wanted: ChangeFilter) -> Selection | None:

@@ -148,7 +148,7 @@ def _compared(
 def _relation(table: SideTable | None, side: Side, other: Side) -> str:
     if table is None:
         return statements.NO_TABLE
-    is_copy = table.past is not None and not table.past.segments
+    is_copy = table.past is not None and not table.past.record
     relation = table.past.source if is_copy and table.past is not None else relation_name(table.table_id)
     has_other_times = side.kind is AccountKind.COSMOS and other.kind is not side.kind
     return statements.with_short_times(relation) if has_other_times else relation
@@ -156,14 +156,14 @@ def _relation(table: SideTable | None, side: Side, other: Side) -> str:
 
 def _timeline(table: SideTable | None) -> Past | None:
     """Return the past of a table that history has."""
-    return table.past if table is not None and table.past is not None and table.past.segments else None
+    return table.past if table is not None and table.past is not None and table.past.record else None
 
 
 def _changed(one: SideTable | None, other: SideTable | None) -> Pair | None:
     """Return the pair of a table at two moments between which history has all changes."""
     if one is None or other is None or one.table_id != other.table_id:
         return None
-    if any(it.past is not None and not it.past.segments for it in (one, other)):
+    if any(it.past is not None and not it.past.record for it in (one, other)):
         return None  # a copy that was made for a snapshot
     left, right = one.past, other.past
     if left is not None and (right is None or left.moment.ticks <= right.moment.ticks):

@@ -17,6 +17,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations import accounts, changes, long_operations, reverting, table_relations
 from storage.operations.changes import ChangeFilter
+from storage.operations.record import recorded_changes
 from storage.operations.reverting import Reverted
 from storage.sql import changes as statements
 from storage.sql import restoring
@@ -134,8 +135,8 @@ def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
 
 def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | None:
     selection = changes.select(account, replace(wanted, table="", table_id=table.pk))
-    names = changes.segments(account, wanted.since)
-    return None if selection is None or not names else statements.undoing(table.pk, names, selection)
+    record = recorded_changes(account.pk, wanted.since)
+    return None if selection is None or not record else statements.undoing(table.pk, record, selection)
 
 
 def _detail(wanted: ChangeFilter, undone: Undone, began: datetime) -> dict[str, object]:

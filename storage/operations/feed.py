@@ -35,6 +35,7 @@ from storage.sql import django as sql
 from storage.sql import feed as statements
 from storage.sql import moments
 from storage.sql.feed import FeedMark, HistoryState, RawPage, Segment
+from storage.sql.record import Record
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -245,9 +246,9 @@ def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedP
     if oldest.number > 1 and ticks < oldest.started:
         raise ExpiredToken(Reason.HISTORY_BEGINS, since=_write_time(oldest))
     present, first = _present(segments), _used(segments, ticks)
-    numbers = [it.number for it in kept if it.number >= first]
+    record = Record.of(feed.account_id, (it.number for it in kept if it.number >= first))
     # what is visible in this snapshot is read from this number on, and then everything else
-    seq, snapshot = yield statements.first_at(feed.account_id, numbers, ticks)
+    seq, snapshot = yield statements.first_at(record, ticks)
     if seq is None:
         return FeedPosition(present, snapshot)
     return FeedPosition(first, target=snapshot, next_segment=present, seq=seq - 1)
@@ -258,8 +259,9 @@ def _page(
 ) -> Steps[FeedPage]:
     """Read a page; ``is_latest``: its target is as good as the present, and on disk."""
     present = _present(segments)
-    numbers = [it.number for it in segments if position.segment <= it.number <= present and not it.is_broken]
-    raw: RawPage = yield statements.page(feed.account_id, feed.tables, numbers, position, top)
+    numbers = (it.number for it in segments if position.segment <= it.number <= present and not it.is_broken)
+    record = Record.of(feed.account_id, numbers)
+    raw: RawPage = yield statements.page(feed.account_id, feed.tables, record, position, top)
     head = raw.head
     if head.present != present:
         raise _Retry
@@ -267,7 +269,7 @@ def _page(
         raise ExpiredToken(Reason.TOKEN_AHEAD)
     if not (head.is_flushed or is_latest):
         yield statements.flush()
-    changes = yield from _complete(feed, numbers, raw)
+    changes = yield from _complete(record, raw)
     window = position
     if not position.target:
         window, is_latest = (
@@ -280,14 +282,14 @@ def _page(
     return FeedPage(changes, following, has_more=not is_latest, window=window)
 
 
-def _complete(feed: Feed, numbers: Sequence[int], page: RawPage) -> Steps[list[RecordedChange]]:
+def _complete(record: Record, page: RawPage) -> Steps[list[RecordedChange]]:
     """Add the images after; the page ends before the first change for whose images it has no room."""
     found: statements.Images = {}
     if page.relations:
         found = yield statements.rows(page)
         since = {place: page.changes[place] for place in page.relations if place not in found}
         if since:  # changed or deleted after the page was read
-            found |= yield statements.replaced(feed.account_id, numbers, since)
+            found |= yield statements.replaced(record, since)
     complete = []
     for place, change in enumerate(page.changes):
         if place in found:

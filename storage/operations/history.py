@@ -38,7 +38,7 @@ def start(account: Account, *, is_new: bool = False) -> None:
     """Begin to record the changes of an account, in the caller's transaction.
 
     Does nothing on a database that cannot record. Existing history has a gap, so it is discarded. The history of a new
-    account begins not after its creation, any other one later: see ``is_whole``.
+    account begins not after its creation, any other one later: see ``KeptHistory.is_complete``.
     """
     if not is_available():
         return
@@ -53,11 +53,6 @@ def start(account: Account, *, is_new: bool = False) -> None:
     _make(account.pk, last + 1, since)
     _make(account.pk, last + 2, present_time())
     sql.execute(statements.write_to(account.pk, last + 1))
-
-
-def is_whole(account: Account, first: HistorySegment) -> bool:
-    """Return whether the history that begins with a segment has all changes that were ever made in the account."""
-    return first.started_at <= account.created_at
 
 
 def _make(account_id: int, number: int, started_at: Combinable) -> None:

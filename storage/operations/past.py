@@ -5,7 +5,6 @@ get an earlier one are waited for. So it means the same whenever it is read.
 """
 
 import time
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -17,30 +16,28 @@ from storage.domain.refusals import Reason
 from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
-from storage.models import HistorySegment, Table
+from storage.models import Table
 from storage.operations import accounts
-from storage.operations.history import is_whole
+from storage.operations.record import kept_history
 from storage.sql import django as sql
 from storage.sql import moments
 from storage.sql.distribution import capabilities_of
-from storage.sql.history import segment_name
 from storage.sql.past import Past as Past
 from storage.sql.past import as_of
+from storage.sql.record import Record
 from storage.sql.relations import deleted_name, relation_of
 from storage.sql.snapshots import SLACK
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
 
-_ROTATION: Final = timedelta(minutes=1)  # by which the end of a segment may be recorded too early
 _PATIENCE: Final = 3.0  # seconds for writes that have begun before a moment
 _PAUSES: Final = (0.002, 0.005, 0.01, 0.02, 0.05)  # seconds between looks at them
 
 
 def kept_since(account_id: int) -> datetime | None:
     """Return since when all changes of an account are kept; None if none are."""
-    segments = kept_segments(account_id)
-    return segments[0].started_at if segments else None
+    return kept_history(account_id).since
 
 
 def find(table: Table, moment: Moment) -> Past:
@@ -52,11 +49,11 @@ def find(table: Table, moment: Moment) -> Past:
     at = to_datetime(moment.ticks)
     if find_metrics_table(table.folded_name) is not None:
         raise OutOfRangeInput(Reason.SYSTEM_TABLE_HAS_NO_HISTORY.of())
-    segments = kept_segments(table.account_id)
-    if not segments:
+    kept = kept_history(table.account_id)
+    if kept.since is None:
         raise OutOfRangeInput(Reason.NO_HISTORY.of())
-    if at < segments[0].started_at:
-        raise OutOfRangeInput(Reason.HISTORY_BEGINS.of(since=_write(segments[0].started_at)))
+    if at < kept.since:
+        raise OutOfRangeInput(Reason.HISTORY_BEGINS.of(since=_write(kept.since)))
     if at < table.created_at or (table.deleted_at is not None and at >= table.deleted_at):
         raise TableNotFound
     if not is_readable(table):
@@ -65,12 +62,7 @@ def find(table: Table, moment: Moment) -> Past:
         raise OutOfRangeInput(
             Reason.TABLE_HISTORY_BEGINS.of(table=table.name, since=_write(table.changes_since))
         )
-    names = tuple(
-        segment_name(table.account_id, it.number)
-        for it in segments
-        if it.ended_at is None or it.ended_at > at - _ROTATION
-    )
-    past = Past(table.pk, source_of(table), names, moment)
+    past = Past(table.pk, source_of(table), kept.after(at), moment)
     if moment.snapshot is None:
         _close(past)
     return past
@@ -82,7 +74,7 @@ def _close(past: Past) -> None:
     running = sql.run(moments.close(moment, past.source))
     if running is None:
         # an entity that was changed often while the clock was behind has a Timestamp ahead of it
-        running = sql.run(moments.close(moment, past.source, sql.run(moments.latest(past.segments))))
+        running = sql.run(moments.close(moment, past.source, sql.run(moments.latest(past.record))))
     if running is None:
         raise OutOfRangeInput(Reason.FUTURE.of(moment=moment))
     deadline, pauses = time.monotonic() + _PATIENCE, iter(_PAUSES)
@@ -97,23 +89,18 @@ def present() -> Moment:
     return Moment(sql.run(moments.present()))
 
 
-def changes_since(table: Table, moment: Moment) -> Sequence[str] | None:
-    """Return the segments that may have changes after the snapshot of a moment; None if not all are kept."""
-    segments = kept_segments(table.account_id)
-    if not segments or not is_readable(table):
+def changes_since(table: Table, moment: Moment) -> Record | None:
+    """Return the record of the changes after the snapshot of a moment; None if not all are kept."""
+    kept = kept_history(table.account_id)
+    if kept.since is None or not is_readable(table):
         return None
     # the time of the moment is earlier than its snapshot, by this at least
     at = to_datetime(moment.ticks) + timedelta(seconds=SLACK)
-    # The moment may be earlier than a young account, by as much as the oldest transaction that runs. The history of the
-    # account has all its changes nevertheless.
-    is_missing = at < segments[0].started_at and not is_whole(table.account, segments[0])
+    # the moment may be earlier than a young account, by as much as the oldest transaction that runs
+    is_missing = at < kept.since and not kept.is_complete(table.account)
     if is_missing or (table.changes_since is not None and at < table.changes_since):
         return None
-    return [
-        segment_name(table.account_id, it.number)
-        for it in segments
-        if it.ended_at is None or it.ended_at > at - _ROTATION
-    ]
+    return kept.after(at)
 
 
 def find_by_name(account_id: int, name: str, moment: Moment) -> tuple[Table, Past]:
@@ -169,18 +156,6 @@ def find_last(account_id: int, name: str) -> Table:
     if table is None:
         raise TableNotFound
     return table
-
-
-def kept_segments(account_id: int) -> Sequence[HistorySegment]:
-    """Return the segments since the last change that is not kept, the oldest first."""
-    segments: list[HistorySegment] = []
-    is_open = False
-    for segment in HistorySegment.objects.filter(account_id=account_id).order_by("number"):
-        segments.append(segment)
-        is_open = segment.ended_at is None
-        if segment.dropped_at is not None or (segment.ended_at is not None and segment.last_xid is None):
-            segments.clear()
-    return segments if is_open else []
 
 
 def _write(at: datetime) -> str:

@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from storage.models import Account, HistorySegment
 from storage.operations import disk, history, snapshot_copies
 from storage.operations.accounts import LEAST_HISTORY
+from storage.operations.record import recorded_changes
 from storage.sql import django as sql
 from storage.sql import history as statements
 
@@ -39,12 +40,10 @@ class Kept(NamedTuple):
 
 def kept(account: Account) -> Kept:
     """Return what is kept of an account, ``since`` None if nothing is."""
-    segments = HistorySegment.objects.filter(account=account, dropped_at=None)
-    first = segments.order_by("number").first()
+    first = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number").first()
     if first is None or not history.is_recorded(account):
         return Kept(None, 0)
-    names = [statements.segment_name(account.pk, it.number) for it in segments]
-    return Kept(first.started_at, sum(statements.sizes(names).values()))
+    return Kept(first.started_at, sum(statements.sizes(recorded_changes(account.pk).segments).values()))
 
 
 def limit(account: Account) -> int:

@@ -10,11 +10,11 @@ from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import HistoryActor, Table
 from storage.operations import past
 from storage.operations.actors import label_actors, read_actor
+from storage.operations.record import kept_history
 from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.comparing import NO_TABLE
 from storage.sql.distribution import capabilities_of, history_of
-from storage.sql.history import segment_name
 from storage.sql.relations import relation_of
 from storage.sql.versions import NEWEST, RawVersion
 
@@ -30,8 +30,8 @@ def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = T
         check_entity_key(*key, limit=LONGEST_KEY)
     except StorageError:
         return VersionPage([], None)
-    segments = [segment_name(table.account_id, it.number) for it in past.kept_segments(table.account_id)]
-    if not segments:
+    kept = kept_history(table.account_id).after()
+    if not kept:
         return VersionPage([], None)
     source = past.source_of(table)
     first = NEWEST if first is None else first
@@ -40,7 +40,7 @@ def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = T
         rows = _beside(table, source, key, first, top)
         source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
     if len(rows) <= top:
-        rows += sql.run_in_lane(versions.page(table.pk, source, segments, key, first, top))
+        rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
     found = versions.read_page(rows, (table.name, table.pk), key, first, top)
     actors = label_actors(table.account_id, (it.actor for it in found.versions))
     named = [it._replace(actor=actor) for it, actor in zip(found.versions, actors, strict=True)]

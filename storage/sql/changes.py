@@ -7,6 +7,7 @@ from typing import Final
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage, Op
 from storage.domain.values.ticks import to_datetime
+from storage.sql.record import Record, is_of
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
@@ -61,10 +62,7 @@ def _array(items: Sequence[object]) -> str:
     return "{" + ",".join(map(str, items)) + "}"
 
 
-_WINDOW: Final = """
-(SELECT h.seq, h.tbl, h.ts, h.actor, h.op, h.request, h.pk, h.rk FROM {segment} AS h
-WHERE {condition} ORDER BY h.ts {direction}, h.seq {direction} LIMIT {rows})
-"""
+_GROUPED: Final = "h.seq, h.tbl, h.ts, h.actor, h.op, h.request, h.pk, h.rk"
 _GROUPS: Final = f"""
 WITH read AS MATERIALIZED (
     SELECT * FROM ({{members}}) AS member ORDER BY ts {{direction}}, seq {{direction}} LIMIT {{rows}}
@@ -85,14 +83,13 @@ LIMIT {{top}}
 
 
 def groups(
-    segments: Sequence[str], wanted: Selection, *, rows: int, top: int, oldest_first: bool = False
+    record: Record, wanted: Selection, *, rows: int, top: int, oldest_first: bool = False
 ) -> Statement[ChangePage[int, int]]:
     """Group the newest (or oldest) changes by request and table; reads at most that many rows."""
     binder, direction = Binder(), "ASC" if oldest_first else "DESC"
     condition = wanted.condition(binder)
-    members = " UNION ALL ".join(
-        _WINDOW.format(segment=it, condition=condition, direction=direction, rows=rows) for it in segments
-    )
+    newest = f"ORDER BY h.ts {direction}, h.seq {direction} LIMIT {rows}"
+    members = record.changes(_GROUPED, condition, newest)
 
     def read(result: Result) -> ChangePage[int, int]:
         found = [_read_group(result, row) for row in range(result.ntuples)]
@@ -124,24 +121,22 @@ SELECT (ts - {since}) / {width}, count(*) FROM ({members}) AS h GROUP BY 1
 """
 
 
-def histogram(
-    segments: Sequence[str], wanted: Selection, since: int, width: int
-) -> Statement[dict[int, int]]:
+def histogram(record: Record, wanted: Selection, since: int, width: int) -> Statement[dict[int, int]]:
     """Count the selected changes by time, in buckets of ``width`` ticks from ``since`` on."""
     binder = Binder()
     condition = wanted.condition(binder)
     text = _HISTOGRAM.format(
         since=f"{binder.bind(str(since))}::bigint",
         width=f"{binder.bind(str(width))}::bigint",
-        members=_union(segments, "h.ts", condition),
+        members=record.changes("h.ts", condition),
     )
     return binder.statement(text, Lane.FILTER, _read_counts)
 
 
-def count(segments: Sequence[str], wanted: Selection, column: str) -> Statement[dict[int, int]]:
+def count(record: Record, wanted: Selection, column: str) -> Statement[dict[int, int]]:
     """Count the selected changes by a column of ids: ``tbl`` or ``actor``."""
     binder = Binder()
-    members = _union(segments, f"h.{column}", wanted.condition(binder))
+    members = record.changes(f"h.{column}", wanted.condition(binder))
     text = f"SELECT {column}, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1"
     return binder.statement(text, Lane.FILTER, _read_counts)
 
@@ -157,33 +152,25 @@ WITH read AS MATERIALIZED (
 SELECT r.seq, r.ts, r.pk, r.rk, r.was, r.anns || r.vals,
     CASE WHEN r.op <> 'd' THEN coalesce(n.anns || n.vals, e.anns || e.vals) END
 FROM read AS r
-LEFT JOIN LATERAL (SELECT * FROM ({following}) AS member ORDER BY seq LIMIT 1) AS n ON true
+LEFT JOIN LATERAL ({following}) AS n ON true
 LEFT JOIN {relation} AS e ON n.seq IS NULL AND e.pk = r.pk AND e.rk = r.rk
 ORDER BY r.seq
-"""
-_IMAGES_MEMBER: Final = """
-(SELECT h.seq, h.ts, h.op, h.pk, h.rk, h.was, h.anns, h.vals FROM {segment} AS h
-WHERE h.tbl = {table_id} AND {condition} ORDER BY h.ts, h.seq LIMIT {top})
-"""
-_FOLLOWING: Final = """
-(SELECT h.seq, h.anns, h.vals FROM {segment} AS h
-WHERE h.tbl = {table_id} AND h.seq > r.seq AND h.pk = r.pk AND h.rk = r.rk
-    AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
-        = hashtextextended(r.pk COLLATE "C", hashtextextended(r.rk COLLATE "C", 0))
-ORDER BY h.seq LIMIT 1)
 """
 
 
 def with_images(
-    relation: str, table_id: int, segments: Sequence[str], wanted: Selection, top: int
+    relation: str, table_id: int, record: Record, wanted: Selection, top: int
 ) -> Statement[dict[int, ChangedEntity]]:
-    """Return the first of the selected changes of a table, by their numbers; ``segments`` reach up to the present."""
+    """Return the first of the selected changes of a table, by their numbers; ``record`` reaches up to the present."""
     binder = Binder()
     condition = wanted.condition(binder)
-    words = {"table_id": table_id, "condition": condition, "top": top}
     text = _IMAGES.format(
-        members=" UNION ALL ".join(_IMAGES_MEMBER.format(segment=it, **words) for it in segments),
-        following=" UNION ALL ".join(_FOLLOWING.format(segment=it, **words) for it in segments),
+        members=record.changes(
+            "h.seq, h.ts, h.op, h.pk, h.rk, h.was, h.anns, h.vals",
+            f"h.tbl = {table_id} AND {condition}",
+            f"ORDER BY h.ts, h.seq LIMIT {top}",
+        ),
+        following=record.first("h.anns, h.vals", f"{is_of(table_id, 'r.pk', 'r.rk')} AND h.seq > r.seq"),
         relation=relation,
         top=top,
     )
@@ -205,24 +192,18 @@ def _read_images(result: Result) -> dict[int, ChangedEntity]:
     return found
 
 
-def beside(table_id: int, history: str) -> str:
-    """Return the history of a distributed relation as a segment; its Timestamps are in the order of each entity."""
+def beside(table_id: int, history: str) -> Record:
+    """Return the history of a distributed relation as a record; its Timestamps are in the order of each entity."""
     columns = f"ts AS seq, {table_id}::bigint AS tbl, ts, was, actor, op, request, pk, rk, anns, vals"
-    return f"(SELECT {columns} FROM {history})"
+    return Record((f"(SELECT {columns} FROM {history})",))
 
 
-def with_images_before(segment: str, wanted: Selection, top: int) -> Statement[dict[int, ChangedEntity]]:
+def with_images_before(record: Record, wanted: Selection, top: int) -> Statement[dict[int, ChangedEntity]]:
     """Return the first of the selected changes, by their numbers, without the entities after them."""
     binder = Binder()
-    text = (
-        "SELECT h.seq, h.ts, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
-        f" FROM {segment} AS h WHERE {wanted.condition(binder)} ORDER BY h.ts, h.pk, h.rk LIMIT {top}"
-    )
+    columns = "h.seq, h.ts, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
+    text = record.changes(columns, wanted.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {top}")
     return binder.statement(text, Lane.FILTER, _read_images)
-
-
-def _union(segments: Sequence[str], columns: str, condition: str) -> str:
-    return " UNION ALL ".join(f"SELECT {columns} FROM {it} AS h WHERE {condition}" for it in segments)
 
 
 # An entity goes back to what it was before the last run of selected changes, unless a change that was not selected came
@@ -246,22 +227,18 @@ SELECT pk, rk,
     (array_agg(vals ORDER BY seq) FILTER (WHERE seq > newer))[1]
 FROM chain GROUP BY pk, rk
 """
-_OF_ENTITY: Final = """
-SELECT h.seq, h.ts, h.op, h.anns, h.vals, {condition} AS is_selected FROM {segment} AS h
-WHERE h.tbl = {table_id} AND h.seq >= s.first AND h.pk = s.pk AND h.rk = s.rk
-    AND hashtextextended(h.pk, hashtextextended(h.rk, 0)) = hashtextextended(s.pk, hashtextextended(s.rk, 0))
-"""
 
 
-def undoing(table_id: int, segments: Sequence[str], wanted: Selection) -> Images:
+def undoing(table_id: int, record: Record, wanted: Selection) -> Images:
     """Return the images that undo the selected changes of a table; entities with newer work in them never match.
 
-    ``segments`` are those from the first selected change up to the present.
+    ``record`` has all changes from the first selected one up to the present.
     """
     binder = Binder()
     condition = wanted.condition(binder)
-    chain = " UNION ALL ".join(
-        _OF_ENTITY.format(segment=it, condition=condition, table_id=table_id) for it in segments
+    selected = record.changes("h.pk, h.rk, h.seq", f"h.tbl = {table_id} AND {condition}")
+    chain = record.changes(
+        f"h.seq, h.ts, h.op, h.anns, h.vals, {condition} AS is_selected",
+        f"{is_of(table_id, 's.pk', 's.rk')} AND h.seq >= s.first",
     )
-    selected = _union(segments, "h.pk, h.rk, h.seq", f"h.tbl = {table_id} AND {condition}")
     return Images(_UNDOING.format(selected=selected, chain=chain), tuple(binder.parameters))

@@ -15,6 +15,7 @@ from storage.domain.filters.query import PAGE_BYTES
 from storage.editing.comparison import DifferenceKind
 from storage.sql import arrays
 from storage.sql.past import Past, as_of, changed_after, with_expressions
+from storage.sql.record import Record, is_of, is_unseen
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
@@ -119,9 +120,8 @@ changed AS MATERIALIZED ({{first_after}}),
 {LATER} AS NOT MATERIALIZED ({{later}})
 """
 _FIRST_AFTER: Final = """
-SELECT DISTINCT ON (pk, rk) pk, rk, was, anns, vals FROM ({members}) AS h WHERE {after} ORDER BY pk, rk, seq
+SELECT DISTINCT ON (pk, rk) pk, rk, was, anns, vals FROM ({changes}) AS h ORDER BY pk, rk, seq
 """
-_MEMBER: Final = "SELECT * FROM {segment} WHERE tbl = {table_id}"
 _NOW: Final = "SELECT e.pk, e.rk, e.ts, e.anns, e.vals FROM {source} AS e JOIN changed USING (pk, rk)"
 _THEN: Final = """
 SELECT pk, rk, ts, anns, vals FROM (
@@ -144,16 +144,19 @@ def _complete(statement: Statement[T], pair: Pair) -> Statement[T]:
 
 def _between(statement: Statement[T], changed: Changed) -> Statement[T]:
     earlier, parameters = changed.earlier, list(statement.parameters)
-    words = {"source": earlier.source, "table_id": earlier.table_id}
-    members = " UNION ALL ".join(_MEMBER.format(segment=it, **words) for it in earlier.segments)
+
+    def first(condition: str) -> str:
+        of_table = f"h.tbl = {earlier.table_id} AND {condition}"
+        return _FIRST_AFTER.format(changes=earlier.record.changes("*", of_table))
+
     after_earlier = changed_after(earlier.moment, parameters)
     if changed.later is None:
-        first, later = after_earlier, _NOW.format(**words)
+        between, later = after_earlier, _NOW.format(source=earlier.source)
     else:
         after_later = changed_after(changed.later, parameters)
-        first = f"{after_earlier} AND NOT ({after_later})"
-        later = _THEN.format(first_after=_FIRST_AFTER.format(members=members, after=after_later), **words)
-    expressions = _BETWEEN.format(first_after=_FIRST_AFTER.format(members=members, after=first), later=later)
+        between = f"{after_earlier} AND NOT ({after_later})"
+        later = _THEN.format(first_after=first(after_later), source=earlier.source)
+    expressions = _BETWEEN.format(first_after=first(between), later=later)
     text = with_expressions(statement.text, expressions)
     return Statement(text, tuple(parameters), statement.lane, statement.read)
 
@@ -330,17 +333,8 @@ def images(new: Sequence[NewImage]) -> Images:
     return Images(_IMAGES, parameters)
 
 
-_CHANGED_SINCE: Final = """
-SELECT h.pk, h.rk FROM unnest($1::text[], $2::text[]) AS wanted (pk, rk)
-JOIN {segment} AS h ON h.tbl = {table_id} AND h.pk = wanted.pk AND h.rk = wanted.rk
-    AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
-        = hashtextextended(wanted.pk COLLATE "C", hashtextextended(wanted.rk COLLATE "C", 0))
-WHERE NOT pg_visible_in_snapshot(h.xid, $3::pg_snapshot)
-"""
-
-
 def changed_since(
-    table_id: int, segments: Sequence[str], snapshot: str, keys: Sequence[EntityKey]
+    table_id: int, record: Record, snapshot: str, keys: Sequence[EntityKey]
 ) -> Statement[set[EntityKey]]:
     """Return those of the keys whose entities were changed or deleted by what a snapshot does not see."""
     parameters = (
@@ -348,7 +342,11 @@ def changed_since(
         arrays.texts(key.row_key for key in keys),
         snapshot,
     )
-    text = " UNION ".join(_CHANGED_SINCE.format(segment=it, table_id=table_id) for it in segments)
+    is_changed = f"{is_of(table_id, 'wanted.pk', 'wanted.rk')} AND {is_unseen('$3')}"
+    text = (
+        "SELECT pk, rk FROM unnest($1::text[], $2::text[]) AS wanted (pk, rk)"
+        f" WHERE EXISTS ({record.changes('', is_changed)})"
+    )
 
     def read(result: Result) -> set[EntityKey]:
         return {EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)}
@@ -356,10 +354,6 @@ def changed_since(
     return Statement(text, parameters, Lane.KEY, read)
 
 
-_ANY_CHANGED: Final = """
-SELECT FROM {segment}
-WHERE tbl = {table_id} AND xid >= pg_snapshot_xmin($2::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $2::pg_snapshot)
-"""
 _ANY_NEWER: Final = "SELECT FROM {source} WHERE ts > $1::bigint"
 # The time of the moment is earlier than its snapshot, which tells exactly whether a table existed: by the transaction
 # that created the first column of its relation, which a deletion does not rewrite. The upper half of its xid is taken
@@ -376,18 +370,18 @@ WHERE t.id = {table_id} AND t.created_at > to_timestamp($1::bigint / 10000000.0)
 
 
 def is_table_changed_since(
-    table_id: int, source: str, segments: Sequence[str] | None, moment: Moment
+    table_id: int, source: str, record: Record | None, moment: Moment
 ) -> Statement[bool]:
     """Return the statement that tells whether a table was created, or any entity of it changed, after a moment.
 
-    Without ``segments``, the Timestamps in the ``source`` tell.
+    Without a ``record``, the Timestamps in the ``source`` tell.
     """
-    changes = (
-        [_ANY_NEWER.format(source=source)]
-        if segments is None
-        else [_ANY_CHANGED.format(segment=it, table_id=table_id) for it in segments]
-    )
     created = _IS_CREATED.format(table_id=table_id, source=source)
-    each = " OR ".join(f"EXISTS ({it})" for it in (created, *changes))
+    changes = (
+        _ANY_NEWER.format(source=source)
+        if record is None
+        else record.changes("", f"h.tbl = {table_id} AND {is_unseen('$2')}")
+    )
+    each = " OR ".join(f"EXISTS ({it})" for it in (created, changes) if it)
     parameters = (str(moment.ticks), moment.snapshot)
     return Statement(f"SELECT {each}", parameters, Lane.KEY, lambda result: text_at(result, 0, 0) == "t")

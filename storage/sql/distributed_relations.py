@@ -13,6 +13,7 @@ from storage.sql import batch
 from storage.sql.distribution import history_of, locally, relation_name
 from storage.sql.django import fetch
 from storage.sql.history import RECORDED_COLUMNS, Op, writers_name
+from storage.sql.record import KEY_HASH
 from storage.sql.relations import (
     ADD_PROPERTIES,
     CANCEL_INDEXING,
@@ -46,7 +47,7 @@ CREATE TABLE {history} (
 ) WITH (toast_tuple_target = 4080, autovacuum_vacuum_insert_scale_factor = 0.2)
 """
 _HISTORY_INDEXES: Final = (
-    "CREATE INDEX {history}_entity ON {history} (hashtextextended(pk, hashtextextended(rk, 0)), ts)",
+    f"CREATE INDEX {{history}}_entity ON {{history}} ({KEY_HASH.format(row='')}, ts)",
     "CREATE INDEX {history}_ts ON {history} (ts)",
 )
 _SPREAD: Final = "SELECT create_distributed_table('{relation}', 'pk', colocate_with := '{beside}')"

@@ -16,7 +16,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.service.feed import FeedPosition
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.sql import arrays
-from storage.sql.history import segment_name
+from storage.sql.record import Record, is_of, is_unseen
 from storage.sql.relations import source_name
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -113,25 +113,18 @@ _TABLES: Final = """
 SELECT id FROM storage_table
 WHERE account_id = $1::bigint AND left(folded_name, 1) <> '$' AND ($2::bigint[] IS NULL OR id = ANY ($2::bigint[]))
 """
-_UNSEEN: Final = """
-SELECT {number} AS segment, tbl, xid, seq FROM {segment}
-WHERE tbl = ANY (ARRAY(SELECT id FROM tables)) AND xid >= pg_snapshot_xmin($3::pg_snapshot)
-    AND NOT pg_visible_in_snapshot(xid, $3::pg_snapshot) AND seq > $4::bigint {within}
-"""
+_UNSEEN: Final = "'{segment}' AS segment, h.tbl, h.xid, h.seq"
 _WITHIN: Final = (
-    "AND xid < pg_snapshot_xmax($6::pg_snapshot) AND pg_visible_in_snapshot(xid, $6::pg_snapshot)"
+    "h.xid < pg_snapshot_xmax($6::pg_snapshot) AND pg_visible_in_snapshot(h.xid, $6::pg_snapshot)"
 )
-_RECORDED: Final = """
-SELECT h.* FROM {segment} AS h
-WHERE u.segment = {number} AND h.tbl = u.tbl AND h.xid = u.xid AND h.seq = u.seq
-"""
-_FOLLOWING: Final = """
-(SELECT h.seq, h.was, h.anns, h.vals FROM {segment} AS h
-WHERE h.tbl = c.tbl AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
-    = hashtextextended(c.pk COLLATE "C", hashtextextended(c.rk COLLATE "C", 0))
-    AND h.seq > c.seq AND h.pk = c.pk AND h.rk = c.rk
-ORDER BY h.seq LIMIT 1)
-"""
+_SAME: Final = "u.segment = '{segment}' AND h.tbl = u.tbl AND h.xid = u.xid AND h.seq = u.seq"
+
+
+def _following(record: Record) -> str:
+    """Return the query of the next change of the entity of a change ``c``, with the image before it."""
+    return record.first("h.was, h.anns, h.vals", f"{is_of('c.tbl', 'c.pk', 'c.rk')} AND h.seq > c.seq")
+
+
 # The first row is about the page. Whatever was completed before the snapshot is in the log before the position that is
 # asked for after it. Sizes are added up before anything large is read.
 _PAGE: Final = """
@@ -143,7 +136,7 @@ page AS MATERIALIZED (
             ORDER BY c.seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
     FROM (SELECT * FROM unseen ORDER BY seq LIMIT $5::bigint) AS u
     CROSS JOIN LATERAL ({recorded}) AS c
-    LEFT JOIN LATERAL (SELECT * FROM ({following}) AS f ORDER BY seq LIMIT 1) AS n ON c.op <> 'd'
+    LEFT JOIN LATERAL ({following}) AS n ON c.op <> 'd'
 ),
 log AS MATERIALIZED (SELECT pg_current_wal_insert_lsn() AS inserted)
 SELECT NULL::bigint AS seq, (SELECT count(*) FROM unseen)::text, pg_current_snapshot()::text,
@@ -168,7 +161,7 @@ ORDER BY seq NULLS FIRST
 def page(
     account_id: int,
     tables: Sequence[int] | None,
-    segments: Sequence[int],
+    record: Record,
     position: FeedPosition,
     top: int,
 ) -> Statement[RawPage]:
@@ -185,26 +178,21 @@ def page(
         position.target or None,
         str(PAGE_BYTES),
     )
-    text = _page_text(account_id, tuple(segments), bool(position.target))
+    text = _page_text(record, bool(position.target))
     return Statement(text, parameters, Lane.KEY, _read_page)
 
 
 @lru_cache(maxsize=1024)
-def _page_text(account_id: int, segments: tuple[int, ...], is_within: bool) -> str:
+def _page_text(record: Record, is_within: bool) -> str:
     # a parameter must have a type even if nothing asks for it
-    within = _WITHIN if is_within else "AND $6::pg_snapshot IS NULL"
+    within = _WITHIN if is_within else "$6::pg_snapshot IS NULL"
+    of_tables = "h.tbl = ANY (ARRAY(SELECT id FROM tables))"
+    unseen = f"{of_tables} AND {is_unseen('$3')} AND h.seq > $4::bigint AND {within}"
     return _PAGE.format(
         tables=_TABLES,
-        unseen=_of_each(_UNSEEN, account_id, segments).replace("{within}", within),
-        recorded=_of_each(_RECORDED, account_id, segments),
-        following=_of_each(_FOLLOWING, account_id, segments),
-    )
-
-
-def _of_each(text: str, account_id: int, segments: Sequence[int]) -> str:
-    return " UNION ALL ".join(
-        text.replace("{segment}", segment_name(account_id, number)).replace("{number}", str(number))
-        for number in segments
+        unseen=record.changes(_UNSEEN, unseen),
+        recorded=record.changes("h.*", _SAME),
+        following=_following(record),
     )
 
 
@@ -276,7 +264,7 @@ SELECT place, CASE WHEN coalesce(before, 0) < {bytes} THEN anns || vals END FROM
 """
 _REPLACED: Final = """
 SELECT c.place, n.anns, n.vals FROM wanted AS c
-CROSS JOIN LATERAL (SELECT * FROM ({following}) AS f ORDER BY seq LIMIT 1) AS n
+CROSS JOIN LATERAL ({following}) AS n
 WHERE n.was = c.ts
 """
 
@@ -290,11 +278,9 @@ def rows(page: RawPage) -> Statement[Images]:
     return _images(found, {place: page.changes[place] for place in page.relations})
 
 
-def replaced(
-    account_id: int, segments: Sequence[int], wanted: Mapping[int, RecordedChange]
-) -> Statement[Images]:
+def replaced(record: Record, wanted: Mapping[int, RecordedChange]) -> Statement[Images]:
     """Return the statement that reads the images before the next changes, which were made while others were read."""
-    return _images(_REPLACED.format(following=_of_each(_FOLLOWING, account_id, segments)), wanted)
+    return _images(_REPLACED.format(following=_following(record)), wanted)
 
 
 def _images(found: str, wanted: Mapping[int, RecordedChange]) -> Statement[Images]:
@@ -324,12 +310,9 @@ def flush() -> Statement[None]:
     return Statement(_FLUSH, (), Lane.KEY, lambda _: None)
 
 
-_FIRST_AT: Final = "SELECT min(seq) AS seq FROM {segment} WHERE ts >= $1::bigint"
-
-
-def first_at(account_id: int, segments: Sequence[int], ticks: int) -> Statement[tuple[int | None, str]]:
+def first_at(record: Record, ticks: int) -> Statement[tuple[int | None, str]]:
     """Return the statement that reads the least number of a change made at some time or later, and a snapshot."""
-    first = _of_each(_FIRST_AT, account_id, segments)
+    first = record.changes("min(h.seq) AS seq", "h.ts >= $1::bigint")
     text = f"SELECT pg_current_snapshot()::text, min(seq) FROM ({first}) AS first"
 
     def read(result: Result) -> tuple[int | None, str]:

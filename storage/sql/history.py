@@ -18,6 +18,7 @@ from storage.domain.service.recorded import Op as Op
 from storage.sql import moments
 from storage.sql.distribution import locally, table_id_of
 from storage.sql.django import fetch, storable_text
+from storage.sql.record import KEY_HASH, segment_name
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
 
@@ -45,7 +46,7 @@ _SHORT: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
 # one index for the history of an entity, one for what a reader has not seen, one for times, two for entities that are
 # gone: keys that are too long for an index entry are found by their table
 _INDEXES: Final = f"""
-CREATE INDEX {{segment}}_entity ON {{relation}} (tbl, hashtextextended(pk, hashtextextended(rk, 0)), seq);
+CREATE INDEX {{segment}}_entity ON {{relation}} (tbl, {KEY_HASH.format(row="")}, seq);
 CREATE INDEX {{segment}}_xid ON {{relation}} (tbl, xid, seq);
 CREATE INDEX {{segment}}_ts ON {{relation}} (ts, tbl);
 CREATE INDEX {{segment}}_gone ON {{relation}} (tbl, pk, rk, seq) WHERE op = 'd' AND {_SHORT};
@@ -81,10 +82,6 @@ def recorded_table(relation: str) -> str:
 def writers_name(account_id: int) -> str:
     """Return the name of the view that changes are written to."""
     return f"history_{account_id}"
-
-
-def segment_name(account_id: int, number: int) -> str:
-    return f"history_{account_id}_{number}"
 
 
 def create(account_id: int, number: int) -> str:

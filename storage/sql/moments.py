@@ -9,7 +9,6 @@ Statements on distributed relations may call no volatile functions, and cannot b
 clock alone.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from django.db.models import DateTimeField, Func
@@ -19,6 +18,7 @@ from storage.domain.entities.moments import Moment
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.sql.distribution import capabilities
 from storage.sql.failures import IN_DISORDER
+from storage.sql.record import Record, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 # by way of float8, whose 53 bits hold microseconds exactly: numeric takes four times as long
@@ -115,9 +115,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     latest bigint := (
         SELECT h.ts FROM {{history}} AS h
-        WHERE h.tbl = table_id AND h.pk = p AND h.rk = r
-            AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
-                = hashtextextended(p COLLATE "C", hashtextextended(r COLLATE "C", 0))
+        WHERE {is_of("table_id", "p", "r")}
         ORDER BY h.seq DESC LIMIT 1
     );
 BEGIN
@@ -229,8 +227,7 @@ def are_running(transactions: str) -> Statement[bool]:
     return Statement(text, (transactions,), Lane.KEY, lambda result: integer_at(result, 0, 0) > 0)
 
 
-def latest(segments: Sequence[str]) -> Statement[int]:
-    """Return the statement that finds the latest Timestamp of the changes in these segments; 0: there is none."""
-    each = " UNION ALL ".join(f"SELECT max(ts) AS ts FROM {segment}" for segment in segments)
-    text = f"SELECT coalesce(max(ts), 0) FROM ({each}) AS latest"
+def latest(record: Record) -> Statement[int]:
+    """Return the statement that finds the latest Timestamp of these changes; 0: there is none."""
+    text = f"SELECT coalesce(max(ts), 0) FROM ({record.changes('max(h.ts) AS ts', 'true')}) AS latest"
     return Statement(text, (), Lane.KEY, lambda result: integer_at(result, 0, 0))

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from storage.domain.entities.moments import Moment
 from storage.sql.history import KEY_LIMIT, Op
+from storage.sql.record import Record, is_of
 from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
 
@@ -21,28 +22,15 @@ T = TypeVar("T")
 class Past:
     """A table at a moment.
 
-    ``source`` is the relation that has its rows, another than the table's if it was deleted. ``segments`` are the
-    relations of history that may have changes after the moment, the oldest first.
+    ``source`` is the relation that has its rows, another than the table's if it was deleted. ``record`` may have the
+    changes after the moment.
     """
 
     table_id: int
     source: str
-    segments: tuple[str, ...]
+    record: Record
     moment: Moment
 
-
-# The first change of the entity {of} after the moment. Segments are in the order of time, and the members of UNION ALL
-# are read one after another, so those after the first with such a change are not.
-_FIRST: Final = """
-SELECT * FROM ({members}) AS member {if_} LIMIT 1
-"""
-_FIRST_MEMBER: Final = """
-(SELECT h.seq, h.was, h.anns, h.vals FROM {segment} AS h
-WHERE h.tbl = {table_id}
-    AND hashtextextended(h.pk, hashtextextended(h.rk, 0)) = hashtextextended({of}.pk, hashtextextended({of}.rk, 0))
-    AND h.pk = {of}.pk AND h.rk = {of}.rk AND {after}
-ORDER BY h.seq LIMIT 1)
-"""
 
 _LIVE: Final = """
 SELECT e.pk, e.rk, CASE WHEN c.seq IS NULL THEN e.ts ELSE c.was END AS ts,
@@ -62,19 +50,14 @@ CROSS JOIN LATERAL ({first}) AS c
 WHERE c.was IS NOT NULL AND (SELECT e.ts FROM {source} AS e WHERE e.pk = g.pk AND e.rk = g.rk) IS NULL
 ORDER BY g.pk, g.rk
 """
-_DELETIONS: Final = f"""
-(SELECT h.pk, h.rk FROM {{segment}} AS h
-WHERE h.tbl = {{table_id}} AND h.op = '{Op.DELETE}' AND {{after}}
-    AND {{is_long}} octet_length(h.pk) + octet_length(h.rk) <= {KEY_LIMIT}
-ORDER BY h.pk, h.rk)
-"""
+_SHORT: Final = f"octet_length(h.pk) + octet_length(h.rk) <= {KEY_LIMIT}"
 _BEGINNING: Final = re.compile(r"\s*(EXPLAIN \(.*?\))?\s*(WITH\b)?")
 
 
 def as_of(statement: Statement[T], past: Past) -> Statement[T]:
     """Make a statement that reads the entities of a table read those of its past."""
     parameters = list(statement.parameters)
-    rows = _rows(past, parameters) if past.segments else f"SELECT * FROM {past.source}"
+    rows = _rows(past, parameters) if past.record else f"SELECT * FROM {past.source}"
     text = with_expressions(statement.text, f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({rows})")
     return Statement(text, tuple(parameters), statement.lane, statement.read)
 
@@ -102,16 +85,14 @@ def _rows(past: Past, parameters: list[str | bytes | None]) -> str:
     parameters.append(str(past.moment.ticks))
     ticks = f"${len(parameters)}::bigint"
     after = changed_after(past.moment, parameters)
-    words = {"source": past.source, "table_id": past.table_id, "ticks": ticks, "after": after}
 
-    def of_segments(text: str, **more: str) -> str:
-        return " UNION ALL ".join(text.format(segment=it, **words, **more) for it in past.segments)
+    def first(of: str, if_: str = "true") -> str:
+        same = is_of(past.table_id, f"{of}.pk", f"{of}.rk")
+        return past.record.first("h.was, h.anns, h.vals", f"{same} AND {after}", if_=if_)
 
-    def first(of: str, if_: str = "") -> str:
-        return _FIRST.format(members=of_segments(_FIRST_MEMBER, of=of), if_=if_)
-
-    queries = [_LIVE.format(first=first("e", f"WHERE e.ts > {ticks}"), **words)]
-    for is_long in ("", "NOT"):
-        deletions = of_segments(_DELETIONS, is_long=is_long)
-        queries.append(_GONE.format(first=first("g"), deletions=deletions, **words))
+    queries = [_LIVE.format(first=first("e", f"e.ts > {ticks}"), source=past.source)]
+    for length in (_SHORT, f"NOT {_SHORT}"):
+        is_deletion = f"h.tbl = {past.table_id} AND h.op = '{Op.DELETE}' AND {after} AND {length}"
+        deletions = past.record.changes("h.pk, h.rk", is_deletion, "ORDER BY h.pk, h.rk")
+        queries.append(_GONE.format(first=first("g"), deletions=deletions, source=past.source))
     return " UNION ALL ".join(f"({query})" for query in queries)

@@ -8,6 +8,7 @@ from storage.domain.entities.moments import Moment
 from storage.sql import arrays
 from storage.sql.history import KEY_LIMIT
 from storage.sql.past import Past
+from storage.sql.record import is_unseen
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -74,10 +75,6 @@ FROM (
 LEFT JOIN {relation} AS e ON e.pk = f.pk AND e.rk = f.rk
 WHERE (e.vals IS NULL) <> (f.vals IS NULL) OR e.vals <> f.vals OR e.anns <> f.anns
 """
-_CHANGES: Final = """
-SELECT seq, pk, rk, anns, vals FROM {segment}
-WHERE tbl = {table_id} AND xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)
-"""
 # ts only grows, and copies keep it: a row of the same Timestamp is the same
 _DIFFERENT: Final = """
 SELECT coalesce(s.pk, e.pk) AS pk, coalesce(s.rk, e.rk) AS rk, e.ts AS expected, s.anns, s.vals
@@ -107,8 +104,8 @@ class ImageCount(NamedTuple):
 
 def changed_images(past: Past, keys: Sequence[EntityKey] | None = None) -> Images:
     """Return the images of the entities of a table that have changed since a snapshot, or of those of some keys."""
-    changes = " UNION ALL ".join(
-        _CHANGES.format(segment=segment, table_id=past.table_id) for segment in past.segments
+    changes = past.record.changes(
+        "h.seq, h.pk, h.rk, h.anns, h.vals", f"h.tbl = {past.table_id} AND {is_unseen('$1')}"
     )
     text = _CHANGED.format(changes=changes, wanted=_wanted(keys, 2), relation=past.source)
     assert past.moment.snapshot is not None

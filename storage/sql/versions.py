@@ -7,17 +7,11 @@ from typing import Any, Final, NamedTuple
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.recorded import Op, RecordedChange, VersionPage
+from storage.sql.record import Record, has_keys, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 NEWEST: Final = 2**63 - 1
 _BYTES: Final = 4 * 1024 * 1024  # of the entities on a page
-_MEMBER: Final = """
-(SELECT * FROM {segment} AS h
-WHERE h.tbl = {table_id}
-    AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
-        = hashtextextended($1 COLLATE "C", hashtextextended($2 COLLATE "C", 0))
-    AND h.pk = $1 AND h.rk = $2 AND {condition})
-"""
 # Rows are changes with the entity before them; the row that there is counts as the newest. What an entity was after a
 # change is in the row before, from the newest to the oldest; so the one after the page is read as well.
 _PAGE: Final = """
@@ -26,7 +20,7 @@ WITH older AS (
     FROM ({older}) AS h ORDER BY seq DESC LIMIT $4::bigint
 ), newer AS (
     SELECT seq, op, ts, was, actor, request, anns || vals AS content
-    FROM ({newer}) AS h ORDER BY seq LIMIT 1
+    FROM ({newer}) AS h
 ), row AS (
     SELECT {newest}, NULL::"char", ts, ts, NULL::integer, NULL::uuid, anns || vals
     FROM {source} WHERE pk = $1 AND rk = $2
@@ -78,23 +72,21 @@ def read_page(
 
 
 def page(
-    table_id: int, source: str, segments: Sequence[str], key: EntityKey, first: int, top: int
+    table_id: int, source: str, record: Record, key: EntityKey, first: int, top: int
 ) -> Statement[list[RawVersion]]:
     """Return the statement that reads a page, the next newer change and the current row, which read_page needs."""
-    text = _text(table_id, source, tuple(segments))
+    text = _text(table_id, source, record)
     return Statement(text, (*key, str(first), str(top + 1)), Lane.KEY, _read)
 
 
 @lru_cache(maxsize=1024)
-def _text(table_id: int, source: str, segments: tuple[str, ...]) -> str:
-    def of_segments(condition: str) -> str:
-        return " UNION ALL ".join(
-            _MEMBER.format(segment=it, table_id=table_id, condition=condition) for it in segments
-        )
-
+def _text(table_id: int, source: str, record: Record) -> str:
+    same = is_of(table_id, "$1", "$2")
     return _PAGE.format(
-        older=of_segments("h.seq <= $3::bigint ORDER BY h.seq DESC LIMIT $4::bigint"),
-        newer=of_segments("h.seq > $3::bigint ORDER BY h.seq LIMIT 1"),
+        older=record.changes("*", f"{same} AND h.seq <= $3::bigint", "ORDER BY h.seq DESC LIMIT $4::bigint"),
+        newer=record.first(
+            "h.op, h.ts, h.was, h.actor, h.request, h.anns, h.vals", f"{same} AND h.seq > $3::bigint"
+        ),
         newest=NEWEST,
         source=source,
         bytes=_BYTES,
@@ -131,10 +123,7 @@ FROM (
         ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
     FROM (
         SELECT ts, op, was, actor, request, anns || vals AS content FROM {history} AS h
-        WHERE h.pk = $1 AND h.rk = $2
-            AND hashtextextended(h.pk, hashtextextended(h.rk, 0))
-                = hashtextextended($1 COLLATE "C", hashtextextended($2 COLLATE "C", 0))
-            AND h.ts {comparison} $3::bigint
+        WHERE {same} AND h.ts {comparison} $3::bigint
         ORDER BY h.ts {direction} LIMIT $4::bigint
     ) AS found
 ) AS sized
@@ -151,7 +140,13 @@ def beside(
     """Return the same of a distributed relation; instead of actors, their ids."""
 
     def changes(comparison: str, direction: str, limit: int) -> Statement[list[RawVersion]]:
-        text = _BESIDE.format(history=history, bytes=_BYTES, comparison=comparison, direction=direction)
+        text = _BESIDE.format(
+            history=history,
+            same=has_keys("$1", "$2"),
+            bytes=_BYTES,
+            comparison=comparison,
+            direction=direction,
+        )
         return Statement(text, (*key, str(first), str(limit)), Lane.KEY, _read_beside)
 
     older: list[RawVersion] = yield changes("<=", "DESC", top + 1)

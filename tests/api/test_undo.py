@@ -4,7 +4,7 @@ import pytest
 
 from storage.models import Activity
 from storage.sql.django import fetch
-from storage.sql.history import segment_name
+from storage.sql.record import segment_name
 from tests.operations.test_changes import REQUESTS, actor, write
 from tests.operations.test_data_undo import content, upsert
 

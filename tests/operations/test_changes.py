@@ -13,7 +13,8 @@ from storage.operations import accounts, changes, history, tables
 from storage.operations.changes import ChangeFilter
 from storage.sql import batch, entities
 from storage.sql.django import execute, fetch, run
-from storage.sql.history import Op, segment_name
+from storage.sql.history import Op
+from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
 
 REQUESTS = [f"7f3a19c0-0000-4000-8000-{number:012}" for number in range(100)]

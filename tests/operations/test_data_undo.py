@@ -19,7 +19,7 @@ from storage.operations.threads import in_thread
 from storage.operations.undo import CannotUndo, Reason, undo
 from storage.sql import entities
 from storage.sql.django import execute, fetch, run
-from storage.sql.history import segment_name
+from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
 from tests.operations.test_changes import REQUESTS, actor, entity, write
 

@@ -394,8 +394,7 @@ def test_moments_that_are_over_stay_what_they_were_when_the_clock_is_set_back(ta
 
 
 def changes_of(table):
-    names = past.find(table, past.present()).segments
-    each = " UNION ALL ".join(f"SELECT * FROM {name}" for name in names)
+    each = past.find(table, past.present()).record.changes("*", "true")
     return fetch(
         f"SELECT pk, rk, op::text, ts, was, request::text FROM ({each}) AS h WHERE tbl = {table.pk} ORDER BY seq"
     )

@@ -109,11 +109,11 @@ def test_only_what_is_kept(table, write):
     # a segment that ended long before is not read; without it, less is kept
     history.go_on(table.account_id)
     history.prepare_next(table.account_id)
-    assert len(past.find(table, moment).segments) == 3
+    assert len(past.find(table, moment).record.segments) == 3
     first = HistorySegment.objects.order_by("number").first()
     first.ended_at = timezone.now() - timedelta(hours=1)
     first.save()
-    assert len(past.find(table, now()).segments) == 2
+    assert len(past.find(table, now()).record.segments) == 2
     first.dropped_at = timezone.now()
     first.save()
     assert past.kept_since(table.account_id) > started

@@ -18,7 +18,7 @@ from storage.operations.reverting import apply_images
 from storage.operations.threads import in_thread
 from storage.sql import entities, restoring
 from storage.sql.django import execute, fetch, run
-from storage.sql.history import segment_name
+from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
 from tests.operations.test_edits import HOSTILE

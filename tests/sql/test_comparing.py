@@ -20,6 +20,7 @@ from storage.sql.comparing import Changed, Counts, Pair
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import Recorder
 from storage.sql.past import Past
+from storage.sql.record import Record, segment_name
 from tests import strategies
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
@@ -151,16 +152,16 @@ def test_a_table_at_two_moments(relation, first, second, third):
     """Whether only what was changed is read, or all of both: the differences are those of the states."""
     with suppress(Undone), transaction.atomic():
         execute(f"DELETE FROM {relation}; {history.create(ACCOUNT_ID, 1)};{history.write_to(ACCOUNT_ID, 1)}")
-        segment = history.segment_name(ACCOUNT_ID, 1)
+        segment = segment_name(ACCOUNT_ID, 1)
         recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, "7f3a19c0-0000-4000-8000-000000000001")
         states, moments = [], []
         for writes in (first, second, third):
             write_all(relation, writes, recorder)
             states.append(state(relation))
             moments.append(
-                Moment(fetch(f"SELECT coalesce(max(ts), 0) FROM {history.segment_name(ACCOUNT_ID, 1)}")[0][0])
+                Moment(fetch(f"SELECT coalesce(max(ts), 0) FROM {segment_name(ACCOUNT_ID, 1)}")[0][0])
             )
-        pasts = [Past(TABLE_ID, relation, (segment,), moment) for moment in moments]
+        pasts = [Past(TABLE_ID, relation, Record((segment,)), moment) for moment in moments]
         for earlier, later in ((0, 1), (0, 2), (1, 2)):
             expected = {}
             for key in sorted(

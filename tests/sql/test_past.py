@@ -20,6 +20,7 @@ from storage.sql import batch, counts, entities, history, pages, previews
 from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.history import Recorder
 from storage.sql.past import Past, as_of
+from storage.sql.record import Record, segment_name
 from tests import strategies
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
@@ -119,7 +120,7 @@ class Journal:
             execute(history.pack(ACCOUNT_ID, number - 2))
         execute(history.create(ACCOUNT_ID, number))
         execute(history.write_to(ACCOUNT_ID, number))
-        self.segments.append(history.segment_name(ACCOUNT_ID, number))
+        self.segments.append(segment_name(ACCOUNT_ID, number))
 
     def write(self, kind, key, properties):
         """Make a change if it is possible."""
@@ -150,7 +151,7 @@ class Journal:
         self.moments.append((now(), f"{seq}:{seq}:", what, READS[what](self.relation, run)))
 
     def read_past(self, what, moment):
-        past = Past(TABLE_ID, self.relation, tuple(self.segments), moment)
+        past = Past(TABLE_ID, self.relation, Record(tuple(self.segments)), moment)
         return READS[what](self.relation, lambda statement: run(as_of(statement, past)))
 
 
@@ -182,7 +183,7 @@ def test_a_page_reads_what_it_returns(relation):
     names = []
     for number in range(1, segments + 1):
         execute(history.create(ACCOUNT_ID, number))
-        names.append(history.segment_name(ACCOUNT_ID, number))
+        names.append(segment_name(ACCOUNT_ID, number))
         execute(
             f"""INSERT INTO {names[-1]} (tbl, op, ts, was, actor, request, pk, rk, anns, vals)
             SELECT {TABLE_ID}, CASE WHEN {number} = {segments} AND rk::int % 10 = 0 THEN 'd' ELSE 'u' END, ts + 1, ts,
@@ -191,7 +192,7 @@ def test_a_page_reads_what_it_returns(relation):
         execute(f"UPDATE {relation} SET ts = ts + 1")
     execute(f"DELETE FROM {relation} WHERE rk::int % 10 = 0")
     execute(history.pack(ACCOUNT_ID, 1))
-    past = Past(TABLE_ID, relation, tuple(names), Moment(1))
+    past = Past(TABLE_ID, relation, Record(tuple(names)), Moment(1))
 
     page = pages.page(relation, EntityQuery(top=top, start=Position("p", "01000")))
     found = run_in_lane(as_of(page, past))

@@ -1,0 +1,61 @@
+"""Find the recorded changes of an account that a reader needs: all that are kept, or those of a time."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Q
+
+from storage.models import Account, HistorySegment
+from storage.sql.record import Record, segment_name
+
+SLACK: Final = timedelta(minutes=1)  # by which the end of a segment may be recorded too early
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHistory:
+    """The segments of an account since the last change that is not kept, the oldest first; none: nothing is kept."""
+
+    segments: Sequence[HistorySegment]
+
+    @property
+    def since(self) -> datetime | None:
+        return self.segments[0].started_at if self.segments else None
+
+    def is_complete(self, account: Account) -> bool:
+        """Return whether it has all changes that were ever made in the account."""
+        return self.since is not None and self.since <= account.created_at
+
+    def after(self, moment: datetime | None = None) -> Record:
+        """Return the record of the changes after a moment, or of all."""
+        return _record(
+            it
+            for it in self.segments
+            if moment is None or it.ended_at is None or it.ended_at > moment - SLACK
+        )
+
+
+def kept_history(account_id: int) -> KeptHistory:
+    segments: list[HistorySegment] = []
+    is_open = False
+    for segment in HistorySegment.objects.filter(account_id=account_id).order_by("number"):
+        segments.append(segment)
+        is_open = segment.ended_at is None
+        if segment.dropped_at is not None or (segment.ended_at is not None and segment.last_xid is None):
+            segments.clear()
+    return KeptHistory(segments if is_open else [])
+
+
+def recorded_changes(account_id: int, since: datetime | None = None, until: datetime | None = None) -> Record:
+    """Return the record of all changes that are left of a time; others of it may be gone."""
+    found = HistorySegment.objects.filter(account_id=account_id, dropped_at=None)
+    if since is not None:
+        found = found.filter(Q(ended_at=None) | Q(ended_at__gt=since - SLACK))
+    if until is not None:
+        found = found.filter(started_at__lt=until + SLACK)
+    return _record(found.order_by("number"))
+
+
+def _record(segments: Iterable[HistorySegment]) -> Record:
+    return Record(tuple(segment_name(it.account_id, it.number) for it in segments))

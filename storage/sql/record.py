@@ -1,0 +1,65 @@
+"""The record of the changes of an account, read as one relation: its segments, from the oldest to the newest.
+
+A statement names the segments that it needs. They are in the order of ``seq``, because a segment is written to only
+when the one before has ended, so that the search for the next change of an entity ends with the first that has one. A
+view over all segments cannot do that: it looks into each of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+# of an entity; the index of a segment has it instead of its keys, which may be too long for an entry
+KEY_HASH: Final = "hashtextextended({row}pk, hashtextextended({row}rk, 0))"
+
+
+def segment_name(account_id: int, number: int) -> str:
+    return f"history_{account_id}_{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Relations that may have the wanted changes, in the order of time; a change is the row ``h`` in SQL."""
+
+    segments: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, account_id: int, numbers: Iterable[int]) -> "Record":
+        return cls(tuple(segment_name(account_id, number) for number in numbers))
+
+    def __bool__(self) -> bool:
+        return bool(self.segments)
+
+    def changes(self, columns: str, condition: str, ending: str = "") -> str:
+        """Return the query of all changes that meet a condition, or of those that ``ending`` chooses of each segment.
+
+        ``{segment}`` in the texts stands for the name of the segment.
+        """
+        member = f"(SELECT {columns} FROM {{segment}} AS h WHERE {condition} {ending})"
+        return " UNION ALL ".join(member.replace("{segment}", it) for it in self.segments)
+
+    def first(self, columns: str, condition: str, *, if_: str = "true") -> str:
+        """Return the query of the first change that meets a condition, which looks into no segment after it.
+
+        ``if_``: a condition on the rows around it, without which it looks into none.
+        """
+        # the members of UNION ALL are read one after another
+        members = self.changes(f"h.seq, {columns}", condition, "ORDER BY h.seq LIMIT 1")
+        return f"SELECT * FROM ({members}) AS change WHERE {if_} LIMIT 1"
+
+
+def is_of(table: object, partition_key: str, row_key: str) -> str:
+    """Return the condition that a change is of an entity; ``table`` is its id, and the keys are SQL expressions."""
+    return f"h.tbl = {table} AND {has_keys(partition_key, row_key)}"
+
+
+def has_keys(partition_key: str, row_key: str) -> str:
+    """Return the condition that a change is of an entity with these keys; they are SQL expressions."""
+    wanted = f'hashtextextended({partition_key} COLLATE "C", hashtextextended({row_key} COLLATE "C", 0))'
+    return f"{KEY_HASH.format(row='h.')} = {wanted} AND h.pk = {partition_key} AND h.rk = {row_key}"
+
+
+def is_unseen(parameter: str) -> str:
+    """Return the condition that a snapshot, a parameter, does not see a change."""
+    snapshot = f"{parameter}::pg_snapshot"
+    return f"h.xid >= pg_snapshot_xmin({snapshot}) AND NOT pg_visible_in_snapshot(h.xid, {snapshot})"
