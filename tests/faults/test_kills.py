@@ -27,7 +27,7 @@ from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
 
-POINTS = 10  # at which each operation is killed
+POINTS = 20  # at which each operation is killed
 ENDED_TIMEOUT = 60
 
 pytestmark = pytest.mark.django_db(transaction=True)
