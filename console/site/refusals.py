@@ -139,7 +139,5 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
 def describe_refusal(error: Refused | StorageError) -> str:
     """Return the sentence of a refusal; an error of the Table service without a reason keeps its own."""
     refusal = error.refusal
-    if refusal is None:
-        return str(error)
     text = TEXTS.get(refusal.reason)
     return str(refusal) if text is None else str(text) % refusal.facts

@@ -7,7 +7,7 @@ https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 
 from typing import ClassVar
 
-from storage.domain.refusals import Refusal
+from storage.domain.refusals import Reason, Refusal
 
 
 class StorageError(Exception):
@@ -18,7 +18,7 @@ class StorageError(Exception):
 
     def __init__(self, message: str | Refusal | None = None, **details: str) -> None:
         self.text = self.message if message is None else str(message)
-        self.refusal = message if isinstance(message, Refusal) else None
+        self._refusal = message if isinstance(message, Refusal) else None
         self.details = details
         if "WWW-Authenticate" in details:
             self.status = 401
@@ -28,6 +28,11 @@ class StorageError(Exception):
     @property
     def code(self) -> str:
         return type(self).__name__
+
+    @property
+    def refusal(self) -> Refusal:
+        """Why it was refused, for a door that has words of its own."""
+        return self._refusal or Reason.OTHER.of(text=self.text)
 
 
 class ChangeSetError(Exception):

@@ -211,8 +211,8 @@ class Refusal:
 
 
 class Refused(Exception):
-    """An operation is refused; each subject has its subclass."""
+    """An operation is refused, for a reason and its facts or as another was; each subject has its subclass."""
 
-    def __init__(self, reason: Reason, /, **facts: object) -> None:
-        self.refusal = reason.of(**facts)
+    def __init__(self, reason: Reason | Refusal, /, **facts: object) -> None:
+        self.refusal = reason.of(**facts) if isinstance(reason, Reason) else reason
         super().__init__(str(self.refusal))

@@ -362,7 +362,7 @@ def _check_settings(fields: Mapping[str, object]) -> None:
     try:
         check_labels(labels)
     except LabelError as error:
-        raise AccountError(error.refusal.reason, **error.refusal.facts) from None
+        raise AccountError(error.refusal) from None
     _check_history(fields)
     if fields.get("distributes") and not table_relations.can_distribute():
         raise AccountError(Reason.NO_COORDINATOR_FOR_NEW_TABLES)

@@ -235,7 +235,7 @@ def _at(source: Account, moment: datetime) -> list[_Source]:
     try:
         return [_from_table(table, past.find(table, at)) for table in own]
     except StorageError as error:
-        raise AccountError(Reason.OTHER, text=error.text) from None
+        raise AccountError(error.refusal) from None
 
 
 def _selected(sources: list[_Source], wanted: BranchRequest) -> list[_Source]:

@@ -92,9 +92,9 @@ def _live(name: SideName, account: Account) -> Side:
 def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
     at = to_datetime(moment.ticks)
     since = past.kept_since(account.pk)
-    if since is None or at < since:
-        if since is None:
-            raise SideNotFound(Reason.ACCOUNT_HAS_NO_HISTORY, account=account.name)
+    if since is None:
+        raise SideNotFound(Reason.ACCOUNT_HAS_NO_HISTORY, account=account.name)
+    if at < since:
         raise SideNotFound(
             Reason.ACCOUNT_HISTORY_BEGINS, account=account.name, since=f"{since:%Y-%m-%dT%H:%M:%SZ}"
         )
@@ -103,7 +103,7 @@ def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
     try:
         pasts = {table.pk: past.find(table, moment) for table in found}
     except (OutOfRangeInput, ServerBusy) as error:
-        raise SideNotFound(Reason.OTHER, text=error.text) from None
+        raise SideNotFound(error.refusal) from None
     settings = _Settings(account, found)
     settings.go_back_to(at)
     return Side(

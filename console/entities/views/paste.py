@@ -77,7 +77,7 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePl
         error = f"{key.partition_key}, {key.row_key}: {describe_refusal(failure.error)}"
         return _preview(request, table, pasted, plan, error=error)
     except StorageError as failure:
-        return _preview(request, table, pasted, plan, error=failure.text)
+        return _preview(request, table, pasted, plan, error=describe_refusal(failure))
     count = len(plan.changes)
     text = ngettext("Pasted %(shown)s entity", "Pasted %(shown)s entities", count)
     notices.notify_success(request, notices.count_text(text, count), undo=applied.activity)
