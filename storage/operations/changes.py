@@ -13,7 +13,7 @@ from storage.domain.entities.entity import StoredEntity, encode_entity_key
 from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage
 from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
-from storage.models import Account, Activity, HistoryActor, HistorySegment, RegisteredSas, Table
+from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
 from storage.operations.actors import label_actors, read_actor
 from storage.operations.record import recorded_changes
 from storage.sql import changes as statements
@@ -213,12 +213,6 @@ def made_by(done: Activity, top: int) -> list[ChangedEntity]:
         if len(found) < top:
             found += with_images(account, table, wanted, top).values()
     return found[:top]
-
-
-def kept_since(account: Account) -> datetime | None:
-    """Return since when changes are kept, None if there are none."""
-    found = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number").first()
-    return None if found is None else found.started_at
 
 
 def select(account: Account, wanted: ChangeFilter) -> Selection | None:

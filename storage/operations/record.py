@@ -1,6 +1,6 @@
 """Find the recorded changes of an account that a reader needs: all that are kept, or those of a time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Q
 
 from storage.models import Account, HistorySegment
-from storage.sql.record import Record, segment_name
+from storage.sql.record import Record
 
 SLACK: Final = timedelta(minutes=1)  # by which the end of a segment may be recorded too early
 
@@ -17,6 +17,7 @@ SLACK: Final = timedelta(minutes=1)  # by which the end of a segment may be reco
 class KeptHistory:
     """The segments of an account since the last change that is not kept, the oldest first; none: nothing is kept."""
 
+    account_id: int
     segments: Sequence[HistorySegment]
 
     @property
@@ -29,10 +30,13 @@ class KeptHistory:
 
     def after(self, moment: datetime | None = None) -> Record:
         """Return the record of the changes after a moment, or of all."""
-        return _record(
-            it
-            for it in self.segments
-            if moment is None or it.ended_at is None or it.ended_at > moment - SLACK
+        return Record.of(
+            self.account_id,
+            (
+                it.number
+                for it in self.segments
+                if moment is None or it.ended_at is None or it.ended_at > moment - SLACK
+            ),
         )
 
 
@@ -44,7 +48,7 @@ def kept_history(account_id: int) -> KeptHistory:
         is_open = segment.ended_at is None
         if segment.dropped_at is not None or (segment.ended_at is not None and segment.last_xid is None):
             segments.clear()
-    return KeptHistory(segments if is_open else [])
+    return KeptHistory(account_id, segments if is_open else [])
 
 
 def recorded_changes(account_id: int, since: datetime | None = None, until: datetime | None = None) -> Record:
@@ -54,8 +58,4 @@ def recorded_changes(account_id: int, since: datetime | None = None, until: date
         found = found.filter(Q(ended_at=None) | Q(ended_at__gt=since - SLACK))
     if until is not None:
         found = found.filter(started_at__lt=until + SLACK)
-    return _record(found.order_by("number"))
-
-
-def _record(segments: Iterable[HistorySegment]) -> Record:
-    return Record(tuple(segment_name(it.account_id, it.number) for it in segments))
+    return Record.of(account_id, found.order_by("number").values_list("number", flat=True))

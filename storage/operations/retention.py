@@ -18,9 +18,9 @@ from django.db.models.functions import Now
 from storage.models import Account, HistorySegment
 from storage.operations import disk, history, snapshot_copies
 from storage.operations.accounts import LEAST_HISTORY
-from storage.operations.record import recorded_changes
 from storage.sql import django as sql
 from storage.sql import history as statements
+from storage.sql.record import Record
 
 SEGMENTS: Final = 8  # that hold what an account may keep
 _OPEN: Final = 2  # the segment that is written to, and the next one
@@ -40,10 +40,11 @@ class Kept(NamedTuple):
 
 def kept(account: Account) -> Kept:
     """Return what is kept of an account, ``since`` None if nothing is."""
-    first = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number").first()
-    if first is None or not history.is_recorded(account):
+    segments = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number")
+    if not segments or not history.is_recorded(account):
         return Kept(None, 0)
-    return Kept(first.started_at, sum(statements.sizes(recorded_changes(account.pk).segments).values()))
+    record = Record.of(account.pk, (it.number for it in segments))
+    return Kept(segments[0].started_at, sum(statements.sizes(record.segments).values()))
 
 
 def limit(account: Account) -> int:

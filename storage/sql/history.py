@@ -41,7 +41,7 @@ SEQUENCE: Final = "CREATE SEQUENCE history_seq"
 OLDEST_POSTGRESQL: Final = 18_00_00  # the first whose writes can return the row as it was
 
 KEY_LIMIT: Final = 2600  # bytes of both keys in UTF-8, which an index entry has room for
-_SHORT: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
+SHORT_KEYS: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
 
 # one index for the history of an entity, one for what a reader has not seen, one for times, two for entities that are
 # gone: keys that are too long for an index entry are found by their table
@@ -49,8 +49,8 @@ _INDEXES: Final = f"""
 CREATE INDEX {{segment}}_entity ON {{relation}} (tbl, {KEY_HASH.format(row="")}, seq);
 CREATE INDEX {{segment}}_xid ON {{relation}} (tbl, xid, seq);
 CREATE INDEX {{segment}}_ts ON {{relation}} (ts, tbl);
-CREATE INDEX {{segment}}_gone ON {{relation}} (tbl, pk, rk, seq) WHERE op = 'd' AND {_SHORT};
-CREATE INDEX {{segment}}_gone_long ON {{relation}} (tbl, seq) WHERE op = 'd' AND NOT {_SHORT};
+CREATE INDEX {{segment}}_gone ON {{relation}} (tbl, pk, rk, seq) WHERE op = 'd' AND {SHORT_KEYS};
+CREATE INDEX {{segment}}_gone_long ON {{relation}} (tbl, seq) WHERE op = 'd' AND NOT {SHORT_KEYS};
 """
 _SEGMENT: Final = """
 CREATE TABLE {segment} (

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.moments import Moment
 from storage.sql import arrays
-from storage.sql.history import KEY_LIMIT
+from storage.sql.history import SHORT_KEYS
 from storage.sql.past import Past
 from storage.sql.record import is_unseen
 from storage.sql.restoring import Images
@@ -51,10 +51,9 @@ def create(relation: str) -> str:
 
 def index(relation: str) -> str:
     """Return SQL that adds the indexes: one of keys that fit into it, and one of the others."""
-    short = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
     return (
-        f"CREATE INDEX ON {relation} (pk, rk) WHERE {short};"
-        f"CREATE INDEX ON {relation} (entity_key_hash(pk, rk)) WHERE NOT ({short});"
+        f"CREATE INDEX ON {relation} (pk, rk) WHERE {SHORT_KEYS};"
+        f"CREATE INDEX ON {relation} (entity_key_hash(pk, rk)) WHERE NOT ({SHORT_KEYS});"
         f"ANALYZE {relation}"
     )
 

@@ -19,6 +19,7 @@ from storage.domain.errors import OperationTimedOut
 from storage.models import Account, Activity
 from storage.operations import changes
 from storage.operations.changes import Bucket, ChangeFilter
+from storage.operations.record import recorded_changes
 
 _HEIGHT: Final = 40  # of the histogram
 _STEP: Final = 10  # the width of a bar and its gap
@@ -105,7 +106,7 @@ def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
         "span": span,
         "ticks": [since + length * place / 4 for place in range(5)],
         "is_day": length <= timedelta(days=1),
-        "is_kept": changes.kept_since(account) is not None,
+        "is_kept": bool(recorded_changes(account.pk)),
     }
     return render(request, "console/activity/_histogram.html", context)
 
