@@ -81,13 +81,13 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
     try:
         then = find_past(asked, table)
     except StorageError as failure:
-        error = failure.text
+        error = describe_refusal(failure)
     scopes: list[tuple[Scope, int | None, bool]] = [(Scope.ROWS, len(keys), True)] if keys else []
     if state.filter and not error:
         try:
             total = entities.total(table, EntityQuery(filter=state.wanted.filter), then)
         except StorageError as failure:  # the whole table can still be exported
-            error = failure.text
+            error = describe_refusal(failure)
         else:
             scopes.append((Scope.QUERY, total.number, total.is_exact))
     back = asked.get("next", "")
