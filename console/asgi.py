@@ -22,12 +22,12 @@ from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems, streams  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
-from storage.operations import prometheus  # noqa: E402
 from storage.protocol.body_budget import BodyBudget, longest_arrival  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
 from storage.protocol.http_request import RequestHead, body_size  # noqa: E402
 from storage.protocol.table_service import TableService  # noqa: E402
+from storage.runtime import prometheus  # noqa: E402
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -10,6 +10,7 @@ from django.db.models import Q
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role
 from storage.domain.service import lifetimes
+from storage.domain.service.activity import Verb
 
 
 class Account(models.Model):
@@ -41,7 +42,7 @@ class Account(models.Model):
     distributes = models.BooleanField(default=False, db_default=False)
     # how long changes of entities are kept; 0: history is off
     history_days = models.PositiveSmallIntegerField(default=7, db_default=7)
-    # what they may take on disk; null: a share of it, as storage.operations.retention says
+    # what they may take on disk; null: a share of it, as storage.operations.changes.retention says
     history_bytes = models.BigIntegerField(null=True, default=None)
     # storage.domain.service.consistency: of reads that do not ask for less
     consistency = models.CharField(max_length=16, default="Strong", db_default="Strong")
@@ -451,9 +452,14 @@ class Activity(models.Model):
     def __str__(self) -> str:
         return self.verb
 
+    @property
+    def effective_verb(self) -> Verb:
+        """The verb of what was done; for an UNDO, of what it did to undo."""
+        return Verb(self.detail.get("verb", self.verb)) if self.verb == Verb.UNDO else Verb(self.verb)
+
 
 class LongOperation(models.Model):
-    """Work of several transactions that has not ended: see storage.operations.long_operations."""
+    """Work of several transactions that has not ended: see storage.operations.activity.long_operations."""
 
     verb = models.CharField(max_length=32)  # domain.service.activity.Verb
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
@@ -562,7 +568,7 @@ class HistoryActor(models.Model):
 
 
 class Snapshot(models.Model):
-    """An account as it was at a moment: see storage.operations.snapshots.
+    """An account as it was at a moment: see storage.operations.snapshots.snapshots.
 
     ``visible`` is the pg_snapshot that tells which changes it has, ``ticks`` a Timestamp up to which it has all.
     """
@@ -624,7 +630,7 @@ class SnapshotSchedule(models.Model):
 
 
 class Branch(models.Model):
-    """An account that was made from another one's past or present: see storage.operations.branches."""
+    """An account that was made from another one's past or present: see storage.operations.snapshots.branches."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="branch")
     source = models.ForeignKey(Account, on_delete=models.SET_NULL, null=True, related_name="branches")
@@ -660,7 +666,7 @@ class AnalyticsProgress(models.Model):
 
 
 class DatabaseVersion(models.Model):
-    """Which versions may write to the database, in one row: see storage.operations.database_version."""
+    """Which versions may write to the database, in one row: see storage.operations.health.database_version."""
 
     writer = models.PositiveIntegerField()  # the least number of versions that may write
     release = models.CharField(max_length=32)  # the version that stored it

@@ -60,7 +60,8 @@ def test_the_words_of_the_console_have_the_same_facts(reason):
 
 def test_operations_raise_reasons_and_no_sentences():
     found = []
-    for path in sorted((ROOT / "storage" / "operations").glob("**/*.py")):
+    folders = (ROOT / "storage" / "operations", ROOT / "storage" / "runtime")
+    for path in (path for folder in folders for path in sorted(folder.glob("**/*.py"))):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
                 said, name = node.exc.args[0], ast.unparse(node.exc.func)

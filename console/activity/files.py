@@ -8,8 +8,8 @@ from typing import Any, Final
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.service.recorded import ChangedEntity
 from storage.models import Activity
-from storage.operations import activity
-from storage.operations.actors import actor_of
+from storage.operations.activity import activity
+from storage.operations.activity.actors import actor_of
 
 FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
     "id": attrgetter("pk"),

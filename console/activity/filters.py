@@ -12,8 +12,8 @@ from django.utils.dateparse import parse_date, parse_datetime
 from console.activity.presentation import Group, verbs_of
 from storage.domain.access.actor import ActorKind
 from storage.domain.service.activity import Verb
-from storage.operations.activity import ActivityFilter
-from storage.operations.changes import ChangeFilter, Op
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.changes.changes import ChangeFilter, Op
 
 _LONGEST: Final = 1024  # characters
 _SKIPPED_LIMIT: Final = 20

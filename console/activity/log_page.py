@@ -9,9 +9,10 @@ from console.activity.filters import LogQuery, read_position, write_position
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
-from storage.operations import activity, changes
-from storage.operations.activity import ActivityFilter
-from storage.operations.changes import ChangeEntry, ChangeFilter
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.changes import changes
+from storage.operations.changes.changes import ChangeEntry, ChangeFilter
 
 _MOMENT: Final = timedelta(microseconds=1)
 _CLOCKS: Final = timedelta(minutes=5)

@@ -7,7 +7,7 @@ To add a verb:
 2. Add its entry to ``PRESENTATIONS`` below. A sentence may use the words of ``console/activity/sentences.py``, such as
    ``%(who)s`` or ``%(table)s``; an activity that can change several entities also needs ``several``.
 3. If it can be undone, give the verb the capability that undoing needs, and register how to undo it: in
-   ``storage/operations/undo.py``, or in ``console/activity/undo.py`` for what only the console stores.
+   ``storage/operations/undo/undo.py``, or in ``console/activity/undo.py`` for what only the console stores.
 
 ``tests/console/activity/test_presentation.py`` fails until every verb has an entry that agrees with the domain.
 """

@@ -3,9 +3,9 @@
 from console.grid.differences import MOST, EntityDifference, compare_entities
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
-from storage.operations import activity, changes
-from storage.operations.changes import ChangeFilter
-from storage.operations.undo import effect
+from storage.operations.activity import activity
+from storage.operations.changes import changes
+from storage.operations.changes.changes import ChangeFilter
 
 
 def read(
@@ -19,7 +19,7 @@ def read(
 
 def of_activity(done: Activity) -> tuple[list[EntityDifference], int]:
     """Return the first entities that an activity changed, and the number of all others."""
-    if effect(done) in (Verb.ENTITY_REVERT, Verb.ENTITY_APPLY) and done.request_id:
+    if done.effective_verb in (Verb.ENTITY_REVERT, Verb.ENTITY_APPLY) and done.request_id:
         found, number = changes.made_by(done, MOST), int(done.detail.get("rows", 0))
     else:
         found, number = activity.changes_of(done, top=MOST), getattr(done, "changed", 0)

@@ -18,9 +18,9 @@ from console.site.actors import draw_actor
 from storage.domain.access.actor import ActorKind
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations import activity
-from storage.operations.actors import actor_of
-from storage.operations.undo import CannotUndo, Reason, effect
+from storage.operations.activity import activity
+from storage.operations.activity.actors import actor_of
+from storage.operations.undo.undo import CannotUndo, Reason
 
 _LONGEST_KEY: Final = 60  # characters
 _NO_KEY: Final = {"partition_key": "", "row_key": ""}
@@ -39,7 +39,7 @@ def plain_sentence(done: Activity) -> str:
 
 
 def _choose_text(done: Activity) -> str | Promise:
-    verb, shown = effect(done), PRESENTATIONS[effect(done)]
+    verb, shown = done.effective_verb, PRESENTATIONS[done.effective_verb]
     query = done.detail.get("query")
     match verb:
         case Verb.SIGN_IN_FAILED if not done.actor:
@@ -231,7 +231,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
 
 def report_undo(several: Sequence[Activity]) -> str:
     """Say what an undo did; ``several`` are the activities that it recorded."""
-    first, shown = several[0], PRESENTATIONS[effect(several[0])]
+    first, shown = several[0], PRESENTATIONS[several[0].effective_verb]
     if shown.undone is None:
         return _("Undid the change.")
     number = sum(map(_count, several)) if shown.group is Group.ENTITIES else len(several)
@@ -256,7 +256,7 @@ def explain_reason(reason: Reason) -> str:
 
 
 def explain_refusal(cannot: CannotUndo) -> str:
-    if cannot.reason is Reason.LAST and effect(cannot.done) is Verb.USER_CHANGE:
+    if cannot.reason is Reason.LAST and cannot.done.effective_verb is Verb.USER_CHANGE:
         return _("Not undone: the server would be left without an admin.")
     if cannot.key is None:
         return explain_reason(cannot.reason)

@@ -8,7 +8,6 @@ from console.activity import sentences
 from console.activity.presentation import PRESENTATIONS
 from storage.domain.entities.entity import EntityKey
 from storage.models import Activity
-from storage.operations.undo import effect
 
 register = template.Library()
 
@@ -28,4 +27,4 @@ def activity_entity(done: Activity, key: EntityKey) -> str:
 
 @register.filter
 def activity_icon(done: Activity) -> str:
-    return PRESENTATIONS[effect(done)].icon
+    return PRESENTATIONS[done.effective_verb].icon

@@ -14,8 +14,9 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations import activity, members
-from storage.operations.undo import CannotUndo, Reason, effect, is_undoable, undo_all
+from storage.operations.access import members
+from storage.operations.activity import activity
+from storage.operations.undo.undo import CannotUndo, Reason, is_undoable, undo_all
 
 Roles = Mapping[int, Role]  # of one user, by the id of the account
 
@@ -39,7 +40,7 @@ def may_see(user: User, done: Activity, roles: Roles) -> bool:
 
 def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     """Check the user's permission, not whether an undo would succeed."""
-    verb = effect(done)
+    verb = done.effective_verb
     if verb is Verb.USER_CHANGE:
         return user.is_admin and done.before is not None
     shown, role = PRESENTATIONS[verb], roles.get(done.account_id or 0)
@@ -53,7 +54,7 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
 
 def gives_power(done: Activity) -> bool:
     """Return whether undoing it makes a user an owner or an admin again, or enables one."""
-    verb = effect(done)
+    verb = done.effective_verb
     if verb is Verb.USER_CHANGE:
         return any((done.before or {}).values())
     return verb in (Verb.MEMBER_SET, Verb.MEMBER_REMOVE) and done.before == Role.OWNER
@@ -65,7 +66,7 @@ def _is_own(user: User, done: Activity) -> bool:
 
 def is_open(done: Activity, read_only: Collection[int]) -> bool:
     """Whether to offer an undo; later changes are found only when it is tried."""
-    verb = effect(done)
+    verb = done.effective_verb
     if not (is_undoable(done) or verb in CONSOLE_UNDO):
         return False
     if done.account_id in read_only and verb.subject in _WRITES:
@@ -80,7 +81,7 @@ def is_open(done: Activity, read_only: Collection[int]) -> bool:
 
 def undo_several(several: Sequence[Activity], by: Actor) -> list[Activity]:
     """Undo all of them or none; raises CannotUndo."""
-    undo = CONSOLE_UNDO.get(effect(several[0]))
+    undo = CONSOLE_UNDO.get(several[0].effective_verb)
     if undo is None or len(several) > 1:
         return undo_all(several, by)
     (done,) = several

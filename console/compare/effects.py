@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from storage.editing.comparison import DifferenceKind
-from storage.operations.comparing import Counts
+from storage.operations.snapshots.comparing import Counts
 
 
 class Effect(StrEnum):

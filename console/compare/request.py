@@ -13,10 +13,11 @@ from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
 from storage.editing.comparison import DifferenceKind
 from storage.models import Account
-from storage.operations import accounts, branches, sides, snapshots
-from storage.operations.comparing import ALL_KINDS
-from storage.operations.members import role_in
-from storage.operations.sides import Side, SideNotFound
+from storage.operations.access.members import role_in
+from storage.operations.accounts import accounts
+from storage.operations.snapshots import branches, sides, snapshots
+from storage.operations.snapshots.comparing import ALL_KINDS
+from storage.operations.snapshots.sides import Side, SideNotFound
 
 LEFT, RIGHT = "left", "right"
 SIDES = (LEFT, RIGHT)

@@ -13,8 +13,8 @@ from console.grid.differences import Difference, compare_property
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.comparison import DifferenceKind
-from storage.operations import comparing
-from storage.operations.comparing import DifferingEntity
+from storage.operations.snapshots import comparing
+from storage.operations.snapshots.comparing import DifferingEntity
 
 SIGNS: Final = {
     DifferenceKind.ONLY_LEFT: ("−", "removed", _("only left")),

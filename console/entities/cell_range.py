@@ -20,7 +20,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_property_name
 from storage.editing import merge
 from storage.models import Table
-from storage.operations import entities
+from storage.operations.entities import entities
 
 LIMIT: Final = 1_000  # changed cells
 _LONGEST: Final = 1_000  # rows or columns of a rectangle

@@ -28,7 +28,8 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
 from storage.editing import merge, typed_text
 from storage.editing.merge import MergeResult
-from storage.operations import edits, entities, last_change
+from storage.operations.changes import last_change
+from storage.operations.entities import edits, entities
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
 LONGEST: Final = 2_000  # characters of a displayed value

@@ -30,7 +30,9 @@ from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.operations import activity, entities, last_change, versions
+from storage.operations.activity import activity
+from storage.operations.changes import last_change, versions
+from storage.operations.entities import entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy for new properties

@@ -31,7 +31,7 @@ from storage.editing.pasted_rows import (
 )
 from storage.editing.typed_text import InvalidText
 from storage.models import Table
-from storage.operations import entities
+from storage.operations.entities import entities
 
 LIMIT: Final = 1_000  # rows
 

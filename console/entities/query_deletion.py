@@ -14,7 +14,8 @@ from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.service.snapshots import SnapshotReason
 from storage.models import Table
-from storage.operations import edits, entities, snapshots
+from storage.operations.entities import edits, entities
+from storage.operations.snapshots import snapshots
 
 MOST_UNDONE: Final = 100  # steps that one Undo takes back together
 _STEP: Final = 2_000  # entities

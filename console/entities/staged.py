@@ -22,7 +22,7 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
 from storage.models import Account, Table
-from storage.operations import entities
+from storage.operations.entities import entities
 
 LIMIT: Final = 1_000  # cells
 

@@ -18,7 +18,6 @@ from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
-from storage.operations.undo import effect
 
 MOST: Final = 50  # entities on a page
 _CONTEXT: Final = 40  # characters before the first that differs
@@ -156,7 +155,7 @@ _NAMES: Final[Mapping[str, Promise]] = {
 
 
 def setting_differences(done: Activity) -> list[Difference]:
-    return compare_settings(*(_flat(effect(done), value) for value in (done.before, done.after)))
+    return compare_settings(*(_flat(done.effective_verb, value) for value in (done.before, done.after)))
 
 
 def setting_name(setting: str) -> str | Promise:

@@ -18,8 +18,9 @@ from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import InvalidInput
 from storage.editing import merge
 from storage.models import Table
-from storage.operations import entities, past
-from storage.operations.past import Past
+from storage.operations.changes import past
+from storage.operations.changes.past import Past
+from storage.operations.entities import entities
 
 NAME: Final = AS_OF
 

@@ -19,8 +19,8 @@ from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.names import LONGEST_KEY, check_key
 from storage.models import Table
-from storage.operations import entities
-from storage.operations.past import Past
+from storage.operations.changes.past import Past
+from storage.operations.entities import entities
 
 # keys
 

@@ -22,8 +22,9 @@ from console.site.layout import NavigationItem
 from storage.domain.access.roles import Capability, may
 from storage.domain.entities.entity import EntityKey
 from storage.models import Account, Table
-from storage.operations import entities, search
-from storage.operations.members import visible_accounts
+from storage.operations.access import search
+from storage.operations.access.members import visible_accounts
+from storage.operations.entities import entities
 
 TOP: Final = 8  # tables, so that other results stay visible
 _OTHERS: Final = 5  # accounts to change to

@@ -13,7 +13,7 @@ from console.people import reauthentication, sign_ins
 from console.site import rate_limits
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error
-from storage.operations import stream_access
+from storage.runtime import stream_access
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]

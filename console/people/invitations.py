@@ -16,8 +16,9 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.service.activity import Verb
 from storage.models import Account
-from storage.operations import activity, members
-from storage.operations.members import role_in
+from storage.operations.access import members
+from storage.operations.access.members import role_in
+from storage.operations.activity import activity
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from console.people import invitations, setup, sign_ins
 from console.site.access import actor_named
 from console.site.notices import notify_error, notify_success
 from storage.domain.service.activity import Verb
-from storage.operations import activity
+from storage.operations.activity import activity
 
 logger = logging.getLogger(__name__)
 

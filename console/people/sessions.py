@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.models import User
-from storage.operations import stream_access
+from storage.runtime import stream_access
 
 _UPDATE_INTERVAL: Final = timedelta(minutes=1)
 # the first match wins, because most browsers claim to be several

@@ -15,7 +15,7 @@ from console.models import User
 from console.site import appearance
 from console.site.access import actor_named
 from storage.domain.service.activity import Verb
-from storage.operations import activity
+from storage.operations.activity import activity
 
 _NAMES: Final = {
     Authenticator.Type.WEBAUTHN: "passkey",

@@ -11,7 +11,8 @@ from console.people import sessions
 from storage.domain.access.actor import Actor
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations import activity, api_tokens
+from storage.operations.access import api_tokens
+from storage.operations.activity import activity
 
 
 class LastAdmin(Exception):

@@ -25,7 +25,7 @@ from storage.domain.access.policies import (
 from storage.domain.values import edm
 from storage.editing import typed_times
 from storage.editing.invalid_text import InvalidText
-from storage.operations import policies
+from storage.operations.access import policies
 
 NEW: Final = SignedIdentifier("")
 

@@ -21,7 +21,7 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.sas.known import KnownToken
 from storage.editing.policy_effects import predict_effects
 from storage.models import Table
-from storage.operations import policies, sas
+from storage.operations.access import policies, sas
 
 _NONE_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -24,7 +24,9 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
 from storage.models import Account, Table
-from storage.operations import activity, policies, tables
+from storage.operations.access import policies
+from storage.operations.activity import activity
+from storage.operations.tables import tables
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 

@@ -18,8 +18,8 @@ from console.site.addresses import path_of
 from console.site.tags import grouped
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
-from storage.operations import table_list
-from storage.operations.table_list import Listing, Overview
+from storage.operations.tables import table_list
+from storage.operations.tables.table_list import Listing, Overview
 
 _ENTITIES: Final = "entities:index"
 _POLICIES: Final = "policies:show"

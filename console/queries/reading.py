@@ -22,8 +22,9 @@ from storage.editing.filters.lint import KnownTypes, LintFinding, LintRule, lint
 from storage.editing.filters.narrowing import add_condition_text
 from storage.editing.filters.quick_fixes import QuickFix, diagnose
 from storage.models import Table
-from storage.operations import estimates, indexes, properties
-from storage.operations.properties import EMPTY, PropertySample
+from storage.operations.entities import estimates, properties
+from storage.operations.entities.properties import EMPTY, PropertySample
+from storage.operations.tables import indexes
 
 _FIX_LENGTH: Final = 60  # characters of a quick fix on its button
 _FIX_LIMIT: Final = 3

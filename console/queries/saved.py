@@ -18,7 +18,7 @@ from storage.domain.access.roles import Capability, Role, may
 from storage.editing.filters import parameters
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
-from storage.operations import tables
+from storage.operations.tables import tables
 
 GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # of a grid's address, kept as content
 

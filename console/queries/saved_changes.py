@@ -14,8 +14,9 @@ from console.queries.saved import Definition, latest_version
 from storage.domain.access.actor import Actor
 from storage.domain.service.activity import Verb
 from storage.models import Activity, Table
-from storage.operations import activity, tables
-from storage.operations.activity import ChangedSince
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ChangedSince
+from storage.operations.tables import tables
 
 _SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
 _ATTEMPTS: Final = 5  # at a slug that another request takes at the same moment

@@ -21,7 +21,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Table
-from storage.operations import entities, facets, properties
+from storage.operations.entities import entities, facets, properties
 
 PropertyTypes = Mapping[str, Sequence[Edm]]
 

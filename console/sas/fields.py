@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from console.sas.labels import PERMISSIONS, RESOURCE_TYPES
 from console.site.forms import MONO
-from storage.operations.sas import SasDescription
+from storage.operations.access.sas import SasDescription
 
 STARTS: Final = (
     ("", gettext_lazy("Immediately")),

@@ -25,8 +25,8 @@ from storage.domain.service.lifetimes import read_lifetime
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_key, fold_table_name
 from storage.models import Account, Table
-from storage.operations import sas as sas_operations
-from storage.operations import tables
+from storage.operations.access import sas as sas_operations
+from storage.operations.tables import tables
 
 _LONG: Final = timedelta(days=30)
 _YEARS: Final = (1602, 9998)  # which the service knows in any time zone

@@ -30,7 +30,7 @@ from storage.domain.sas.known import (
     token_state,
 )
 from storage.models import Account
-from storage.operations import sas as sas_operations
+from storage.operations.access import sas as sas_operations
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,10 @@ from storage.domain.entities.moments import read_moment
 from storage.domain.errors import StorageError
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
-from storage.operations import accounts, past, tables
-from storage.operations.members import role_in
+from storage.operations.access.members import role_in
+from storage.operations.accounts import accounts
+from storage.operations.changes import past
+from storage.operations.tables import tables
 
 P = ParamSpec("P")
 AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponseBase]

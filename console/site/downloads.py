@@ -10,7 +10,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
 from console.site import errors
-from storage.operations.threads import Download, TooManyDownloads
+from storage.runtime.threads import Download, TooManyDownloads
 
 Item = TypeVar("Item")
 

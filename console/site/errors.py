@@ -17,9 +17,10 @@ from console.site import appearance, rate_limits
 from console.site.access import RoleNeeded, account_context, users_with_role
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
-from storage.operations import last_change, release
-from storage.operations.last_change import TableDeletion
-from storage.operations.threads import DOWNLOADS_PER_READER
+from storage.operations.changes import last_change
+from storage.operations.changes.last_change import TableDeletion
+from storage.operations.health import release
+from storage.runtime.threads import DOWNLOADS_PER_READER
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from console.site.actors import DOOR_LABELS, draw_actor
 from console.site.times import to_local
 from storage.domain.access.actor import Actor, ActorKind
-from storage.operations.last_change import LastChange, TableDeletion
+from storage.operations.changes.last_change import LastChange, TableDeletion
 
 _KEYS_AND_TOKENS = frozenset({ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER})
 

@@ -15,7 +15,7 @@ from console.site.addresses import path_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.kinds import AccountKind
-from storage.operations.members import visible_accounts
+from storage.operations.access.members import visible_accounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from console.site.addresses import split_url
 from console.site.responses import is_script, wants_part
 from storage.api import middleware as api
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
-from storage.operations import database_version
+from storage.operations.health import database_version
 
 Next = Callable[[HttpRequest], HttpResponse]
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")

@@ -17,8 +17,9 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from storage.domain.errors import ServerBusy
-from storage.operations import database_version, disk, prometheus
-from storage.operations.threads import in_probe_thread
+from storage.operations.health import database_version, disk
+from storage.runtime import prometheus
+from storage.runtime.threads import in_probe_thread
 
 PATHS: Final = frozenset({"/ui/healthz", "/ui/readyz", "/ui/metrics"})
 _CACHED_FOR: Final = 1.0  # seconds; many probes must not keep the database busy

@@ -17,8 +17,8 @@ from console.site import actors, glyphs, last_changes, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
 from storage.domain.access.actor import Actor
 from storage.models import Account
-from storage.operations.actors import actor_of
-from storage.operations.last_change import LastChange, TableDeletion
+from storage.operations.activity.actors import actor_of
+from storage.operations.changes.last_change import LastChange, TableDeletion
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)

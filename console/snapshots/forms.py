@@ -13,7 +13,8 @@ from console.site.forms import MONO
 from storage.domain.service.snapshots import NAME_LIMIT, Schedule, is_snapshot_name
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Snapshot
-from storage.operations import accounts, snapshots
+from storage.operations.accounts import accounts
+from storage.operations.snapshots import snapshots
 
 NOW: Final = ":now"  # no name of a snapshot
 _KEPT: Final = (

@@ -10,8 +10,9 @@ from django.http import QueryDict
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.models import Snapshot, SnapshotTable
-from storage.operations import policies, snapshot_restores, snapshots
-from storage.operations.snapshot_restores import RestorePlan, RestoreRequest, TablePlan
+from storage.operations.access import policies
+from storage.operations.snapshots import snapshot_restores, snapshots
+from storage.operations.snapshots.snapshot_restores import RestorePlan, RestoreRequest, TablePlan
 
 LIMIT: Final = timedelta(seconds=10)
 

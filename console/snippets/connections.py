@@ -14,7 +14,7 @@ from console.snippets.parts import Target
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.connections import write_connection as write_form
 from storage.models import Account, Table
-from storage.operations import accounts
+from storage.operations.accounts import accounts
 
 MASK: Final = "•" * 12
 

@@ -6,7 +6,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from storage.models import Account
-from storage.operations.table_list import TableOrder
+from storage.operations.tables.table_list import TableOrder
 
 
 @dataclass(frozen=True, slots=True)

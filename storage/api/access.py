@@ -20,8 +20,9 @@ from storage.api.problems import Problem
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
 from storage.models import Account, ApiToken
-from storage.operations import accounts, api_tokens, members
-from storage.operations.members import Person
+from storage.operations.access import api_tokens, members
+from storage.operations.access.members import Person
+from storage.operations.accounts import accounts
 
 REALM: Final = 'Bearer realm="Tablero"'
 

@@ -13,9 +13,9 @@ from rest_framework.views import set_rollback
 from storage.api import problems
 from storage.api.problems import FieldError, Problem, replace_surrogates
 from storage.domain.errors import ServerBusy, StorageError
-from storage.operations.accounts import AccountError, AccountIsBusy
-from storage.operations.api_tokens import TokenError
-from storage.operations.snapshots import SnapshotError, SnapshotNotFound
+from storage.operations.access.api_tokens import TokenError
+from storage.operations.accounts.accounts import AccountError, AccountIsBusy
+from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
 
 RETRY_AFTER: Final = 5  # seconds
 

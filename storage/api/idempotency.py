@@ -15,8 +15,8 @@ from rest_framework.request import Request
 from storage.api import problems
 from storage.api.problems import Problem
 from storage.models import ApiToken, IdempotencyRecord
-from storage.operations import idempotency_keys
-from storage.operations.idempotency_keys import ConcurrentRequest
+from storage.operations.access import idempotency_keys
+from storage.operations.access.idempotency_keys import ConcurrentRequest
 
 T = TypeVar("T")
 HEADER: Final = "Idempotency-Key"

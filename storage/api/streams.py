@@ -18,10 +18,10 @@ from django.http import HttpRequest, HttpResponse
 
 from storage.domain.service.feed import ExpiredToken, FeedPage
 from storage.domain.service.recorded import RecordedChange
-from storage.operations import feed as operations
-from storage.operations.feed import Feed, NoHistory
-from storage.operations.live_feed import LiveFeed
-from storage.operations.stream_access import AccessChanges, StreamAccess
+from storage.operations.changes import feed as operations
+from storage.operations.changes.feed import Feed, NoHistory
+from storage.runtime.live_feed import LiveFeed
+from storage.runtime.stream_access import AccessChanges, StreamAccess
 
 MEDIA_TYPE: Final = "text/event-stream"
 RETRY: Final = 1000  # milliseconds after which a client connects again

@@ -6,7 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from storage.models import Table
-from storage.operations import accounts, release, tables
+from storage.operations.accounts import accounts
+from storage.operations.health import release
+from storage.operations.tables import tables
 from storage.server import migration
 
 

@@ -10,8 +10,8 @@ from storage.domain.access.actor import Actor
 from storage.domain.errors import StorageError
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
-from storage.operations.accounts import AccountError
-from storage.operations.activity import command_actor
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.activity.activity import command_actor
 
 
 class MovingCommand(DatabaseCommand):

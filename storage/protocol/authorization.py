@@ -20,11 +20,11 @@ from storage.domain.errors import (
 from storage.domain.requests.observed import KEY_NAMES, Authentication, Credential, retired_key_name
 from storage.domain.requests.options import read_options
 from storage.domain.sas import AccountSas, TableSas
-from storage.operations.catalog import KnownAccount
-from storage.operations.identity import Identity
-from storage.operations.service import Service
+from storage.operations.access.identity import Identity
 from storage.protocol import bearer
 from storage.protocol.incoming import IncomingRequest
+from storage.runtime.catalog import KnownAccount
+from storage.runtime.service import Service
 
 
 class Authorized(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Final
 from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.operations.identity import Identity
+from storage.operations.access.identity import Identity
 
 CHALLENGED: Final = (
     "Server failed to authenticate the request. "

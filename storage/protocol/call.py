@@ -14,14 +14,14 @@ from storage.domain.service.consistency import ReadTerms
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
-from storage.operations.catalog import KnownAccount
-from storage.operations.service import ReplicaAddress, Service
 from storage.protocol import cosmos
 from storage.protocol.accept import Format
 from storage.protocol.http_request import Headers
 from storage.protocol.json_format import Context, Rules
 from storage.protocol.negotiation import response_format
 from storage.protocol.query_options import read_select
+from storage.runtime.catalog import KnownAccount
+from storage.runtime.service import ReplicaAddress, Service
 
 
 class Answer(NamedTuple):

@@ -12,9 +12,9 @@ from storage.domain.service.consistency import (
     write_token,
 )
 from storage.domain.values.kinds import AccountKind
-from storage.operations.catalog import KnownAccount
 from storage.protocol.http_request import Headers
 from storage.protocol.incoming import IncomingRequest
+from storage.runtime.catalog import KnownAccount
 
 LEVEL: Final = "x-ms-consistency-level"
 TOKEN: Final = "x-ms-session-token"  # noqa: S105

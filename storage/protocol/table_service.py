@@ -19,10 +19,6 @@ from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service.consistency import ReadTerms
 from storage.domain.service.service_properties import NO_LOGGING, CorsRule, Logging
 from storage.domain.values.kinds import AccountKind
-from storage.operations.catalog import KnownAccount
-from storage.operations.live_feed import LiveFeed
-from storage.operations.service import Service
-from storage.operations.stream_access import AccessChanges
 from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
@@ -43,6 +39,10 @@ from storage.protocol.incoming import (
 from storage.protocol.negotiation import FIRST_WITHOUT_ATOM, read_preference
 from storage.protocol.query_options import check_options
 from storage.protocol.request_log import log_entry
+from storage.runtime.catalog import KnownAccount
+from storage.runtime.live_feed import LiveFeed
+from storage.runtime.service import Service
+from storage.runtime.stream_access import AccessChanges
 
 logger = logging.getLogger(__name__)
 

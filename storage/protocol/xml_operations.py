@@ -20,8 +20,8 @@ from storage.domain.requests.routes import TargetKind
 from storage.domain.service.service_properties_xml import read_properties, write_properties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.xml import START
-from storage.operations.replicas import ReplicaState
 from storage.protocol.call import Answer, Call
+from storage.runtime.replicas import ReplicaState
 
 _XML: Final = (b"Content-Type", b"application/xml")
 

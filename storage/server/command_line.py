@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from storage.operations import release
+from storage.operations.health import release
 from storage.server import database, embedded, options, secret
 from storage.server.refusal import Refusal
 

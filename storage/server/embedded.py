@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from storage.operations import disk
+from storage.operations.health import disk
 from storage.server import cluster, installation, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options

@@ -11,8 +11,10 @@ from django.core.management.commands.migrate import Command as Migrate
 from django.db import ProgrammingError
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
-from storage.operations import accounts, database_version, table_relations
-from storage.operations.accounts import AccountError, AccountKeys
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError, AccountKeys
+from storage.operations.health import database_version
+from storage.operations.relations import table_relations
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 from storage.sql.django import fetch

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from storage.models import Account
-from storage.operations import release
-from storage.operations.accounts import DEVELOPMENT_ACCOUNT, connection_string, is_public, usable
+from storage.operations.accounts.accounts import DEVELOPMENT_ACCOUNT, connection_string, is_public, usable
+from storage.operations.health import release
 from storage.server.options import Options
 
 ANY_ADDRESS = {"0.0.0.0", "::"}  # noqa: S104

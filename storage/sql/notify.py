@@ -51,7 +51,7 @@ class Event(NamedTuple):
     """News, and the time on the monotonic clock for which they are sure: they were asked for later.
 
     ``table``: the account and the folded name of one that has changed. ``writer``, of HELD and STILL_HELD: the least
-    number of versions that may write, as storage.operations.database_version says it.
+    number of versions that may write, as storage.operations.health.database_version says it.
     """
 
     news: News

@@ -10,8 +10,10 @@ from console.models import User
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role, Scope
 from storage.models import Membership
-from storage.operations import accounts, api_tokens, tables
-from storage.operations.api_tokens import TokenRequest
+from storage.operations.access import api_tokens
+from storage.operations.access.api_tokens import TokenRequest
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 
 API = "/ui/api/v1"
 ROLES = {"alice": Role.OWNER, "max": Role.MAINTAINER, "eve": Role.EDITOR, "victor": Role.VIEWER}

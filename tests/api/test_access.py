@@ -7,7 +7,7 @@ from django.urls import get_resolver
 
 from storage.api import documentation
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, reaches
-from storage.operations import accounts
+from storage.operations.accounts import accounts
 from tests.api.conftest import API, ROLES, Caller
 
 READ, TABLES, ACCESS, OWN = (

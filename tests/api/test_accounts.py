@@ -8,7 +8,9 @@ from storage.domain.access.actor import ActorKind
 from storage.domain.requests.observed import retired_key_name
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
-from storage.operations import accounts, retired_keys, tables
+from storage.operations.access import retired_keys
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import RegisteredSas
-from storage.operations import accounts, history, tables
+from storage.operations.accounts import accounts
+from storage.operations.relations import history
+from storage.operations.tables import tables
 from storage.sql import entities
 from storage.sql.django import execute, run
 from storage.sql.relations import relation_name

@@ -1,6 +1,6 @@
 """Property indexes by scripts; what they do is tested with the operation."""
 
-from storage.operations import indexes
+from storage.operations.tables import indexes
 
 INDEXES = "accounts/acme/tables/people/indexes"
 

@@ -8,7 +8,8 @@ from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.service.activity import Verb
 from storage.models import Activity, IdempotencyRecord, RegisteredSas
-from storage.operations import accounts, policies
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
 
 SAS = "accounts/acme/sas"
 READS = {"label": "report", "table": "people", "permissions": "r", "ttl": "12h"}

@@ -4,7 +4,8 @@ import pytest
 
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations import service_properties, tables
+from storage.operations.accounts import service_properties
+from storage.operations.tables import tables
 
 PROPERTIES = "accounts/acme/service-properties"
 RULE = {"origins": ["*"], "methods": ["GET"], "allowed_headers": ["x-*"], "exposed_headers": [], "max_age": 5}

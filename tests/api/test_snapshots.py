@@ -11,7 +11,11 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Branch, LongOperation, Snapshot
-from storage.operations import accounts, history, long_operations, snapshots, tables
+from storage.operations.accounts import accounts
+from storage.operations.activity import long_operations
+from storage.operations.relations import history
+from storage.operations.snapshots import snapshots
+from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

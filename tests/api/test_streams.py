@@ -19,12 +19,15 @@ from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.models import ApiToken, Membership
-from storage.operations import accounts, api_tokens, feed, history, members
-from storage.operations.catalog import Catalog
-from storage.operations.feed import Feed
-from storage.operations.live_feed import LiveFeed
-from storage.operations.stream_access import LIMIT, AccessChanges
-from storage.operations.threads import in_thread
+from storage.operations.access import api_tokens, members
+from storage.operations.accounts import accounts
+from storage.operations.changes import feed
+from storage.operations.changes.feed import Feed
+from storage.operations.relations import history
+from storage.runtime.catalog import Catalog
+from storage.runtime.live_feed import LiveFeed
+from storage.runtime.stream_access import LIMIT, AccessChanges
+from storage.runtime.threads import in_thread
 from storage.sql import django as sql
 from storage.sql import entities
 from storage.sql.lanes import Lanes

@@ -4,7 +4,9 @@ import pytest
 
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations import accounts, policies, tables
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 
 POLICIES = "accounts/acme/tables/people/policies"
 A = {"id": "a", "access_policy": {"start": None, "expiry": "2027-01-01T00:00:00.0000000Z", "permission": "r"}}

@@ -12,7 +12,7 @@ from storage.domain.access import api_tokens as written
 from storage.domain.access.actor import SERVER
 from storage.domain.service.activity import Verb
 from storage.models import Activity, ApiToken
-from storage.operations import api_tokens
+from storage.operations.access import api_tokens
 from tests.api.conftest import Caller
 
 

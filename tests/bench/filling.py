@@ -130,7 +130,7 @@ def fill_table(made: Entities) -> None:
     from django.db import transaction
 
     from storage.models import Account, Table
-    from storage.operations import indexes, tables
+    from storage.operations.tables import indexes, tables
     from storage.sql import django as sql
     from storage.sql.relations import relation_name
 
@@ -150,7 +150,7 @@ def fill_table(made: Entities) -> None:
 
 
 def add_accounts(number: int) -> list[str]:
-    from storage.operations import accounts
+    from storage.operations.accounts import accounts
 
     names = [f"account{n:05}" for n in range(number)]
     for name in names:
@@ -161,7 +161,7 @@ def add_accounts(number: int) -> list[str]:
 def add_tables(number: int, names: list[str]) -> None:
     """One in each account, the others in the account of the large table."""
     from storage.models import Account
-    from storage.operations import tables
+    from storage.operations.tables import tables
 
     ids = dict(Account.objects.values_list("name", "pk"))
     owners = [ids[name] for name in names[:number]]

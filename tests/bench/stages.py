@@ -43,7 +43,7 @@ from tests.bench.workloads import WORKLOADS, Site, Workload, loading
 STAGES = {
     "service": [  # the steps between the stages, and metrics
         "storage.protocol.table_service:TableService._respond",
-        "storage.operations.observer:Observer.record",
+        "storage.runtime.observer:Observer.record",
     ],
     "connection": [  # the head parsed, the answer written
         "storage.protocol.http_connection:HttpConnection.data_received",

@@ -10,7 +10,8 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Membership
-from storage.operations import accounts, tables
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name

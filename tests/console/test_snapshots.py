@@ -8,7 +8,10 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Branch, Snapshot, SnapshotSchedule
-from storage.operations import accounts, history, snapshots, tables
+from storage.operations.accounts import accounts
+from storage.operations.relations import history
+from storage.operations.snapshots import snapshots
+from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

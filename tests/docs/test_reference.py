@@ -5,9 +5,9 @@ import re
 from django.urls import get_resolver
 from prometheus_client import REGISTRY
 
-import storage.operations.prometheus  # noqa: F401  registers the metrics
+import storage.runtime.prometheus  # noqa: F401  registers the metrics
 from storage.management.commands import account
-from storage.operations import doctor
+from storage.runtime import doctor
 from storage.server import command_line, options
 from tests.docs.pages import DOCS, rows
 

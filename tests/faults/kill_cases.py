@@ -16,32 +16,28 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity, PropertyIndex
-from storage.operations import (
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError, AccountExists
+from storage.operations.changes.changes import ChangeFilter
+from storage.operations.entities import edits
+from storage.operations.relations import table_relations
+from storage.operations.snapshots import (
     account_copies,
-    accounts,
     applying,
     branches,
     comparing,
-    data_undo,
-    distribution,
-    distribution_requests,
-    edits,
-    indexes,
-    policies,
     sides,
     snapshot_restores,
     snapshots,
-    table_relations,
-    tables,
-    undo,
 )
-from storage.operations.accounts import AccountError, AccountExists
-from storage.operations.applying import Selection, Target
-from storage.operations.branches import BranchRequest
-from storage.operations.changes import ChangeFilter
-from storage.operations.distribution import DistributionError
-from storage.operations.snapshot_restores import RestoreRequest
-from storage.operations.undo import CannotUndo, Reason
+from storage.operations.snapshots.applying import Selection, Target
+from storage.operations.snapshots.branches import BranchRequest
+from storage.operations.snapshots.snapshot_restores import RestoreRequest
+from storage.operations.tables import distribution, distribution_requests, indexes, tables
+from storage.operations.tables.distribution import DistributionError
+from storage.operations.undo import data_undo, undo
+from storage.operations.undo.undo import CannotUndo, Reason
 from storage.sql import django as sql
 from storage.sql.relations import relation_name
 

@@ -64,7 +64,7 @@ def main():
     from django.db import connections
 
     from console.entities import query_deletion
-    from storage.operations import accounts
+    from storage.operations.accounts import accounts
     from tests.faults.kill_cases import CASES
 
     accounts._DROPPED_TOGETHER = query_deletion._STEP = FEW

@@ -11,16 +11,12 @@ from console.entities import query_deletion
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Activity, Branch, LongOperation, PropertyIndex, Table
-from storage.operations import (
-    accounts,
-    distribution_requests,
-    entities,
-    indexes,
-    policies,
-    recovery,
-    tables,
-    undo,
-)
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.tables import distribution_requests, indexes, tables
+from storage.operations.undo import undo
+from storage.runtime import recovery
 from storage.sql.django import fetch
 from tests import emptying
 from tests.faults.kill_cases import ADA, CASES

@@ -4,7 +4,8 @@ import pytest
 
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.operations import accounts, tables
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name

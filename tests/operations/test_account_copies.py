@@ -8,8 +8,11 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
-from storage.operations import account_copies, accounts, entities, tables
-from storage.operations.account_copies import CopyRefused, Finding
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.snapshots import account_copies
+from storage.operations.snapshots.account_copies import CopyRefused, Finding
+from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

@@ -14,8 +14,11 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import ChangedEntity
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.models import Activity, EntityChange
-from storage.operations import accounts, activity, policies, service_properties, tables
-from storage.operations.activity import ActivityFilter
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.tables import tables
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited
 

@@ -14,10 +14,13 @@ from storage.domain.service import indexes as policy
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Activity, PropertyIndex, PropertyScans
-from storage.operations import accounts, adaptive_indexes, entities, indexes, service, tables
-from storage.operations.adaptive_indexes import ScanCosts
-from storage.operations.service import Service
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.tables import adaptive_indexes, indexes, tables
+from storage.operations.tables.adaptive_indexes import ScanCosts
+from storage.runtime import service
+from storage.runtime.service import Service
+from storage.runtime.threads import in_thread
 from storage.sql.django import execute
 from storage.sql.relations import relation_name
 

@@ -17,9 +17,10 @@ from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.domain.service.service_properties import Metrics, ServiceProperties
 from storage.models import Account, Table
-from storage.operations import accounts, tables
-from storage.operations.analytics import Writer
-from storage.operations.metrics import HOUR, MINUTE, Counts
+from storage.operations.accounts import accounts
+from storage.operations.counting.metrics import HOUR, MINUTE, Counts
+from storage.operations.tables import tables
+from storage.operations.tables.analytics import Writer
 from storage.sql import batch, pages
 from storage.sql.django import execute, run
 from storage.sql.relations import relation_name

@@ -14,18 +14,14 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations import (
-    accounts,
-    branches,
-    entities,
-    history,
-    policies,
-    snapshot_restores,
-    snapshots,
-    tables,
-)
-from storage.operations.accounts import AccountError
-from storage.operations.branches import BranchRequest, Original
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.entities import entities
+from storage.operations.relations import history
+from storage.operations.snapshots import branches, snapshot_restores, snapshots
+from storage.operations.snapshots.branches import BranchRequest, Original
+from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

@@ -15,10 +15,13 @@ from storage.domain.service.consistency import Consistency
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
-from storage.operations import accounts, catalog, indexes, policies, service_properties, tables
-from storage.operations.catalog import Catalog
-from storage.operations.stream_access import AccessChanges
-from storage.operations.threads import in_thread
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.tables import indexes, tables
+from storage.runtime import catalog
+from storage.runtime.catalog import Catalog
+from storage.runtime.stream_access import AccessChanges
+from storage.runtime.threads import in_thread
 from storage.sql import notify
 from storage.sql.notify import LISTENER, Event, News
 

@@ -9,8 +9,11 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_datetime
 from storage.models import HistorySegment, RegisteredSas
-from storage.operations import accounts, changes, history, tables
-from storage.operations.changes import ChangeFilter
+from storage.operations.accounts import accounts
+from storage.operations.changes import changes
+from storage.operations.changes.changes import ChangeFilter
+from storage.operations.relations import history
+from storage.operations.tables import tables
 from storage.sql import batch, entities
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import Op

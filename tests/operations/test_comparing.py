@@ -20,24 +20,16 @@ from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.editing.comparison import DifferenceKind
 from storage.models import Account, Activity, HistorySegment, Snapshot
-from storage.operations import (
-    accounts,
-    applying,
-    branches,
-    comparing,
-    edits,
-    entities,
-    policies,
-    service_properties,
-    sides,
-    snapshot_copies,
-    snapshots,
-    tables,
-    undo,
-)
-from storage.operations.applying import CannotApply, Selection, Skipped, SkipReason, Target
-from storage.operations.branches import BranchRequest
-from storage.operations.sides import SideNotFound
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.entities import edits, entities
+from storage.operations.relations import snapshot_copies
+from storage.operations.snapshots import applying, branches, comparing, sides, snapshots
+from storage.operations.snapshots.applying import CannotApply, Selection, Skipped, SkipReason, Target
+from storage.operations.snapshots.branches import BranchRequest
+from storage.operations.snapshots.sides import SideNotFound
+from storage.operations.tables import tables
+from storage.operations.undo import undo
 from storage.sql.comparing import Counts
 from storage.sql.django import fetch
 

@@ -4,9 +4,10 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.operations import connections, doctor
-from storage.operations.connections import ConnectionState
-from storage.operations.threads import in_thread
+from storage.operations.health import connections
+from storage.operations.health.connections import ConnectionState
+from storage.runtime import doctor
+from storage.runtime.threads import in_thread
 from storage.sql import connections as sql
 from storage.sql.connections import APPLICATION, ConnectionCounts
 from tests.operations.test_catalog import opened

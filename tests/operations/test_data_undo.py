@@ -13,10 +13,14 @@ from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity
-from storage.operations import accounts, changes, data_undo, history, tables
-from storage.operations.changes import ChangeFilter
-from storage.operations.threads import in_thread
-from storage.operations.undo import CannotUndo, Reason, undo
+from storage.operations.accounts import accounts
+from storage.operations.changes import changes
+from storage.operations.changes.changes import ChangeFilter
+from storage.operations.relations import history
+from storage.operations.tables import tables
+from storage.operations.undo import data_undo
+from storage.operations.undo.undo import CannotUndo, Reason, undo
+from storage.runtime.threads import in_thread
 from storage.sql import entities
 from storage.sql.django import execute, fetch, run
 from storage.sql.record import segment_name

@@ -17,19 +17,15 @@ from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Account, DatabaseVersion, Table
-from storage.operations import (
-    accounts,
-    catalog,
-    database_version,
-    doctor,
-    edits,
-    jobs,
-    table_relations,
-    tables,
-)
-from storage.operations.database_version import WRITER, stopping_older_servers
-from storage.operations.service import Service
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.entities import edits
+from storage.operations.health import database_version
+from storage.operations.health.database_version import WRITER, stopping_older_servers
+from storage.operations.relations import table_relations
+from storage.operations.tables import tables
+from storage.runtime import catalog, doctor, jobs
+from storage.runtime.service import Service
+from storage.runtime.threads import in_thread
 from storage.sql import notify
 from storage.sql.notify import LISTENER, Event, News
 
@@ -277,7 +273,7 @@ def test_a_table_of_an_older_server_can_be_deleted_and_restored(older):
 
 
 def test_an_older_server_can_create_accounts(database):
-    """It inserts no column that it does not know; storage.operations.retention starts the history."""
+    """It inserts no column that it does not know; storage.operations.changes.retention starts the history."""
     accounts.add("newer")
     database.execute(
         "INSERT INTO storage_account (name, primary_key_sealed, secondary_key_sealed, enabled, shared_key_access,"

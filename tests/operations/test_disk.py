@@ -1,7 +1,7 @@
 import logging
 
-from storage.operations import disk
-from storage.operations.disk import Space, Watch
+from storage.operations.health import disk
+from storage.operations.health.disk import Space, Watch
 
 GIB = 1 << 30
 

@@ -30,29 +30,18 @@ from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.models import Activity, Table
-from storage.operations import (
-    accounts,
-    branches,
-    changes,
-    data_undo,
-    distribution,
-    doctor,
-    edits,
-    entities,
-    feed,
-    history,
-    past,
-    sides,
-    snapshots,
-    table_list,
-    table_relations,
-    tables,
-    versions,
-)
-from storage.operations.accounts import AccountError
-from storage.operations.distribution import DistributionError
-from storage.operations.feed import Feed
-from storage.operations.snapshots import SnapshotError
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.changes import changes, feed, past, versions
+from storage.operations.changes.feed import Feed
+from storage.operations.entities import edits, entities
+from storage.operations.relations import history, table_relations
+from storage.operations.snapshots import branches, sides, snapshots
+from storage.operations.snapshots.snapshots import SnapshotError
+from storage.operations.tables import distribution, table_list, tables
+from storage.operations.tables.distribution import DistributionError
+from storage.operations.undo import data_undo
+from storage.runtime import doctor
 from storage.sql import batch
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
@@ -337,7 +326,7 @@ def test_what_several_nodes_cannot_answer_is_refused(table, write, account):
 
 
 def past_of(snapshot):
-    from storage.operations import snapshot_copies
+    from storage.operations.relations import snapshot_copies
 
     return snapshot_copies.past_of(snapshot.tables.get())
 

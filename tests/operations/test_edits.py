@@ -25,7 +25,10 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity
-from storage.operations import accounts, activity, edits, entities, tables
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.entities import edits, entities
+from storage.operations.tables import tables
 
 ADA = Actor(ActorKind.USER, "ada")
 KEY = EntityKey("se", "ada")

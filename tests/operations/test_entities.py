@@ -12,8 +12,9 @@ from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations import accounts, tables
-from storage.operations import entities as operation
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities as operation
+from storage.operations.tables import tables
 from storage.sql import batch, pages, relations
 from storage.sql.django import execute, run
 from storage.sql.failures import Canceled

@@ -8,9 +8,11 @@ from django.db import transaction
 
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
-from storage.operations import accounts, entities, tables
-from storage.operations import estimates as operation
-from storage.operations.estimates import LIMIT, Estimate, ScanKind, estimate
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.entities import estimates as operation
+from storage.operations.entities.estimates import LIMIT, Estimate, ScanKind, estimate
+from storage.operations.tables import tables
 from storage.sql import estimates
 from storage.sql.django import execute
 from storage.sql.relations import relation_name

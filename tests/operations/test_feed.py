@@ -18,8 +18,11 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_ticks
 from storage.models import FeedMark, HistorySegment
-from storage.operations import accounts, feed, history, tables
-from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
+from storage.operations.accounts import accounts
+from storage.operations.changes import feed
+from storage.operations.changes.feed import NOW, OLDEST, Feed, NoHistory, Start
+from storage.operations.relations import history
+from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities
 from storage.sql import feed as statements

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from storage.domain.access.grants import OWNER, ROLES
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, ServerBusy
-from storage.operations import identity as module
-from storage.operations import key_set
-from storage.operations.identity import CLOCK_SKEW, SIZE_LIMIT, Identity
-from storage.operations.key_set import PAUSE, STALE
+from storage.operations.access import identity as module
+from storage.operations.access import key_set
+from storage.operations.access.identity import CLOCK_SKEW, SIZE_LIMIT, Identity
+from storage.operations.access.key_set import PAUSE, STALE
 from tests.cost import costs_less_than
 from tests.issuer import (
     AUDIENCE,

@@ -17,9 +17,11 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import INDEX_LIMIT, IndexOrigin, IndexState
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import PropertyIndex
-from storage.operations import accounts, entities, indexes, tables
-from storage.operations.indexes import IndexExists, IndexMissing, TooManyIndexes
-from storage.operations.undo import CannotUndo, Reason, undo
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.tables import indexes, tables
+from storage.operations.tables.indexes import IndexExists, IndexMissing, TooManyIndexes
+from storage.operations.undo.undo import CannotUndo, Reason, undo
 from storage.sql import batch
 from storage.sql import entities as sql
 from storage.sql import indexes as statements

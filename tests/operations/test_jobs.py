@@ -13,8 +13,10 @@ import pytest
 from django.conf import settings
 
 from storage.models import Activity, Job, Table
-from storage.operations import accounts, doctor, jobs, tables
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
+from storage.runtime import doctor, jobs
+from storage.runtime.threads import in_thread
 from storage.sql.background import has_rows, try_job_lock
 from storage.sql.django import fetch
 from tests.live_server import ROOT, clean_environment

@@ -7,10 +7,14 @@ import pytest
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.activity import Verb
 from storage.models import Activity, LongOperation
-from storage.operations import account_building, accounts, jobs, long_operations, recovery, tables
-from storage.operations.accounts import AccountIsBusy
-from storage.operations.catalog_change import invalidating_catalogs
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountIsBusy
+from storage.operations.activity import long_operations
+from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.snapshots import account_building
+from storage.operations.tables import tables
+from storage.runtime import jobs, recovery
+from storage.runtime.threads import in_thread
 from storage.sql.background import try_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,8 +9,9 @@ from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.models import RequestCount
-from storage.operations import accounts, metrics
-from storage.operations.metrics import HOUR, MINUTE, Counts
+from storage.operations.accounts import accounts
+from storage.operations.counting import metrics
+from storage.operations.counting.metrics import HOUR, MINUTE, Counts
 
 pytestmark = pytest.mark.django_db
 

@@ -19,22 +19,16 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations import (
-    accounts,
-    applying,
-    comparing,
-    edits,
-    entities,
-    history,
-    past,
-    reverting,
-    sides,
-    tables,
-)
-from storage.operations.applying import Selection, Skipped, SkipReason, Target
-from storage.operations.service import Service
-from storage.operations.sides import SideNotFound
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.changes import past, reverting
+from storage.operations.entities import edits, entities
+from storage.operations.relations import history
+from storage.operations.snapshots import applying, comparing, sides
+from storage.operations.snapshots.applying import Selection, Skipped, SkipReason, Target
+from storage.operations.snapshots.sides import SideNotFound
+from storage.operations.tables import tables
+from storage.runtime.service import Service
+from storage.runtime.threads import in_thread
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import writers_name

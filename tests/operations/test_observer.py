@@ -14,9 +14,11 @@ from storage.domain.requests.analytics import sum_tallies
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
 from storage.domain.requests.request_log import LogEntry
 from storage.models import CredentialUse, RequestCount, SeenCredential
-from storage.operations import accounts, metrics, observer, usage
-from storage.operations.observer import Observer
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.counting import metrics, usage
+from storage.runtime import observer
+from storage.runtime.observer import Observer
+from storage.runtime.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

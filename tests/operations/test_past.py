@@ -16,7 +16,11 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, HistorySegment, Table
-from storage.operations import accounts, entities, history, past, tables
+from storage.operations.accounts import accounts
+from storage.operations.changes import past
+from storage.operations.entities import entities
+from storage.operations.relations import history
+from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import fetch, run
 from storage.sql.relations import relation_name

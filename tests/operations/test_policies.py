@@ -9,8 +9,11 @@ from storage.domain.errors import (
     ResourceNotFound,
 )
 from storage.models import Activity
-from storage.operations import accounts, activity, policies, tables
-from storage.operations.threads import in_thread
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.tables import tables
+from storage.runtime.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,9 +7,9 @@ from django.conf import settings as django_settings
 
 from storage.domain.service.consistency import Consistency, ReadTerms, Session
 from storage.domain.service.service_properties import ServiceProperties
-from storage.operations.catalog import KnownAccount
-from storage.operations.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
-from storage.operations.service import Service
+from storage.runtime.catalog import KnownAccount
+from storage.runtime.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
+from storage.runtime.service import Service
 from storage.sql.links import ReplicaAddress
 from storage.sql.positions import Sample
 

@@ -8,8 +8,9 @@ import pytest
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.request_log import LogEntry
 from storage.domain.service.service_properties import Logging, ServiceProperties
-from storage.operations import accounts, request_log
-from storage.operations.request_log import LogFiles
+from storage.operations.accounts import accounts
+from storage.runtime import request_log
+from storage.runtime.request_log import LogFiles
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -14,9 +14,14 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import HistorySegment
-from storage.operations import accounts, catalog, edits, history, retention, tables
-from storage.operations.service import Service
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.changes import retention
+from storage.operations.entities import edits
+from storage.operations.relations import history
+from storage.operations.tables import tables
+from storage.runtime import catalog
+from storage.runtime.service import Service
+from storage.runtime.threads import in_thread
 from storage.sql.django import execute, fetch
 
 ADA = Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "7f3a19c0-0000-4000-8000-000000000001")

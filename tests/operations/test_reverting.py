@@ -13,9 +13,11 @@ from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Account
-from storage.operations import accounts, reverting, tables
-from storage.operations.reverting import apply_images
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.changes import reverting
+from storage.operations.changes.reverting import apply_images
+from storage.operations.tables import tables
+from storage.runtime.threads import in_thread
 from storage.sql import entities, restoring
 from storage.sql.django import execute, fetch, run
 from storage.sql.record import segment_name

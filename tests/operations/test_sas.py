@@ -17,11 +17,15 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import TokenState, token_state
 from storage.domain.service.activity import Verb
 from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
-from storage.operations import accounts, policies, retired_keys, tables, undo, usage
-from storage.operations import sas as sas_operations
-from storage.operations.metrics import hour_of
-from storage.operations.sas import Refusal, SasDescription, SasRefused
-from storage.operations.usage import Uses
+from storage.operations.access import policies, retired_keys
+from storage.operations.access import sas as sas_operations
+from storage.operations.access.sas import Refusal, SasDescription, SasRefused
+from storage.operations.accounts import accounts
+from storage.operations.counting import usage
+from storage.operations.counting.metrics import hour_of
+from storage.operations.counting.usage import Uses
+from storage.operations.tables import tables
+from storage.operations.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -25,9 +25,11 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.operations import accounts, analytics, table_use, tables
-from storage.operations.service import Service
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.counting import table_use
+from storage.operations.tables import analytics, tables
+from storage.runtime.service import Service
+from storage.runtime.threads import in_thread
 from storage.sql import lanes, notify, relations
 from storage.sql.django import execute, fetch
 from storage.sql.statement import Lane
@@ -184,7 +186,7 @@ async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, pe
         connection.execute(f"LOCK TABLE entity_{relation} IN ACCESS EXCLUSIVE MODE")
 
         # nothing can be read while the lock is held: each attempt runs into the time limit of its lane
-        monkeypatch.setattr("storage.operations.entities._FIRST_WINDOW", 100)
+        monkeypatch.setattr("storage.operations.entities.entities._FIRST_WINDOW", 100)
         with pytest.raises(OperationTimedOut):
             await service.query(account, people, EntityQuery(filter=parse("Number gt 5")))
 

@@ -14,7 +14,7 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
 )
 from storage.models import Account
-from storage.operations import accounts, service_properties
+from storage.operations.accounts import accounts, service_properties
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -18,20 +18,15 @@ from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metric
 from storage.domain.service.snapshots import Schedule, SnapshotReason
 from storage.domain.values.etag import ANY
 from storage.models import HistorySegment, SnapshotSchedule, Table
-from storage.operations import (
-    accounts,
-    policies,
-    retention,
-    service_properties,
-    snapshot_copies,
-    snapshot_restores,
-    snapshots,
-    table_relations,
-    tables,
-    undo,
-)
-from storage.operations.snapshot_restores import RestoreRequest, TableAction
-from storage.operations.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.changes import retention
+from storage.operations.relations import snapshot_copies, table_relations
+from storage.operations.snapshots import snapshot_restores, snapshots
+from storage.operations.snapshots.snapshot_restores import RestoreRequest, TableAction
+from storage.operations.snapshots.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
+from storage.operations.tables import tables
+from storage.operations.undo import undo
 from storage.sql import django as sql
 from storage.sql import pages, restoring
 from storage.sql.past import as_of

@@ -13,7 +13,9 @@ from storage.domain.filters.query import SORTED_TEXT_LENGTH, EntityQuery, Sort, 
 from storage.domain.service.indexes import IndexOrigin, IndexState
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import PropertyIndex
-from storage.operations import accounts, entities, tables
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.tables import tables
 from storage.sql import batch, previews
 from storage.sql.django import execute, run
 from storage.sql.relations import relation_name

@@ -9,8 +9,11 @@ from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.models import Table, TableRequests
-from storage.operations import accounts, edits, table_use, tables
-from storage.operations.table_use import TableUses
+from storage.operations.accounts import accounts
+from storage.operations.counting import table_use
+from storage.operations.counting.table_use import TableUses
+from storage.operations.entities import edits
+from storage.operations.tables import tables
 from storage.sql import background
 
 NOON = datetime(2026, 11, 21, 12, 20, tzinfo=UTC)

@@ -19,11 +19,13 @@ from storage.domain.errors import (
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
 from storage.models import Table
-from storage.operations import accounts, remembered, table_list, tables, totals
-from storage.operations.accounts import AccountHasTables
-from storage.operations.table_list import TableOrder
-from storage.operations.table_use import TableUses
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountHasTables
+from storage.operations.counting import remembered, totals
+from storage.operations.counting.table_use import TableUses
+from storage.operations.tables import table_list, tables
+from storage.operations.tables.table_list import TableOrder
+from storage.runtime.threads import in_thread
 from storage.sql import background, batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name

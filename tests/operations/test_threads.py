@@ -10,7 +10,7 @@ from asgiref.sync import ThreadSensitiveContext
 from django.db import connection
 
 from storage.models import Account
-from storage.operations.threads import (
+from storage.runtime.threads import (
     DOWNLOADS,
     DOWNLOADS_PER_READER,
     Download,

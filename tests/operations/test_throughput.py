@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings
 
 from storage.domain.errors import TooManyRequests
-from storage.operations.threads import in_thread
-from storage.operations.throughput import Throughput
+from storage.runtime.threads import in_thread
+from storage.runtime.throughput import Throughput
 from storage.sql import throughput as sql
 from storage.sql.django import execute, fetch
 from storage.sql.lanes import Lanes

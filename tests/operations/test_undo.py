@@ -15,10 +15,14 @@ from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metric
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Table
-from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
-from storage.operations.tables import DELETED_TABLE_RETENTION
-from storage.operations.threads import in_thread
-from storage.operations.undo import CannotUndo, Reason, effect, undo, undo_all
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.activity import activity
+from storage.operations.entities import edits, entities
+from storage.operations.tables import tables
+from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.operations.undo.undo import CannotUndo, Reason, undo, undo_all
+from storage.runtime.threads import in_thread
 
 # as a server does it: some of it in transactions that cannot be part of another
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,7 +81,7 @@ def test_back_and_forth(people):
 
     for _ in range(2):
         done = undo(done, ADA)
-        assert (done.verb, effect(done)) == (Verb.UNDO, Verb.ENTITY_CHANGE)
+        assert (done.verb, done.effective_verb) == (Verb.UNDO, Verb.ENTITY_CHANGE)
         assert content(people) == before
         done = undo(done, ADA)
         assert content(people) == after
@@ -86,7 +90,7 @@ def test_back_and_forth(people):
 def test_several_partitions(people):
     done = apply(people, *(Insert(entity("a", partition=partition)) for partition in "cab"))
     undone = undo(done, ADA)
-    assert (content(people), effect(undone), undone.undoes) == ({}, Verb.ENTITY_DELETE, done)
+    assert (content(people), undone.effective_verb, undone.undoes) == ({}, Verb.ENTITY_DELETE, done)
     assert reason(done) == Reason.ALREADY_UNDONE
 
 
@@ -102,7 +106,7 @@ def test_another_key(people):
     done = edits.change_key(people, EntityKey("p", "a"), EntityKey("q", "b"), ANY, by=ADA).activity
     undone = undo(done, ADA)
     assert content(people) == {"a": {"A": 1}}
-    assert (effect(undone), undone.changes.get(place=0).row_key) == (Verb.ENTITY_REKEY, "a")
+    assert (undone.effective_verb, undone.changes.get(place=0).row_key) == (Verb.ENTITY_REKEY, "a")
     undo(undone, ADA)
     assert content(people) == {"b": {"A": 1}}
 
@@ -179,7 +183,7 @@ def test_a_deleted_table_comes_back_with_all_it_had(account, people):
     done = tables.delete(account.pk, "people", by=ADA, keep=DELETED_TABLE_RETENTION)
 
     undone = undo(done, ADA)
-    assert effect(undone) is Verb.TABLE_RESTORE
+    assert undone.effective_verb is Verb.TABLE_RESTORE
     back = tables.get(account.pk, "PEOPLE")
     assert (back.pk, back.name, back.description, back.tags) == (people.pk, "People", "Of people", ["one"])
     assert policies.stored(account.pk, "people") == READERS

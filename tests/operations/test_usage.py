@@ -7,9 +7,10 @@ import pytest
 from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.models import CredentialUse
-from storage.operations import accounts, usage
-from storage.operations.metrics import HOUR
-from storage.operations.usage import ClientUsage, Uses
+from storage.operations.accounts import accounts
+from storage.operations.counting import usage
+from storage.operations.counting.metrics import HOUR
+from storage.operations.counting.usage import ClientUsage, Uses
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,15 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ResourceNotFound
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations import accounts, doctor, edits, entities, feed, history, retention, tables, undo
-from storage.operations.accounts import AccountError
-from storage.operations.feed import OLDEST, Feed, NoHistory
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.changes import feed, retention
+from storage.operations.changes.feed import OLDEST, Feed, NoHistory
+from storage.operations.entities import edits, entities
+from storage.operations.relations import history
+from storage.operations.tables import tables
+from storage.operations.undo import undo
+from storage.runtime import doctor
 from storage.sql import history as statements
 
 ADA = Actor(ActorKind.USER, "ada")

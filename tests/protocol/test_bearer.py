@@ -8,7 +8,7 @@ from azure.data.tables._authentication import _HttpChallenge
 from storage.domain.access.grants import OWNER
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.operations.identity import Identity
+from storage.operations.access.identity import Identity
 from storage.protocol import bearer
 
 TRUST = Trust(

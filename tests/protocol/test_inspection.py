@@ -12,10 +12,12 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.inspector import inspect
 from storage.models import Account, BlockedSas
-from storage.operations import accounts, policies, tables
-from storage.operations.accounts import AccountKeys
-from storage.operations.inspection import facts
-from storage.operations.threads import in_thread
+from storage.operations.access import policies
+from storage.operations.access.inspection import facts
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountKeys
+from storage.operations.tables import tables
+from storage.runtime.threads import in_thread
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name

@@ -9,8 +9,10 @@ from storage.domain import sas
 from storage.domain.access.signature import SignedRequest, sign
 from storage.domain.sas import TableSas
 from storage.models import Activity, CredentialUse, RetiredKey
-from storage.operations import accounts, retired_keys, tables
-from storage.operations.threads import in_thread
+from storage.operations.access import retired_keys
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
+from storage.runtime.threads import in_thread
 from tests.protocol.test_table_service import ACCOUNT, KEY, call, service  # noqa: F401
 
 pytestmark = pytest.mark.django_db(transaction=True)

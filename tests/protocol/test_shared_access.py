@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER
 from storage.models import Account
-from storage.operations import sas
-from storage.operations.threads import in_thread
+from storage.operations.access import sas
+from storage.runtime.threads import in_thread
 from tests.protocol import test_table_service
 from tests.protocol.test_table_service import ACCOUNT, JSON, KEY, call, running
 from tests.wire import tokens

@@ -18,13 +18,14 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
-from storage.operations import accounts, tables
-from storage.operations.threads import in_thread
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from storage.protocol import body_budget, http_request
 from storage.protocol.body_budget import BodyBudget
 from storage.protocol.call import ServerSettings
 from storage.protocol.http_request import RequestBody, RequestHead, join_repeated
 from storage.protocol.table_service import TableService
+from storage.runtime.threads import in_thread
 from storage.sql import lanes
 from storage.sql.statement import Lane
 from tests.cost import costs_less_than

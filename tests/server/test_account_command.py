@@ -9,8 +9,9 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from storage.models import Account, Activity
-from storage.operations import accounts, tables
-from storage.operations.accounts import AccountError
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.tables import tables
 from storage.sql import notify
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,8 +9,15 @@ from django.db import connection
 
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
-from storage.operations import accounts, retired_keys, tables
-from storage.operations.accounts import DEVELOPMENT_KEY, AccountError, AccountIsProtected, AccountKeys
+from storage.operations.access import retired_keys
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import (
+    DEVELOPMENT_KEY,
+    AccountError,
+    AccountIsProtected,
+    AccountKeys,
+)
+from storage.operations.tables import tables
 from storage.server import migration, options
 from storage.sql.django import fetch
 from storage.sql.relations import deleted_name, relation_name

@@ -10,7 +10,10 @@ from storage.domain.entities.changes import Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
-from storage.operations import accounts, edits, snapshots, tables
+from storage.operations.accounts import accounts
+from storage.operations.entities import edits
+from storage.operations.snapshots import snapshots
+from storage.operations.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,7 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from storage.models import Activity
-from storage.operations import accounts, tables
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

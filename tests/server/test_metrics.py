@@ -12,7 +12,7 @@ import requests
 from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import TableAnalyticsLogging, TableRetentionPolicy, TableServiceClient
 
-from storage.operations import release
+from storage.operations.health import release
 from storage.server import metrics
 from tests.live_server import ROOT, start_server
 

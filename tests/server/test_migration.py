@@ -9,7 +9,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from storage.operations import accounts, database_version, table_relations, tables
+from storage.operations.accounts import accounts
+from storage.operations.health import database_version
+from storage.operations.relations import table_relations
+from storage.operations.tables import tables
 from storage.server import migration
 from storage.server.refusal import Refusal
 from storage.sql.django import execute

@@ -8,8 +8,10 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity
-from storage.operations import accounts, edits, tables
-from storage.operations.activity import command_actor
+from storage.operations.accounts import accounts
+from storage.operations.activity.activity import command_actor
+from storage.operations.entities import edits
+from storage.operations.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

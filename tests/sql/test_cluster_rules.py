@@ -22,21 +22,11 @@ from storage.domain.filters.query import EntityQuery, Position, Sort
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.operations import (
-    accounts,
-    distribution,
-    edits,
-    entities,
-    estimates,
-    facets,
-    history,
-    properties,
-    schema,
-    table_list,
-    table_relations,
-    tables,
-    versions,
-)
+from storage.operations.accounts import accounts
+from storage.operations.changes import versions
+from storage.operations.entities import edits, entities, estimates, facets, properties, schema
+from storage.operations.relations import history, table_relations
+from storage.operations.tables import distribution, table_list, tables
 from storage.sql import batch, distributed_relations, pages, relations
 from storage.sql import entities as statements
 from storage.sql import history as segments

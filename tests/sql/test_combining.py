@@ -16,7 +16,7 @@ from storage.domain.errors import (
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
-from storage.operations.threads import in_thread
+from storage.runtime.threads import in_thread
 from storage.sql import combining, entities, pages, relations
 from storage.sql.combining import Combiner
 from storage.sql.django import execute, fetch

@@ -13,7 +13,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
-from storage.operations.threads import in_thread
+from storage.runtime.threads import in_thread
 from storage.sql import batch, entities, history, relations
 from storage.sql.django import execute, fetch, run, run_in_lane
 from storage.sql.history import Recorder

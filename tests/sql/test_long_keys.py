@@ -25,7 +25,7 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
-from storage.operations.threads import in_thread
+from storage.runtime.threads import in_thread
 from storage.sql import background, batch, entities, estimates, long_keys, pages, relations
 from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.estimates import ScanKind

@@ -11,7 +11,11 @@ from storage.domain.filters.query import TableQuery
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
-from storage.operations import accounts, jobs, long_operations, reverting, tables
+from storage.operations.accounts import accounts
+from storage.operations.activity import long_operations
+from storage.operations.changes import reverting
+from storage.operations.tables import tables
+from storage.runtime import jobs
 from storage.server import database, migration, options
 from storage.server.refusal import Refusal
 from storage.sql import notify

@@ -10,7 +10,8 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableNotFound
 from storage.domain.filters.query import EntityQuery
-from storage.operations import accounts, tables
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID

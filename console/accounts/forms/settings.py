@@ -17,7 +17,7 @@ from storage.domain.service.labels import LabelError, read_lines, write_lines
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
-from storage.operations import accounts
+from storage.operations.accounts import accounts
 
 _CHARACTERS = re.compile(r"[a-z0-9]+")
 

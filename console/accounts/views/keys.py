@@ -26,7 +26,9 @@ from storage.domain.requests.observed import retired_key_name
 from storage.domain.sas.known import ACCEPTED_STATES, TokenState, token_state
 from storage.domain.service.activity import Verb
 from storage.models import Account
-from storage.operations import accounts, activity, keys, retired_keys, sas
+from storage.operations.access import keys, retired_keys, sas
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
 
 REVEALED_FOR: Final = 60  # seconds
 USABLE_STATES: Final = ACCEPTED_STATES | {TokenState.NOT_YET_VALID}  # now or later

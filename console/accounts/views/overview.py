@@ -22,11 +22,15 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability, may
 from storage.domain.service.consistency import Consistency
 from storage.models import Account
-from storage.operations import activity, replicas, sas, table_list, totals
-from storage.operations.activity import ActivityFilter
-from storage.operations.last_day import Day, Hour, last_day
-from storage.operations.replicas import ReplicaState
-from storage.operations.totals import Contents
+from storage.operations.access import sas
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.counting import totals
+from storage.operations.counting.last_day import Day, Hour, last_day
+from storage.operations.counting.totals import Contents
+from storage.operations.tables import table_list
+from storage.runtime import replicas
+from storage.runtime.replicas import ReplicaState
 
 ACTIVITIES: Final = 8
 LARGEST: Final = 5  # tables

@@ -28,7 +28,8 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
 )
 from storage.models import Account
-from storage.operations import activity, service_properties
+from storage.operations.accounts import service_properties
+from storage.operations.activity import activity
 
 
 class VersionConflict(Exception):

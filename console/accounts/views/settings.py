@@ -29,9 +29,12 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
-from storage.operations import accounts, retention, table_relations, totals
-from storage.operations.accounts import AccountError
-from storage.operations.totals import Contents
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.changes import retention
+from storage.operations.counting import totals
+from storage.operations.counting.totals import Contents
+from storage.operations.relations import table_relations
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
 

@@ -17,9 +17,9 @@ from console.site.access import account_required, find_table, role_of
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut
 from storage.models import Account, Activity
-from storage.operations import changes
-from storage.operations.changes import Bucket, ChangeFilter
-from storage.operations.record import recorded_changes
+from storage.operations.changes import changes
+from storage.operations.changes.changes import Bucket, ChangeFilter
+from storage.operations.relations.record import recorded_changes
 
 _HEIGHT: Final = 40  # of the histogram
 _STEP: Final = 10  # the width of a bar and its gap

@@ -29,10 +29,11 @@ from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.recorded import RecordedChange
 from storage.models import Account, Table
-from storage.operations import changes, data_undo, versions
-from storage.operations.changes import Caller, ChangeFilter
-from storage.operations.data_undo import UndoPreview
-from storage.operations.reverting import Reverted
+from storage.operations.changes import changes, versions
+from storage.operations.changes.changes import Caller, ChangeFilter
+from storage.operations.changes.reverting import Reverted
+from storage.operations.undo import data_undo
+from storage.operations.undo.data_undo import UndoPreview
 
 _SAMPLE: Final = 20  # entities of each kind
 _PROPERTIES: Final = 5  # of an entity

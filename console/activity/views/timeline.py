@@ -26,10 +26,12 @@ from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability, may
 from storage.models import Account, Activity
-from storage.operations import accounts, activity, members
-from storage.operations.activity import ActivityFilter
-from storage.operations.changes import ChangeEntry
-from storage.operations.undo import superseded
+from storage.operations.access import members
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.changes.changes import ChangeEntry
+from storage.operations.undo.undo import superseded
 
 _PAGE_SIZE: Final = 50
 

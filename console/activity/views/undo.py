@@ -24,8 +24,9 @@ from console.site.responses import wants_part
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations import activity, members
-from storage.operations.undo import CannotUndo, Reason, effect
+from storage.operations.access import members
+from storage.operations.activity import activity
+from storage.operations.undo.undo import CannotUndo, Reason
 
 _MOST: Final = 1000  # activities that are undone together
 
@@ -77,7 +78,7 @@ def _next_address(request: HttpRequest, first: Activity, undone: Sequence[Activi
     if not is_console_path(address):
         name = first.account_name
         address = reverse("activity:index", args=(name,)) if name else reverse("home:index")
-    if any(effect(done) is Verb.TABLE_DELETE for done in undone):
+    if any(done.effective_verb is Verb.TABLE_DELETE for done in undone):
         deleted = reverse("entities:index", args=(first.account_name, first.table_name))
         if address.startswith(deleted):
             return reverse("tables:index", args=(first.account_name,))

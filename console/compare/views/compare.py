@@ -42,11 +42,12 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.sides import SideName
 from storage.editing.comparison import DifferenceKind
 from storage.models import Account
-from storage.operations import applying, comparing, snapshots, tables
-from storage.operations.applying import Applied, Selection, Skipped, SkipReason, Target
-from storage.operations.comparing import ComparedTable, Comparison, Counts
-from storage.operations.members import visible_accounts
-from storage.operations.sides import SideNotFound
+from storage.operations.access.members import visible_accounts
+from storage.operations.snapshots import applying, comparing, snapshots
+from storage.operations.snapshots.applying import Applied, Selection, Skipped, SkipReason, Target
+from storage.operations.snapshots.comparing import ComparedTable, Comparison, Counts
+from storage.operations.snapshots.sides import SideNotFound
+from storage.operations.tables import tables
 
 _PAGE: Final = 50  # entities
 _BUDGET: Final = 4.0  # seconds for counting

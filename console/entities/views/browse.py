@@ -36,11 +36,13 @@ from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Table
-from storage.operations import entities, feed, past, table_list
-from storage.operations.entities import Total
-from storage.operations.feed import Feed, NoHistory
-from storage.operations.past import Past
-from storage.operations.table_list import Overview
+from storage.operations.changes import feed, past
+from storage.operations.changes.feed import Feed, NoHistory
+from storage.operations.changes.past import Past
+from storage.operations.entities import entities
+from storage.operations.entities.entities import Total
+from storage.operations.tables import table_list
+from storage.operations.tables.table_list import Overview
 
 SNIPPET: Final = """\
 import os

@@ -49,8 +49,9 @@ from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
 from storage.editing import typed_text
 from storage.models import Table
-from storage.operations import edits, entities, last_change
-from storage.operations.last_change import LastChange
+from storage.operations.changes import last_change
+from storage.operations.changes.last_change import LastChange
+from storage.operations.entities import edits, entities
 
 CONFLICT = 412
 

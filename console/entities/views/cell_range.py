@@ -23,7 +23,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, ResourceNotFound, StorageError, UpdateConditionNotSatisfied
 from storage.domain.values.edm import Edm
 from storage.models import Table
-from storage.operations import edits
+from storage.operations.entities import edits
 
 
 @require_POST

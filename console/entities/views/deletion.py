@@ -20,7 +20,8 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.models import Table
-from storage.operations import activity, edits, entities
+from storage.operations.activity import activity
+from storage.operations.entities import edits, entities
 
 ASKED_ABOVE: Final = 10_000  # entities of a query, also where an account is not protected
 

@@ -34,8 +34,8 @@ from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.etag import NEVER, Precondition, read_if_match
 from storage.editing import merge
 from storage.models import Account, Table
-from storage.operations import edits, entities
-from storage.operations.past import Past
+from storage.operations.changes.past import Past
+from storage.operations.entities import edits, entities
 
 TABS: Final = ("form", "json", "snippets")
 WHOLE: Final = 32 * 1024  # characters; snippets omit larger entities

@@ -25,7 +25,7 @@ from storage.domain.errors import (
 )
 from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.models import Table
-from storage.operations import edits, entities
+from storage.operations.entities import edits, entities
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -26,7 +26,7 @@ from storage.domain.errors import (
 )
 from storage.editing import document
 from storage.models import Table
-from storage.operations import edits, entities
+from storage.operations.entities import edits, entities
 
 TABS: Final = ("form", "json")
 

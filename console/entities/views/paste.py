@@ -29,7 +29,7 @@ from storage.editing import typed_csv
 from storage.editing.pasted_rows import PastedRows, TypeSource, UnreadableRows
 from storage.editing.typed_csv import ColumnOptions
 from storage.models import Table
-from storage.operations import edits
+from storage.operations.entities import edits
 
 SHOWN = 100  # rows of a preview
 PROBLEMS = 50

@@ -18,7 +18,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.models import Table
-from storage.operations import edits
+from storage.operations.entities import edits
 
 SAVED = 204  # the page drops its staged changes and reloads
 

@@ -24,7 +24,7 @@ from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.models import Table
-from storage.operations import entities
+from storage.operations.entities import entities
 
 LABELS: dict[Viewer, str | Promise] = {
     Viewer.PLAIN: _("Plain"),

@@ -23,8 +23,8 @@ from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
 from storage.models import Table
-from storage.operations import entities, properties
-from storage.operations.properties import Property
+from storage.operations.entities import entities, properties
+from storage.operations.entities.properties import Property
 
 
 @require_http_methods(["GET", "POST"])

@@ -14,7 +14,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
 from storage.editing import merge
 from storage.models import Table
-from storage.operations import entities
+from storage.operations.entities import entities
 
 
 @table_required(Capability.READ)

@@ -28,8 +28,10 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
 from storage.models import Table
-from storage.operations import activity, entities, properties, table_list
-from storage.operations.past import Past
+from storage.operations.activity import activity
+from storage.operations.changes.past import Past
+from storage.operations.entities import entities, properties
+from storage.operations.tables import table_list
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from storage.domain.service.feed import ExpiredToken, InvalidToken
 from storage.domain.service.recorded import RecordedChange
 from storage.domain.values.etag import write_etag
 from storage.models import Table
-from storage.operations import feed
-from storage.operations.feed import NOW, Feed, NoHistory
-from storage.operations.members import role_in
+from storage.operations.access.members import role_in
+from storage.operations.changes import feed
+from storage.operations.changes.feed import NOW, Feed, NoHistory
 
 
 @require_GET

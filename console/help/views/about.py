@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.help import documents, vendored
-from storage.operations import release
+from storage.operations.health import release
 
 
 @login_required

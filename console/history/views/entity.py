@@ -33,7 +33,8 @@ from storage.domain.errors import (
 from storage.domain.service.recorded import RecordedChange, VersionPage
 from storage.domain.values.etag import Precondition
 from storage.models import Table
-from storage.operations import edits, entities, past, versions
+from storage.operations.changes import past, versions
+from storage.operations.entities import edits, entities
 
 ADDRESS: Final = "history:entity"
 

@@ -19,8 +19,8 @@ from storage.domain.entities.moments import Moment
 from storage.domain.errors import OperationTimedOut
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Table
-from storage.operations import changes, past
-from storage.operations.changes import ChangeFilter
+from storage.operations.changes import changes, past
+from storage.operations.changes.changes import ChangeFilter
 
 BARS: Final = 72
 _FIRST: Final = timedelta(hours=1)  # how far back a reader begins

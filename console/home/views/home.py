@@ -20,10 +20,13 @@ from console.site.responses import wants_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account, Table
-from storage.operations import accounts, activity, sas, totals
-from storage.operations.activity import ActivityFilter
-from storage.operations.members import visible_accounts, with_roles
-from storage.operations.totals import Contents, Traffic
+from storage.operations.access import sas
+from storage.operations.access.members import visible_accounts, with_roles
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.counting import totals
+from storage.operations.counting.totals import Contents, Traffic
 
 ACCOUNTS: Final = 50
 ACTIVITIES: Final = 10

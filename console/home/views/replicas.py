@@ -14,8 +14,9 @@ from django.views.decorators.http import require_safe
 from console.accounts.forms.settings import LEVELS
 from console.site.access import admin_required
 from console.site.responses import render_part
-from storage.operations import accounts, replicas
-from storage.operations.replicas import ReplicaProblem, ReplicaStatus
+from storage.operations.accounts import accounts
+from storage.runtime import replicas
+from storage.runtime.replicas import ReplicaProblem, ReplicaStatus
 
 _PROBLEMS: Final = {
     ReplicaProblem.NO_ANSWER: gettext_lazy("It does not answer. It is used again once it does."),

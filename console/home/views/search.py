@@ -9,8 +9,8 @@ from django.shortcuts import redirect, render
 from console.home import search
 from console.home.search import ResultKind
 from console.site.access import AccountContext, user_of
-from storage.operations import accounts
-from storage.operations.members import role_in
+from storage.operations.access.members import role_in
+from storage.operations.accounts import accounts
 
 MOST: Final = 200  # tables on a page
 LENGTH: Final = 300  # of the text, which may hold both keys of an entity

@@ -11,9 +11,10 @@ from console.models import User
 from storage.domain.access.roles import Scope
 from storage.management.command import DatabaseCommand
 from storage.models import Account
-from storage.operations import accounts, api_tokens
-from storage.operations.activity import command_actor
-from storage.operations.api_tokens import TokenError, TokenRequest
+from storage.operations.access import api_tokens
+from storage.operations.access.api_tokens import TokenError, TokenRequest
+from storage.operations.accounts import accounts
+from storage.operations.activity.activity import command_actor
 
 
 class Command(DatabaseCommand):

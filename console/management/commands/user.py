@@ -11,8 +11,9 @@ from console.models import User
 from console.people import users
 from storage.domain.access.roles import Role
 from storage.management.command import DatabaseCommand
-from storage.operations import accounts, members
-from storage.operations.activity import command_actor
+from storage.operations.access import members
+from storage.operations.accounts import accounts
+from storage.operations.activity.activity import command_actor
 
 NONE = "none"
 

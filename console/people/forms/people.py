@@ -10,7 +10,7 @@ from console.people.forms.setup import SetupForm
 from console.site import roles
 from console.site.forms import VERBATIM
 from storage.domain.access.roles import Role
-from storage.operations import accounts
+from storage.operations.accounts import accounts
 
 DAYS = [(1, _("1 day")), (7, _("7 days")), (30, _("30 days"))]
 

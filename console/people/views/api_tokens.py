@@ -15,8 +15,8 @@ from console.site.access import actor_of, admin_required, user_of
 from console.site.notices import notify_success
 from console.site.refusals import describe_refusal
 from storage.models import ApiToken
-from storage.operations import api_tokens
-from storage.operations.api_tokens import TokenError
+from storage.operations.access import api_tokens
+from storage.operations.access.api_tokens import TokenError
 
 
 @login_required

@@ -22,7 +22,7 @@ from console.site.access import actor_of, admin_required
 from console.site.notices import notify_error, notify_success
 from storage.domain.access.roles import Role
 from storage.models import Activity
-from storage.operations import members
+from storage.operations.access import members
 
 
 @require_safe

@@ -29,8 +29,8 @@ from storage.domain.filters.writer import write
 from storage.domain.sas import TableSas
 from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.models import Table
-from storage.operations import sas as sas_operations
-from storage.operations.sas import SasDescription
+from storage.operations.access import sas as sas_operations
+from storage.operations.access.sas import SasDescription
 
 TOKEN_LIFETIME: Final = timedelta(hours=1)
 

@@ -24,7 +24,7 @@ from storage.domain.filters.query import PAGE_LIMIT
 from storage.editing.filters.builder import to_filter, to_text
 from storage.editing.filters.narrowing import ConditionKind
 from storage.models import Table
-from storage.operations import properties
+from storage.operations.entities import properties
 
 
 @require_POST

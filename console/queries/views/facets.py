@@ -15,8 +15,8 @@ from storage.domain.errors import StorageError
 from storage.domain.values.edm import EdmValue
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Table
-from storage.operations import facets
-from storage.operations.facets import Facet
+from storage.operations.entities import facets
+from storage.operations.entities.facets import Facet
 
 
 @require_safe

@@ -16,7 +16,7 @@ from console.site.access import account_required, role_of, table_required, user_
 from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
-from storage.operations import tables
+from storage.operations.tables import tables
 
 MENU_LENGTH: Final = 8  # recent queries; the page shows more
 

@@ -18,8 +18,8 @@ from console.site.addresses import is_console_path
 from console.site.responses import see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
-from storage.operations import activity
-from storage.operations.activity import ChangedSince
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ChangedSince
 
 
 @require_safe

@@ -23,7 +23,7 @@ from console.site.responses import see_other
 from storage.domain.access.roles import Capability, may
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
-from storage.operations.activity import ChangedSince
+from storage.operations.activity.activity import ChangedSince
 
 
 @require_http_methods(["GET", "POST"])

@@ -25,9 +25,9 @@ from storage.domain.sas.explain import summarize
 from storage.domain.sas.known import find_policy
 from storage.inspector import Facts, Report, UnreadableText, inspect
 from storage.models import Account
-from storage.operations import accounts
-from storage.operations.inspection import facts
-from storage.operations.members import role_in, visible_accounts
+from storage.operations.access.inspection import facts
+from storage.operations.access.members import role_in, visible_accounts
+from storage.operations.accounts import accounts
 
 # a secret, or text as long as one in base64 or hexadecimal
 _SECRET: Final = re.compile(

@@ -34,9 +34,9 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import KeyLimits, explain, summarize
 from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
-from storage.operations import sas as sas_operations
-from storage.operations import tables
-from storage.operations.sas import IssuedSas, Refusal, SasRefused
+from storage.operations.access import sas as sas_operations
+from storage.operations.access.sas import IssuedSas, Refusal, SasRefused
+from storage.operations.tables import tables
 
 PAGE: Final = "console/sas/new.html"
 _MOST_NAMES: Final = 500  # of tables to suggest

@@ -29,8 +29,9 @@ from storage.domain.sas import to_parameters
 from storage.domain.sas.explain import explain
 from storage.domain.sas.known import ACCEPTED_STATES, TokenState
 from storage.models import Account
-from storage.operations import keys, policies, usage
-from storage.operations import sas as sas_operations
+from storage.operations.access import keys, policies
+from storage.operations.access import sas as sas_operations
+from storage.operations.counting import usage
 
 PAGE_SIZE: Final = 100
 

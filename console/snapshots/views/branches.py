@@ -24,10 +24,12 @@ from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.values.edm import EdmValue
 from storage.models import Account, Table
-from storage.operations import branches, masking, snapshot_restores, snapshots, tables
-from storage.operations.accounts import AccountError
-from storage.operations.branches import BranchRequest
-from storage.operations.snapshots import SnapshotError
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.entities import masking
+from storage.operations.snapshots import branches, snapshot_restores, snapshots
+from storage.operations.snapshots.branches import BranchRequest
+from storage.operations.snapshots.snapshots import SnapshotError
+from storage.operations.tables import tables
 
 MASKED_TABLES: Final = 50  # whose properties are shown
 CONSTANT: Final = "(masked)"

@@ -20,8 +20,8 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.service.snapshots import SnapshotReason
 from storage.models import Account, Snapshot
-from storage.operations import branches, snapshot_restores, snapshots
-from storage.operations.snapshots import SnapshotError
+from storage.operations.snapshots import branches, snapshot_restores, snapshots
+from storage.operations.snapshots.snapshots import SnapshotError
 
 
 @require_safe

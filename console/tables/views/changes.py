@@ -21,8 +21,9 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError, TableAlreadyExists
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
-from storage.operations import activity, samples, table_list, tables
-from storage.operations.tables import DELETED_TABLE_RETENTION
+from storage.operations.activity import activity
+from storage.operations.tables import samples, table_list, tables
+from storage.operations.tables.tables import DELETED_TABLE_RETENTION
 
 
 @account_required(Capability.MANAGE_TABLES)

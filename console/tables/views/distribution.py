@@ -13,8 +13,9 @@ from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.models import Table
-from storage.operations import distribution_requests, table_relations
-from storage.operations.distribution import DistributionError
+from storage.operations.relations import table_relations
+from storage.operations.tables import distribution_requests
+from storage.operations.tables.distribution import DistributionError
 
 
 def describe(table: Table) -> dict[str, Any]:

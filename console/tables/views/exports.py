@@ -22,7 +22,7 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.models import Account, Table
-from storage.operations import tables
+from storage.operations.tables import tables
 
 _PIECE: Final = 64 * 1024  # bytes sent at once
 

@@ -13,8 +13,8 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.indexes import IndexOrigin
 from storage.models import Table
-from storage.operations import indexes
-from storage.operations.accounts import AccountError
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.tables import indexes
 
 
 @table_required(Capability.READ)

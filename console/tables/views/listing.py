@@ -18,8 +18,10 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Table
-from storage.operations import entities, table_list, table_use, tables
-from storage.operations.table_list import Listing, Size, TableOrder
+from storage.operations.counting import table_use
+from storage.operations.entities import entities
+from storage.operations.tables import table_list, tables
+from storage.operations.tables.table_list import Listing, Size, TableOrder
 
 SNIPPET: Final = """\
 from azure.data.tables import TableServiceClient

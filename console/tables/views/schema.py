@@ -20,9 +20,10 @@ from storage.domain.values.edm import EdmValue
 from storage.editing.filters.narrowing import ConditionKind, build_condition, fits_in_url
 from storage.editing.filters.types import other_types_filter
 from storage.models import Account, Table
-from storage.operations import indexes, schema
-from storage.operations.indexes import IndexDetails
-from storage.operations.schema import PropertyType, SchemaProperty
+from storage.operations.entities import schema
+from storage.operations.entities.schema import PropertyType, SchemaProperty
+from storage.operations.tables import indexes
+from storage.operations.tables.indexes import IndexDetails
 
 _ENTRY_BYTES: Final = 22  # of an index, as measured; and those a value needs beside its own
 _VALUE_BYTES: Final = 8

@@ -31,10 +31,10 @@ from storage.domain.service.lifetimes import AccountStage
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
-from storage.operations import accounts
-from storage.operations.account_copies import Finding
-from storage.operations.accounts import HISTORY_DAYS_LIMIT, LEAST_HISTORY
-from storage.operations.keys import KeyState
+from storage.operations.access.keys import KeyState
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import HISTORY_DAYS_LIMIT, LEAST_HISTORY
+from storage.operations.snapshots.account_copies import Finding
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in AccountStage]

@@ -8,7 +8,7 @@ from rest_framework.exceptions import ValidationError
 from storage.api.serializers.fields import InstantField, QueryParameters
 from storage.domain.access.actor import ActorKind
 from storage.domain.service.recorded import Op
-from storage.operations.feed import NOW, OLDEST, TOP, Start
+from storage.operations.changes.feed import NOW, OLDEST, TOP, Start
 
 TABLE_LIMIT: Final = 100  # of one feed
 TOKEN_LIMIT: Final = 8000  # characters

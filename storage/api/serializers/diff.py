@@ -22,7 +22,7 @@ from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
 from storage.editing.comparison import DifferenceKind
-from storage.operations.applying import Applied, Skipped, SkipReason, Target
+from storage.operations.snapshots.applying import Applied, Skipped, SkipReason, Target
 
 SIDE_LIMIT: Final = 400  # characters
 ENTITY_LIMIT: Final = 1000  # entities that a request can name

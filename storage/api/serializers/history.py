@@ -14,7 +14,7 @@ from storage.domain.entities.moments import read_moment
 from storage.domain.service.recorded import Op
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.names import LONGEST_KEY
-from storage.operations.versions import TOP
+from storage.operations.changes.versions import TOP
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})

@@ -23,7 +23,7 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import KnownToken, TokenState
 from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.domain.values.names import KEY_LENGTH_LIMIT
-from storage.operations import sas as sas_operations
+from storage.operations.access import sas as sas_operations
 
 Signed = TableSas | AccountSas
 KINDS = ["table", "account"]

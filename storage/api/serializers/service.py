@@ -22,9 +22,9 @@ from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import find_faults
 from storage.models import Activity
-from storage.operations import service_properties as operations
-from storage.operations.actors import actor_of
-from storage.operations.replicas import ReplicaProblem, ReplicaState, ReplicaStatus
+from storage.operations.accounts import service_properties as operations
+from storage.operations.activity.actors import actor_of
+from storage.runtime.replicas import ReplicaProblem, ReplicaState, ReplicaStatus
 
 
 class RetentionField(StrictIntegerField):

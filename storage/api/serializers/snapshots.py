@@ -23,8 +23,8 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.service.snapshots import NAME_LIMIT, SnapshotReason, is_snapshot_name
-from storage.operations.branches import Branched
-from storage.operations.snapshot_restores import Restored, RestorePlan, TableAction
+from storage.operations.snapshots.branches import Branched
+from storage.operations.snapshots.snapshot_restores import Restored, RestorePlan, TableAction
 
 _KEYS_LIMIT: Final = 1000
 _TABLES_LIMIT: Final = 10_000

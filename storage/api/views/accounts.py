@@ -22,11 +22,14 @@ from storage.domain.service.connections import ConnectionFormat, connection_stri
 from storage.domain.service.connections import write_connection as write_form
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ApiToken
-from storage.operations import account_copies, accounts, activity, idempotency_keys, keys, members
-from storage.operations.account_copies import Copied
-from storage.operations.accounts import AccountExists, AccountHasTables
-from storage.operations.catalog_change import invalidating_catalogs
-from storage.operations.keys import KeyState
+from storage.operations.access import idempotency_keys, keys, members
+from storage.operations.access.keys import KeyState
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountExists, AccountHasTables
+from storage.operations.activity import activity
+from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.snapshots import account_copies
+from storage.operations.snapshots.account_copies import Copied
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
 _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"

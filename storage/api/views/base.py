@@ -21,7 +21,7 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role
 from storage.domain.errors import StorageError
 from storage.models import Account, ApiToken, Table
-from storage.operations import tables
+from storage.operations.tables import tables
 
 
 class ApiViewSet(ViewSet):

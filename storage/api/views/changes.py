@@ -24,8 +24,10 @@ from storage.domain.service.feed import (
     write_change,
     write_cosmos_change,
 )
-from storage.operations import api_tokens, feed, tables
-from storage.operations.feed import NOW, Feed, NoHistory, Start
+from storage.operations.access import api_tokens
+from storage.operations.changes import feed
+from storage.operations.changes.feed import NOW, Feed, NoHistory, Start
+from storage.operations.tables import tables
 
 COSMOS_TYPE: Final = "application/vnd.tablero.cosmos-changes+json"
 _LAST_EVENT_ID: Final = OpenApiParameter(

@@ -23,11 +23,11 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.sides import SideName
 from storage.editing.comparison import DifferenceKind
-from storage.operations import applying, comparing, sides
-from storage.operations.applying import CannotApply, Selection, Target
-from storage.operations.comparing import ComparedTable, Comparison
-from storage.operations.sides import Side, SideNotFound
-from storage.operations.threads import DOWNLOADS_PER_READER, Download, TooManyDownloads
+from storage.operations.snapshots import applying, comparing, sides
+from storage.operations.snapshots.applying import CannotApply, Selection, Target
+from storage.operations.snapshots.comparing import ComparedTable, Comparison
+from storage.operations.snapshots.sides import Side, SideNotFound
+from storage.runtime.threads import DOWNLOADS_PER_READER, Download, TooManyDownloads
 
 NDJSON: Final = "application/x-ndjson"
 _PIECE: Final = 64 * 1024

@@ -17,7 +17,8 @@ from storage.domain.entities.moments import Moment
 from storage.domain.errors import ResourceNotFound, TableNotFound
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Table
-from storage.operations import past, tables, versions
+from storage.operations.changes import past, versions
+from storage.operations.tables import tables
 
 
 class EscapingRenderer(ProblemJSONRenderer):

@@ -11,8 +11,8 @@ from storage.api.serializers import indexes as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.models import Table
-from storage.operations import indexes
-from storage.operations.indexes import IndexDetails, IndexExists, IndexMissing
+from storage.operations.tables import indexes
+from storage.operations.tables.indexes import IndexDetails, IndexExists, IndexMissing
 
 
 class IndexViewSet(AccountScopedViewSet):

@@ -20,9 +20,9 @@ from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
 from storage.domain.sas.known import KnownToken, TokenState, token_state
-from storage.operations import idempotency_keys
-from storage.operations import sas as sas_operations
-from storage.operations.sas import Refusal, SasDescription, SasRefused
+from storage.operations.access import idempotency_keys
+from storage.operations.access import sas as sas_operations
+from storage.operations.access.sas import Refusal, SasDescription, SasRefused
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 

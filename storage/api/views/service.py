@@ -14,9 +14,12 @@ from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import ServiceProperties
 from storage.models import ApiToken, Membership
-from storage.operations import activity, members, replicas, service_properties
-from storage.operations.activity import ActivityFilter
-from storage.operations.members import LastOwner, Person
+from storage.operations.access import members
+from storage.operations.access.members import LastOwner, Person
+from storage.operations.accounts import service_properties
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.runtime import replicas
 
 
 class ServicePropertiesViewSet(AccountScopedViewSet):

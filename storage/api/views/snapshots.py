@@ -18,10 +18,12 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import Schedule, SnapshotReason
 from storage.models import Snapshot
-from storage.operations import accounts, activity, branches, snapshot_restores, snapshots
-from storage.operations.accounts import AccountExists
-from storage.operations.branches import Branched, BranchRequest
-from storage.operations.snapshot_restores import RestoreRequest
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountExists
+from storage.operations.activity import activity
+from storage.operations.snapshots import branches, snapshot_restores, snapshots
+from storage.operations.snapshots.branches import Branched, BranchRequest
+from storage.operations.snapshots.snapshot_restores import RestoreRequest
 
 
 class SnapshotViewSet(AccountScopedViewSet):

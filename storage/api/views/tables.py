@@ -16,8 +16,9 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.operations import distribution, policies, table_list, tables
-from storage.operations.activity import ChangedSince
+from storage.operations.access import policies
+from storage.operations.activity.activity import ChangedSince
+from storage.operations.tables import distribution, table_list, tables
 
 
 class TableViewSet(AccountScopedViewSet):

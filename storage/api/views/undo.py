@@ -13,10 +13,10 @@ from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Skip
-from storage.operations import data_undo
-from storage.operations.changes import ChangeFilter
-from storage.operations.data_undo import TablePreview
-from storage.operations.reverting import Reverted
+from storage.operations.changes.changes import ChangeFilter
+from storage.operations.changes.reverting import Reverted
+from storage.operations.undo import data_undo
+from storage.operations.undo.data_undo import TablePreview
 
 _SAMPLE: Final = 10
 

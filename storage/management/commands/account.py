@@ -12,10 +12,11 @@ from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
 from storage.management.command import DatabaseCommand
 from storage.models import Account
-from storage.operations import account_copies, accounts
-from storage.operations.account_copies import CopyRefused, Finding
-from storage.operations.accounts import AccountError
-from storage.operations.activity import command_actor
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.activity.activity import command_actor
+from storage.operations.snapshots import account_copies
+from storage.operations.snapshots.account_copies import CopyRefused, Finding
 
 
 def _read_level(text: str) -> Consistency:

@@ -14,11 +14,12 @@ from storage.domain.refusals import Reason
 from storage.domain.service.lifetimes import LifetimeError, read_lifetime
 from storage.management.command import DatabaseCommand
 from storage.models import Account
-from storage.operations import accounts, branches, snapshot_restores, snapshots
-from storage.operations.accounts import AccountError
-from storage.operations.activity import command_actor
-from storage.operations.branches import BranchRequest
-from storage.operations.snapshots import SnapshotError
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.activity.activity import command_actor
+from storage.operations.snapshots import branches, snapshot_restores, snapshots
+from storage.operations.snapshots.branches import BranchRequest
+from storage.operations.snapshots.snapshots import SnapshotError
 
 
 class Command(DatabaseCommand):

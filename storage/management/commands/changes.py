@@ -10,9 +10,11 @@ from django.core.management.base import CommandError
 from storage.domain.errors import ServerBusy, StorageError
 from storage.domain.service.feed import ExpiredToken, FeedPage, InvalidToken, describe_change, write_change
 from storage.management.command import DatabaseCommand
-from storage.operations import accounts, feed, tables
-from storage.operations.feed import NOW, OLDEST, Feed, NoHistory, Start
-from storage.operations.live_feed import INTERVAL
+from storage.operations.accounts import accounts
+from storage.operations.changes import feed
+from storage.operations.changes.feed import NOW, OLDEST, Feed, NoHistory, Start
+from storage.operations.tables import tables
+from storage.runtime.live_feed import INTERVAL
 
 
 def read_start(text: str) -> Start:

@@ -9,11 +9,12 @@ from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
 from storage.management.command import DatabaseCommand
-from storage.operations import accounts, applying, comparing, sides
-from storage.operations.activity import command_actor
-from storage.operations.applying import AppliedTable, CannotApply, Selection, Target
-from storage.operations.comparing import ComparedTable, Comparison
-from storage.operations.sides import Side, SideNotFound
+from storage.operations.accounts import accounts
+from storage.operations.activity.activity import command_actor
+from storage.operations.snapshots import applying, comparing, sides
+from storage.operations.snapshots.applying import AppliedTable, CannotApply, Selection, Target
+from storage.operations.snapshots.comparing import ComparedTable, Comparison
+from storage.operations.snapshots.sides import Side, SideNotFound
 
 
 class Command(DatabaseCommand):

@@ -3,7 +3,7 @@
 from storage.domain.access.actor import Actor
 from storage.management.moving import MovingCommand
 from storage.models import Table
-from storage.operations import distribution
+from storage.operations.tables import distribution
 
 
 class Command(MovingCommand):

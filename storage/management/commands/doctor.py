@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from storage.management.command import DatabaseCommand
-from storage.operations import doctor
-from storage.operations.doctor import Severity
+from storage.runtime import doctor
+from storage.runtime.doctor import Severity
 
 
 class Command(DatabaseCommand):

@@ -10,9 +10,9 @@ from django.template.defaultfilters import filesizeformat
 from storage.domain.errors import StorageError
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
-from storage.operations import indexes
-from storage.operations.accounts import AccountError
-from storage.operations.activity import command_actor
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.activity.activity import command_actor
+from storage.operations.tables import indexes
 
 _PAUSE: Final = 0.2  # seconds between looks at what a server is making
 

@@ -11,11 +11,12 @@ from storage.domain.errors import StorageError
 from storage.domain.service.lifetimes import LifetimeError, read_lifetime
 from storage.management.command import DatabaseCommand
 from storage.models import Account, Snapshot
-from storage.operations import accounts, snapshot_restores, snapshots
-from storage.operations.accounts import AccountError
-from storage.operations.activity import command_actor
-from storage.operations.snapshot_restores import RestoreRequest, TableAction
-from storage.operations.snapshots import SnapshotError
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.activity.activity import command_actor
+from storage.operations.snapshots import snapshot_restores, snapshots
+from storage.operations.snapshots.snapshot_restores import RestoreRequest, TableAction
+from storage.operations.snapshots.snapshots import SnapshotError
 
 
 class Command(DatabaseCommand):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from storage.management.command import DatabaseCommand
-from storage.operations import release
+from storage.operations.health import release
 from storage.server import migration
 
 

@@ -11,7 +11,9 @@ from django.test import Client
 
 from console.models import User
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.operations import accounts, policies, tables
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from tests.live_server import LiveServer
 
 from .access import ALL, HOUR, now, outcome_of, person, refusal_of

@@ -8,7 +8,8 @@ import pytest
 from console.accounts.forms.settings import COLOURS, name_rules
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
-from storage.operations import accounts, tables
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from tests.console.markup import text
 from tests.sql import citus
 

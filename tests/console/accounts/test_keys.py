@@ -16,11 +16,12 @@ from storage.domain.sas import to_parameters as parameters_of
 from storage.domain.service.activity import Verb
 from storage.inspector import inspect
 from storage.models import Activity
-from storage.operations import accounts, keys, retired_keys
-from storage.operations import sas as sas_operations
-from storage.operations.inspection import facts
-from storage.operations.metrics import hour_of
-from storage.operations.usage import Uses
+from storage.operations.access import keys, retired_keys
+from storage.operations.access import sas as sas_operations
+from storage.operations.access.inspection import facts
+from storage.operations.accounts import accounts
+from storage.operations.counting.metrics import hour_of
+from storage.operations.counting.usage import Uses
 
 HTMX = {"HX-Request": "true"}
 KEYS = "/ui/a/acme/keys/"

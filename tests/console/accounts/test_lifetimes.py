@@ -8,8 +8,8 @@ from django.utils import timezone
 from storage.domain.access.actor import SERVER
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
-from storage.operations import accounts
-from storage.operations.long_operations import Operation
+from storage.operations.accounts import accounts
+from storage.operations.activity.long_operations import Operation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SETTINGS = "/ui/a/acme/settings/"

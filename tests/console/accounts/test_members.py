@@ -13,9 +13,10 @@ from storage.domain.access.roles import Role
 from storage.domain.errors import ServerBusy
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
-from storage.operations import accounts, members
-from storage.operations.activity import ChangedSince
-from storage.operations.members import LastOwner
+from storage.operations.access import members
+from storage.operations.access.members import LastOwner
+from storage.operations.accounts import accounts
+from storage.operations.activity.activity import ChangedSince
 
 MEMBERS = "/ui/a/acme/members/"
 

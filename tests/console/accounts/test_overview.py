@@ -5,8 +5,9 @@ from datetime import timedelta
 from django.utils import timezone
 
 from storage.models import RequestCount
-from storage.operations import accounts, tables
-from storage.operations.metrics import hour_of
+from storage.operations.accounts import accounts
+from storage.operations.counting.metrics import hour_of
+from storage.operations.tables import tables
 
 PAGE = "/ui/a/acme/overview/"
 

@@ -13,7 +13,7 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
 )
 from storage.models import Account
-from storage.operations import service_properties
+from storage.operations.accounts import service_properties
 from tests.console.forms import lists_of
 
 PAGE = "/ui/a/acme/service/"

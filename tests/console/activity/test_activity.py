@@ -23,9 +23,13 @@ from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRu
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, RegisteredSas
-from storage.operations import accounts, activity, edits, members, policies, service_properties, tables
-from storage.operations.tables import DELETED_TABLE_RETENTION
-from storage.operations.undo import undo
+from storage.operations.access import members, policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.activity import activity
+from storage.operations.entities import edits
+from storage.operations.tables import tables
+from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.operations.undo.undo import undo
 
 PAGE = "/ui/a/acme/activity/"
 SERVER_PAGE = "/ui/activity/"

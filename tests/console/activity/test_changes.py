@@ -11,8 +11,11 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity, HistorySegment, RegisteredSas
-from storage.operations import accounts, changes, edits, tables
-from storage.operations.changes import ChangeFilter
+from storage.operations.accounts import accounts
+from storage.operations.changes import changes
+from storage.operations.changes.changes import ChangeFilter
+from storage.operations.entities import edits
+from storage.operations.tables import tables
 from tests.operations.test_changes import REQUESTS, actor, at, entity, record, write
 from tests.operations.test_data_undo import content, upsert
 

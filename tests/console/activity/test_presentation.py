@@ -10,8 +10,8 @@ from console.activity.sentences import plain_sentence, report_undo, sentence
 from console.activity.undo import CONSOLE_UNDO
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.activity import Verb
-from storage.operations import activity
-from storage.operations.undo import STORAGE_UNDO
+from storage.operations.activity import activity
+from storage.operations.undo.undo import STORAGE_UNDO
 
 VERBS = sorted(set(Verb) - {Verb.UNDO})
 SPRITES = Path(__file__).parents[3] / "static/vendor/lucide"

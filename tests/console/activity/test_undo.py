@@ -9,8 +9,11 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity
-from storage.operations import accounts, activity, edits, tables
-from storage.operations.tables import DELETED_TABLE_RETENTION
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.entities import edits
+from storage.operations.tables import tables
+from storage.operations.tables.tables import DELETED_TABLE_RETENTION
 from tests.console.conftest import as_edm
 
 KEY = EntityKey("se", "ada")
@@ -46,7 +49,7 @@ def toast(answer):
 
 
 def exists(table, key=KEY):
-    from storage.operations import entities
+    from storage.operations.entities import entities
 
     return entities.get(table, key) is not None
 

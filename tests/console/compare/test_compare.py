@@ -16,8 +16,12 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Membership
-from storage.operations import accounts, branches, edits, entities, policies, snapshots, tables
-from storage.operations.branches import BranchRequest
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.entities import edits, entities
+from storage.operations.snapshots import branches, snapshots
+from storage.operations.snapshots.branches import BranchRequest
+from storage.operations.tables import tables
 
 PAGE = "/ui/a/acme/compare/"
 

@@ -13,7 +13,10 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, write_etag
 from storage.models import Activity
-from storage.operations import accounts, entities, history, tables
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.relations import history
+from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name

@@ -9,7 +9,9 @@ from storage.domain.access.actor import SERVER
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
 from storage.models import Activity, Snapshot
-from storage.operations import accounts, edits, entities, tables
+from storage.operations.accounts import accounts
+from storage.operations.entities import edits, entities
+from storage.operations.tables import tables
 from tests.console.forms import fields_of
 
 DELETE = "/ui/a/acme/t/people/delete/"

@@ -16,8 +16,8 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.editing import merge
 from storage.models import Account, Activity, Table
-from storage.operations import edits, entities
-from storage.operations.history import recorder
+from storage.operations.entities import edits, entities
+from storage.operations.relations.history import recorder
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name

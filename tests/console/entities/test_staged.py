@@ -9,7 +9,9 @@ from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
 from storage.models import Activity
-from storage.operations import accounts, entities, tables
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities
+from storage.operations.tables import tables
 
 STAGED = "/ui/a/acme/t/people/staged/"
 ADA, ALAN = EntityKey("se", "ada"), EntityKey("nl", "alan")

@@ -13,7 +13,7 @@ from console.grid.columns import (
     parse_columns,
 )
 from console.grid.property_order import find_columns
-from storage.operations import tables
+from storage.operations.tables import tables
 
 SEEN = ["Name", "Age", "Score"]
 

@@ -13,7 +13,7 @@ from console.grid.views import exports
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
-from storage.operations import tables
+from storage.operations.tables import tables
 
 PEOPLE = "/ui/a/acme/t/people/export/"
 EVERY = {

@@ -12,7 +12,10 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Account, RegisteredSas, Table
-from storage.operations import entities, history, tables, versions
+from storage.operations.changes import versions
+from storage.operations.entities import entities
+from storage.operations.relations import history
+from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name

@@ -13,7 +13,8 @@ from storage.domain.entities.moments import Moment
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Account, Activity
-from storage.operations import history, tables
+from storage.operations.relations import history
+from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import fetch, run
 from storage.sql.relations import relation_name

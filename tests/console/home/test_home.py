@@ -13,8 +13,9 @@ from console.models import Bookmark
 from console.site import layout
 from storage.domain.access.roles import Role
 from storage.models import Membership, RequestCount
-from storage.operations import accounts, tables
-from storage.operations.metrics import hour_of
+from storage.operations.accounts import accounts
+from storage.operations.counting.metrics import hour_of
+from storage.operations.tables import tables
 
 
 def home(client):

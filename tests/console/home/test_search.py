@@ -11,8 +11,10 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.sas import TableSas
 from storage.models import Membership
-from storage.operations import accounts, policies, sas, tables
-from storage.operations.sas import SasDescription
+from storage.operations.access import policies, sas
+from storage.operations.access.sas import SasDescription
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from storage.sql.django import run
 from storage.sql.entities import change
 from storage.sql.relations import relation_name

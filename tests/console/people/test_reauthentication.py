@@ -14,8 +14,9 @@ from console.people.reauthentication import RECENT, recently_authenticated
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.models import Activity
-from storage.operations import branches, members, snapshots
-from storage.operations.branches import BranchRequest
+from storage.operations.access import members
+from storage.operations.snapshots import branches, snapshots
+from storage.operations.snapshots.branches import BranchRequest
 from tests.console.addresses import ANSWERS, ARGUMENTS
 from tests.console.conftest import PASSWORD
 

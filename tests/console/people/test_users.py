@@ -9,9 +9,9 @@ from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
 from storage.models import Activity
-from storage.operations import api_tokens
-from storage.operations.activity import ChangedSince
-from storage.operations.api_tokens import TokenRequest
+from storage.operations.access import api_tokens
+from storage.operations.access.api_tokens import TokenRequest
+from storage.operations.activity.activity import ChangedSince
 
 
 @pytest.fixture

@@ -21,7 +21,9 @@ from storage.domain.access.policies_xml import read_identifiers, write_identifie
 from storage.domain.sas.terms import _permissions
 from storage.domain.sas.tokens import TableSas
 from storage.models import Account, Activity
-from storage.operations import accounts, policies, sas, tables
+from storage.operations.access import policies, sas
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 from tests.console.forms import lists_of
 
 PAGE = "/ui/a/acme/t/people/acl/"

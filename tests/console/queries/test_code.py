@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from console.snippets import LANGUAGES
 from storage.models import Activity, RegisteredSas
-from storage.operations import tables
+from storage.operations.tables import tables
 
 
 @pytest.fixture

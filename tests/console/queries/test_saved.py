@@ -14,7 +14,9 @@ from console.grid.tokens import decode_key
 from console.models import RecentQuery, SavedQuery, SavedUrl
 from console.queries import recent, saved, saved_changes
 from storage.models import Activity, Table
-from storage.operations import accounts, activity, tables
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.tables import tables
 
 PEOPLE = "/ui/a/acme/t/people/"
 NEW = PEOPLE + "queries/new/"

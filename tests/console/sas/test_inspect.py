@@ -12,7 +12,8 @@ from storage.domain.sas import TableSas, sign, write
 from storage.inspector import Mistake, UnreadableText
 from storage.inspector.reports import FieldKind, Finding
 from storage.models import Activity, RegisteredSas, SeenCredential
-from storage.operations import accounts, tables
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 
 INSPECT = "/ui/inspect/"
 HTMX = {"HX-Request": "true"}

@@ -26,10 +26,12 @@ from storage.domain.sas import TableSas
 from storage.domain.sas.explain import KeyLimits
 from storage.domain.service.activity import Verb
 from storage.models import Activity, RegisteredSas
-from storage.operations import accounts, policies, tables
-from storage.operations import sas as sas_operations
-from storage.operations.metrics import hour_of
-from storage.operations.usage import Uses
+from storage.operations.access import policies
+from storage.operations.access import sas as sas_operations
+from storage.operations.accounts import accounts
+from storage.operations.counting.metrics import hour_of
+from storage.operations.counting.usage import Uses
+from storage.operations.tables import tables
 from tests.console.markup import text
 
 SAS = "/ui/a/acme/sas/"

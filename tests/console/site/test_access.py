@@ -14,7 +14,7 @@ from django.urls import URLResolver, get_resolver, resolve, reverse
 from console.site import roles
 from console.site.access import account_required, admin_required
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
-from storage.operations import accounts
+from storage.operations.accounts import accounts
 from tests.console.addresses import ANSWERS, ARGUMENTS, EVERYBODY
 
 UNNAMED = {"", "ui", "ui/healthz", "ui/readyz", "ui/metrics"}  # redirects, and what machines ask

@@ -13,7 +13,7 @@ from storage.domain.errors import (
     ServerBusy,
     TableNotFound,
 )
-from storage.operations import tables
+from storage.operations.tables import tables
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,12 @@ from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.query import EntityQuery
-from storage.operations import accounts, activity, edits, entities, policies, service_properties, tables
-from storage.operations.tables import DELETED_TABLE_RETENTION
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.activity import activity
+from storage.operations.entities import edits, entities
+from storage.operations.tables import tables
+from storage.operations.tables.tables import DELETED_TABLE_RETENTION
 
 KEY = EntityKey("se", "ada")
 

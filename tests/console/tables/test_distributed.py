@@ -4,7 +4,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from storage.operations import distribution, table_relations, tables
+from storage.operations.relations import table_relations
+from storage.operations.tables import distribution, tables
 from tests.sql import citus
 
 

@@ -4,7 +4,9 @@ import pytest
 
 from storage.domain.service.activity import Verb
 from storage.models import Activity, DistributionRequest, Table
-from storage.operations import accounts, distribution_requests, doctor
+from storage.operations.accounts import accounts
+from storage.operations.tables import distribution_requests
+from storage.runtime import doctor
 from storage.sql.django import execute
 from tests.console.markup import text
 from tests.sql import citus

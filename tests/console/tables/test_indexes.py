@@ -7,7 +7,8 @@ import pytest
 from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM
 from storage.models import Activity, PropertyIndex, Table
-from storage.operations import estimates, indexes
+from storage.operations.entities import estimates
+from storage.operations.tables import indexes
 from storage.sql.django import execute
 from storage.sql.relations import relation_name
 from tests.console.markup import text

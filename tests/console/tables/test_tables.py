@@ -10,7 +10,8 @@ from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm
 from storage.models import Activity, Table
-from storage.operations import policies, table_list, tables
+from storage.operations.access import policies
+from storage.operations.tables import table_list, tables
 from storage.sql import background
 
 LIST = "/ui/a/acme/"

@@ -1,0 +1,179 @@
+"""The members of an account and their roles. The last owner of an account cannot be removed."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from django.apps import apps
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import LEAST_ROLE, Capability, Role
+from storage.domain.service.activity import Verb
+from storage.models import Account, Activity, Membership
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+
+
+class Person(Protocol):
+    """A user, of the model in settings.AUTH_USER_MODEL."""
+
+    pk: int
+    username: str
+    is_admin: bool
+    is_active: bool
+
+
+class LastOwner(Exception):
+    """The change would remove the only owner of the account."""
+
+
+def role_in(user: Person, account: Account) -> Role | None:
+    """Return the user's role; None for no access. An admin of the server is an owner of every account."""
+    return Role.OWNER if user.is_admin else _role(account, user)
+
+
+def roles(user: Person) -> dict[int, Role]:
+    """Return the user's role in each account, by its primary key."""
+    if user.is_admin:
+        return dict.fromkeys(Account.objects.values_list("pk", flat=True), Role.OWNER)
+    memberships = Membership.objects.filter(user_id=user.pk).values_list("account_id", "role")
+    return {account_id: Role(role) for account_id, role in memberships}
+
+
+def visible_accounts(user: Person, capability: Capability = Capability.READ) -> QuerySet[Account]:
+    """Select the accounts in which a user has a capability, by name. There may be thousands: take a page of them."""
+    shown = accounts.usable().order_by("name")
+    if user.is_admin:
+        return shown
+    own = Membership.objects.filter(user_id=user.pk, role__gte=LEAST_ROLE[capability])
+    return shown.filter(pk__in=own.values("account_id"))
+
+
+def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Role]]:
+    """Return accounts that a user can see with the user's role in each."""
+    found = list(shown)
+    if user.is_admin:
+        return [(account, Role.OWNER) for account in found]
+    own = Membership.objects.filter(user_id=user.pk, account__in=found).values_list("account_id", "role")
+    roles = dict(own)
+    return [(account, Role(roles[account.pk])) for account in found if account.pk in roles]
+
+
+def find_person(username: str) -> Person | None:
+    people = apps.get_model(settings.AUTH_USER_MODEL)
+    found: Person | None = people._default_manager.filter(username=username).first()
+    return found
+
+
+def members(account: Account) -> list[Membership]:
+    """Return the members, owners first, then by name."""
+    found = Membership.objects.filter(account=account).select_related("user")
+    return list(found.order_by("-role", "user__username"))
+
+
+def memberships(user: Person) -> list[Membership]:
+    """Return the memberships of a user by the names of their accounts."""
+    own = Membership.objects.filter(user_id=user.pk)
+    return list(own.select_related("account").order_by("account__name"))
+
+
+def all_memberships() -> dict[int, list[Membership]]:
+    """Return the memberships of all users, by the primary key of the user and the names of their accounts."""
+    found: dict[int, list[Membership]] = {}
+    for membership in Membership.objects.select_related("account").order_by("account__name"):
+        found.setdefault(membership.user_id, []).append(membership)
+    return found
+
+
+def given_role(user: Person, account: Account) -> Role | None:
+    """Return the role that a user has as a member, also if the user is an admin of the server."""
+    return _role(account, user)
+
+
+@transaction.atomic
+def set_role(
+    account: Account,
+    user: Person,
+    role: Role,
+    *,
+    by: Actor,
+    undoes: Activity | None = None,
+    keeps_owner: bool = True,
+    invited_by: str = "",
+) -> Activity | None:
+    """Add a member or change their role; return None if they have it already.
+
+    ``invited_by``: who sent the invitation that the user accepted, if that is how they got the role.
+    Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
+    """
+    accounts.lock(account)
+    before = _role(account, user)
+    if before == role:
+        return None
+    if before == Role.OWNER and keeps_owner:
+        _check_other_owner(account, user)
+    Membership.objects.update_or_create(user_id=user.pk, account=account, defaults={"role": role})
+    return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes, invited_by)
+
+
+@transaction.atomic
+def remove(
+    account: Account, user: Person, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
+) -> Activity | None:
+    """Remove a member; return None if the user is not one."""
+    accounts.lock(account)
+    before = _role(account, user)
+    if before is None:
+        return None
+    if before == Role.OWNER and keeps_owner:
+        _check_other_owner(account, user)
+    Membership.objects.filter(account=account, user_id=user.pk).delete()
+    return _record(Verb.MEMBER_REMOVE, account, user, (before, None), by, undoes)
+
+
+@transaction.atomic
+def undo(done: Activity, *, by: Actor) -> Activity:
+    """Restore the previous role; raises ChangedSince, LastOwner."""
+    account = Account.objects.filter(name=done.account_name).first()
+    user = find_person(str(done.detail.get("user")))
+    if account is None or user is None:
+        raise activity.ChangedSince
+    accounts.lock(account)
+    if _role(account, user) != done.after:
+        raise activity.ChangedSince
+    if done.before is None:
+        undone = remove(account, user, by=by, undoes=done)
+    else:
+        undone = set_role(account, user, Role(done.before), by=by, undoes=done)
+    if undone is None:
+        raise activity.ChangedSince
+    return undone
+
+
+def _role(account: Account, user: Person) -> Role | None:
+    found = Membership.objects.filter(account=account, user_id=user.pk).values_list("role", flat=True).first()
+    return None if found is None else Role(found)
+
+
+def _check_other_owner(account: Account, user: Person) -> None:
+    others = Membership.objects.filter(account=account, role=Role.OWNER, user__is_active=True)
+    if not others.exclude(user_id=user.pk).exists():
+        raise LastOwner
+
+
+def _record(
+    verb: Verb,
+    account: Account,
+    user: Person,
+    roles: tuple[Role | None, Role | None],
+    by: Actor,
+    undoes: Activity | None,
+    invited_by: str = "",
+) -> Activity:
+    before, after = (None if role is None else int(role) for role in roles)
+    detail = {"user": user.username, **({"invited_by": invited_by} if invited_by else {})}
+    return activity.record(
+        verb, by, account=account, detail=detail, before=before, after=after, undoes=undoes
+    )

@@ -1,0 +1,125 @@
+"""The stored access policies of a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.db.models import Count, Prefetch
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
+from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound
+from storage.domain.service.activity import Verb
+from storage.domain.values.names import is_analytics_name
+from storage.models import Account, Activity, StoredAccessPolicy, Table
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.tables import tables
+
+
+def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
+    """Get Table ACL: return the policies in the order in which they were set."""
+    table = tables.find(account_id, folded_name)
+    if table is None:
+        raise ResourceNotFound
+    return [identifier(policy) for policy in table.policies.order_by("place")]
+
+
+def tables_with_policies(account_id: int, *, except_table: int) -> list[Table]:
+    """Return up to 500 other tables that have policies, by name, with the number as ``policy_count``."""
+    own = Table.objects.own().filter(account_id=account_id).exclude(pk=except_table)
+    counted = own.annotate(policy_count=Count("policies")).filter(policy_count__gt=0)
+    return list(counted.order_by("folded_name")[:500])
+
+
+def first_tables(account: Account, top: int) -> list[Table]:
+    """Return the first tables that have policies, by name, with the policies in their order."""
+    having = Table.objects.own().filter(account=account, policies__isnull=False).distinct()
+    ordered = Prefetch("policies", StoredAccessPolicy.objects.order_by("place"))
+    return list(having.order_by("folded_name").prefetch_related(ordered)[:top])
+
+
+def replace(
+    account_id: int,
+    folded_name: str,
+    identifiers: Sequence[SignedIdentifier],
+    *,
+    by: Actor = SERVER,
+    seen: Sequence[SignedIdentifier] | None = None,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """Set Table ACL: replace all policies, effective from the next request on; return None if nothing changed.
+
+    Raises MethodNotAllowed in an account of the kind cosmos, and ChangedSince if the stored policies are not those that
+    the caller has ``seen``, or that ``undoes`` left.
+    """
+    accounts.require_storage(account_id)
+    check_policies(identifiers)
+    if is_analytics_name(folded_name):
+        raise InsufficientAccountPermissions
+    if undoes is None and stored(account_id, folded_name) == list(identifiers):
+        return None  # without a change, no catalog needs to be invalidated
+    with invalidating_catalogs():
+        account = Account(pk=account_id, name=accounts.check_writable(account_id))
+        table = (
+            Table.objects.select_for_update()
+            .filter(account_id=account_id, folded_name=folded_name, deleted_at=None)
+            .first()
+        )
+        if table is None:
+            raise ResourceNotFound
+        before = write([identifier(policy) for policy in table.policies.order_by("place")])
+        expected = undoes.after if undoes is not None else before if seen is None else write(seen)
+        if before != expected:
+            raise activity.ChangedSince
+        table.policies.all().delete()
+        StoredAccessPolicy.objects.bulk_create(
+            _record(table, place, identifier) for place, identifier in enumerate(identifiers)
+        )
+        return activity.record(
+            Verb.POLICIES_SET,
+            by,
+            account=account,
+            table=table,
+            before=before,
+            after=write(identifiers),
+            undoes=undoes,
+        )
+
+
+def write(identifiers: Sequence[SignedIdentifier]) -> list[dict[str, Any]]:
+    """Write policies as the activity log keeps them."""
+    return [asdict(identifier) for identifier in identifiers]
+
+
+def read(written: Sequence[Mapping[str, Any]]) -> list[SignedIdentifier]:
+    """Read policies from the activity log."""
+    return [
+        SignedIdentifier(one["identifier"], None if one["policy"] is None else AccessPolicy(**one["policy"]))
+        for one in written
+    ]
+
+
+def copy(written: Sequence[Mapping[str, Any]], table: Table) -> None:
+    """Give policies that ``write`` has written to a table that is being made."""
+    StoredAccessPolicy.objects.bulk_create(
+        _record(table, place, identifier) for place, identifier in enumerate(read(written))
+    )
+
+
+def _record(table: Table, place: int, identifier: SignedIdentifier) -> StoredAccessPolicy:
+    policy = identifier.policy or AccessPolicy()
+    return StoredAccessPolicy(
+        table=table,
+        place=place,
+        identifier=identifier.identifier,
+        has_policy=identifier.policy is not None,
+        start=policy.start,
+        expiry=policy.expiry,
+        permission=policy.permission,
+    )
+
+
+def identifier(record: StoredAccessPolicy) -> SignedIdentifier:
+    return SignedIdentifier(record.identifier, record.terms if record.has_policy else None)

@@ -1,0 +1,1 @@
+"""Storage accounts, their settings and service properties."""

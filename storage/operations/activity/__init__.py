@@ -1,0 +1,1 @@
+"""The activity log, its actors, and operations of several transactions."""

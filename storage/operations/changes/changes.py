@@ -1,0 +1,279 @@
+"""What was changed in the entities of an account, by whom and when: lists, and counts by time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from django.db.models import F, Q
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.entity import StoredEntity, encode_entity_key
+from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage
+from storage.domain.service.recorded import Op as Op
+from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
+from storage.operations.activity.actors import label_actors, read_actor
+from storage.operations.relations.record import recorded_changes
+from storage.sql import changes as statements
+from storage.sql import django as sql
+from storage.sql import versions
+from storage.sql.changes import Selection
+from storage.sql.distribution import capabilities_of, history_of
+from storage.sql.record import Record
+from storage.sql.relations import relation_of
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+LIMIT: Final = timedelta(seconds=5)
+_SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
+# changes that a page reads at first, and if they are too few groups
+_WINDOWS: Final = (600, 20_000)
+_MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
+_NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """Which changes of an account; an empty one matches all.
+
+    ``actor`` is part of a name or of the label of a SAS token, ``caller`` the whole; ``actors`` are kinds and names.
+    Addresses and clients may be any. ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is
+    exclusive. ``numbers`` are those of single changes.
+    """
+
+    table: str = ""
+    table_id: int | None = None
+    actor: str = ""
+    caller: str = ""
+    actors: tuple[tuple[str, str], ...] = ()
+    doors: tuple[ActorKind, ...] = ()
+    ops: tuple[Op, ...] = ()
+    requests: tuple[str, ...] = ()
+    skipped_requests: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    key: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+# the table is None if it is dropped
+ChangeEntry = ChangeGroup[Actor, Table | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The number of changes from a time on, up to the next bucket."""
+
+    start: datetime
+    end: datetime
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who made a number of changes."""
+
+    actor: Actor
+    number: int
+
+
+def page(
+    account: Account, wanted: ChangeFilter, *, top: int = 50, oldest_first: bool = False
+) -> ChangePage[Actor, Table | None]:
+    """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut."""
+    selection = select(account, wanted)
+    if selection is None:
+        return ChangePage([], is_last=True)
+    pages = [
+        _groups(found, selection, top, oldest_first=oldest_first)
+        for found in _records(account, selection, wanted.since, wanted.until)
+    ]
+    groups = [group for page in pages for group in page.entries]
+    if oldest_first:
+        groups.sort(key=lambda it: it.earliest)
+    else:
+        groups.sort(key=lambda it: it.latest, reverse=True)
+    entries = _entries(account, groups[:top])
+    if oldest_first:
+        entries.reverse()
+    return ChangePage(entries, all(page.is_last for page in pages) and len(groups) <= top)
+
+
+def _groups(record: Record, selection: Selection, top: int, *, oldest_first: bool) -> ChangePage[int, int]:
+    for rows in _WINDOWS:
+        found = run_limited(
+            statements.groups(record, selection, rows=rows, top=top + 1, oldest_first=oldest_first)
+        )
+        if found.is_last or len(found.entries) > top:
+            break
+    return found
+
+
+def _records(
+    account: Account, selection: Selection, since: datetime | None = None, until: datetime | None = None
+) -> list[Record]:
+    """Return the records that may have the changes.
+
+    A distributed table has its own. Of many such tables, those that were written last are looked at.
+    """
+    local = recorded_changes(account.pk, since, until)
+    tables = Table.objects.filter(account=account, distributed=True)
+    if selection.tables is not None:
+        tables = tables.filter(pk__in=selection.tables)
+    latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_DISTRIBUTED]
+    return [*([local] if local else []), *(statements.beside(it.pk, _history(it)) for it in latest)]
+
+
+def _history(table: Table) -> str:
+    return history_of(relation_of(table))
+
+
+def histogram(
+    account: Account, wanted: ChangeFilter, since: datetime, until: datetime, buckets: int
+) -> list[Bucket]:
+    """Count the changes between two times, in buckets of equal length; raises OperationTimedOut."""
+    width = max(1, -(-(to_ticks(until) - to_ticks(since)) // buckets))
+    counted: Counter[int] = Counter()
+    wanted = replace(wanted, since=since, until=until)
+    selection = select(account, wanted)
+    if selection is not None:
+        for found in _records(account, selection, since, until):
+            counted.update(run_limited(statements.histogram(found, selection, to_ticks(since), width)))
+    starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
+    return [Bucket(starts[number], starts[number + 1], counted.get(number, 0)) for number in range(buckets)]
+
+
+def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
+    """Count the matching changes of each table that has any, by its id; raises OperationTimedOut."""
+    return _count(account, wanted, "tbl")
+
+
+def _count(account: Account, wanted: ChangeFilter, column: str) -> Counter[int]:
+    counted: Counter[int] = Counter()
+    selection = select(account, wanted)
+    if selection is not None:
+        for found in _records(account, selection, wanted.since, wanted.until):
+            counted.update(run_limited(statements.count(found, selection, column)))
+    return counted
+
+
+def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
+    """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
+    counted = _count(account, wanted, "actor")
+    actors = HistoryActor.objects.in_bulk(counted)
+    totals: Counter[tuple[str, str]] = Counter()
+    for pk, actor in actors.items():
+        totals[actor.kind, actor.name] += counted[pk]
+    most = totals.most_common()
+    named = label_actors(account.pk, (Actor(ActorKind(kind), name) for (kind, name), _ in most))
+    return [Caller(actor, number) for actor, (_, number) in zip(named, most, strict=True)]
+
+
+def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> dict[int, ChangedEntity]:
+    """Return the entities before and after the first matching changes of a table that exists, by their numbers."""
+    selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
+    if selection is None:
+        return {}
+    if not capabilities_of(table).records_in_account:
+        own = statements.with_images_before(statements.beside(table.pk, _history(table)), selection, top)
+        return {number: _complete(table, number, it) for number, it in run_limited(own).items()}
+    if not record:
+        return {}
+    return run_limited(statements.with_images(relation_of(table), table.pk, record, selection, top))
+
+
+def _complete(table: Table, number: int, change: ChangedEntity) -> ChangedEntity:
+    """Return a change of a distributed table, whose number is its Timestamp, with the entity after it."""
+    steps = versions.beside(relation_of(table), _history(table), change.key, number, 0)
+    for row in sql.walk(steps, run_limited):
+        # the change after it has the entity as it was before that, and the row is what the last one has made
+        if row.was == b"%d" % number and row.sequence != number and row.content is not None:
+            return change._replace(after=StoredEntity(encode_entity_key(change.key), row.was, row.content))
+    return change
+
+
+def of_activity(done: Activity) -> ChangeFilter:
+    """Select the changes that an activity made in several transactions, which have its request."""
+    began = datetime.fromisoformat(done.detail["began"])
+    return ChangeFilter(requests=(done.request_id,), since=began - _SLACK, until=done.at + _SLACK)
+
+
+def made_by(done: Activity, top: int) -> list[ChangedEntity]:
+    """Return the first entities that an activity changed in several transactions, as far as history has them."""
+    account = Account.objects.filter(pk=done.account_id or 0).first()
+    if account is None:
+        return []
+    wanted = of_activity(done)
+    tables = Table.objects.filter(pk__in=count_by_table(account, wanted), deleted_at=None)
+    found: list[ChangedEntity] = []
+    for table in tables.order_by("pk"):
+        if len(found) < top:
+            found += with_images(account, table, wanted, top).values()
+    return found[:top]
+
+
+def select(account: Account, wanted: ChangeFilter) -> Selection | None:
+    """Find the ids of what a filter names; None if nothing can match."""
+    tables: tuple[int, ...] | None = None if wanted.table_id is None else (wanted.table_id,)
+    if wanted.table:
+        named = Table.objects.filter(account=account, name__iexact=wanted.table)
+        tables = tuple(named.values_list("pk", flat=True))
+    actors = _find_actors(account, wanted)
+    if tables == () or actors == ():
+        return None
+    return Selection(
+        tables,
+        None if wanted.since is None else to_ticks(wanted.since),
+        None if wanted.until is None else to_ticks(wanted.until),
+        actors,
+        wanted.ops,
+        wanted.requests,
+        wanted.skipped_requests,
+        wanted.numbers,
+        wanted.key,
+    )
+
+
+def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | None:
+    conditions = Q()
+    if wanted.doors:
+        conditions &= Q(kind__in=wanted.doors)
+    if wanted.actor:
+        conditions &= _is_named(account, wanted.actor, "icontains")
+    if wanted.caller:
+        conditions &= _is_named(account, wanted.caller, "exact")
+    if wanted.actors:
+        exact = Q()
+        for kind, name in wanted.actors:
+            exact |= Q(kind=kind, name=name)
+        conditions &= exact
+    if not conditions:
+        return None
+    return tuple(HistoryActor.objects.filter(conditions).values_list("pk", flat=True))
+
+
+def _is_named(account: Account, name: str, lookup: str) -> Q:
+    """Match actors by their name, that of their API token, or the label of their SAS token."""
+    labelled = RegisteredSas.objects.filter(**{"account": account, f"label__{lookup}": name})
+    named = Q(**{f"name__{lookup}": name}) | Q(**{f"token__{lookup}": name})
+    return named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
+
+
+def _entries(account: Account, groups: Sequence[ChangeGroup[int, int]]) -> list[ChangeEntry]:
+    tables = Table.objects.in_bulk({group.table for group in groups})
+    actors = HistoryActor.objects.in_bulk({group.actor for group in groups})
+    named = label_actors(
+        account.pk, (read_actor(actors.get(group.actor, _NOBODY), group.request) for group in groups)
+    )
+    return [
+        ChangeGroup(group.request, tables.get(group.table), actor, *group[3:])
+        for group, actor in zip(groups, named, strict=True)
+    ]
+
+
+def run_limited(statement: Statement[T], limit: timedelta = LIMIT) -> T:
+    """Run a statement with the time limit of a list; raises OperationTimedOut."""
+    return sql.run_limited(statement, limit)

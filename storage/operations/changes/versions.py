@@ -1,0 +1,60 @@
+"""The versions of an entity, as far back as its account keeps changes."""
+
+from typing import Final
+
+from storage.domain.access.actor import ActorKind
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import StorageError
+from storage.domain.service.recorded import RecordedChange, VersionPage
+from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.models import HistoryActor, Table
+from storage.operations.activity.actors import label_actors, read_actor
+from storage.operations.changes import past
+from storage.operations.relations.record import kept_history
+from storage.sql import django as sql
+from storage.sql import versions
+from storage.sql.comparing import NO_TABLE
+from storage.sql.distribution import capabilities_of, history_of
+from storage.sql.relations import relation_of
+from storage.sql.versions import NEWEST, RawVersion
+
+TOP: Final = 100
+
+
+def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = TOP) -> VersionPage:
+    """Return versions from the newest to the oldest, from the one with the sequence ``first`` on.
+
+    An invalid key has none.
+    """
+    try:
+        check_entity_key(*key, limit=LONGEST_KEY)
+    except StorageError:
+        return VersionPage([], None)
+    kept = kept_history(table.account_id).after()
+    if not kept:
+        return VersionPage([], None)
+    source = past.source_of(table)
+    first = NEWEST if first is None else first
+    rows: list[RawVersion] = []
+    if not capabilities_of(table).records_in_account:
+        rows = _beside(table, source, key, first, top)
+        source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
+    if len(rows) <= top:
+        rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
+    found = versions.read_page(rows, (table.name, table.pk), key, first, top)
+    actors = label_actors(table.account_id, (it.actor for it in found.versions))
+    named = [it._replace(actor=actor) for it, actor in zip(found.versions, actors, strict=True)]
+    return VersionPage(named, found.next)
+
+
+def newest(table: Table, key: EntityKey) -> RecordedChange | None:
+    """Return the latest recorded change of an entity."""
+    return next(iter(page(table, key, top=1).versions), None)
+
+
+def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:
+    history = history_of(relation_of(table))
+    rows = sql.walk(versions.beside(source, history, key, first, top), sql.run_in_lane)
+    actors = HistoryActor.objects.in_bulk({row.actor for row in rows})
+    nobody = HistoryActor(kind=ActorKind.SERVER)
+    return [row._replace(actor=read_actor(actors.get(row.actor, nobody), row.request)) for row in rows]

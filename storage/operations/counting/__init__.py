@@ -1,0 +1,1 @@
+"""Counts of requests, and of what accounts and tables contain."""

@@ -1,0 +1,1 @@
+"""Entities: queries, edits, and what samples of them show."""

@@ -1,0 +1,1 @@
+"""Snapshots, branches, copies of accounts, comparisons, and restoring from them."""

@@ -1,0 +1,269 @@
+"""Compare two accounts or tables, each as it is or as it was: their entities, policies, descriptions and properties."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.entities.moments import Moment
+from storage.domain.refusals import Reason
+from storage.domain.service.sides import SideName
+from storage.domain.values import encoding
+from storage.domain.values.edm import EdmValue, write_datetime
+from storage.domain.values.kinds import AccountKind
+from storage.editing.comparison import DifferenceKind, PropertyDifference
+from storage.editing.comparison import compare as compare_properties
+from storage.editing.merge import Properties
+from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
+from storage.sql import comparing as statements
+from storage.sql import django as sql
+from storage.sql import snapshots
+from storage.sql.comparing import Changed, Image, Pair
+from storage.sql.comparing import Counts as Counts
+from storage.sql.comparing import DifferingEntity as DifferingEntity
+from storage.sql.past import Past
+from storage.sql.relations import relation_name
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+ALL_KINDS: Final = frozenset(DifferenceKind)
+COUNT_LIMIT: Final = timedelta(seconds=60)
+PAGE_LIMIT: Final = timedelta(seconds=60)
+_WALK: Final = 1_000  # entities of a page, which is limited in bytes too
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTable:
+    """A table on both sides, or on one; ``name`` as on the right, or else on the left."""
+
+    name: str
+    left: SideTable | None
+    right: SideTable | None
+    pair: Pair
+
+    @property
+    def policies(self) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]] | None:
+        """The stored access policies of both sides if they differ."""
+        left, right = ([] if side is None else side.policies for side in (self.left, self.right))
+        return None if left == right else (left, right)
+
+    @property
+    def descriptions(self) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+        """The description and tags of both sides if the table is on both and they differ."""
+        if self.left is None or self.right is None:
+            return None
+        left, right = ({"description": it.description, "tags": it.tags} for it in (self.left, self.right))
+        return None if left == right else (left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``tables`` are in the order of their names. ``read_at``: what both sides had then is compared.
+
+    ``not_compared``: the names of tables that only one side has while the other, the value, is a snapshot or a branch
+    of some other tables, so they count neither as missing nor as new.
+    """
+
+    left: Side
+    right: Side
+    tables: Sequence[ComparedTable]
+    read_at: Moment
+    not_compared: Mapping[str, SideName] = field(default_factory=dict)
+
+    @property
+    def service_properties(self) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+        """The service properties of two accounts if they differ."""
+        left, right = self.left.service_properties, self.right.service_properties
+        if self.left.name.table or self.right.name.table or left is None or right is None or left == right:
+            return None
+        return left, right
+
+    def table(self, name: str) -> ComparedTable | None:
+        return next((table for table in self.tables if table.name == name), None)
+
+    def check_tables(self, names: Iterable[str]) -> None:
+        """Raise SideNotFound for a table that is not compared."""
+        for name in sorted(set(names) - {table.name for table in self.tables}):
+            if name in self.not_compared:
+                raise SideNotFound(Reason.NOT_IN_SNAPSHOT, snapshot=self.not_compared[name], table=name)
+            raise SideNotFound(Reason.NO_TABLE_TO_COMPARE, table=name)
+
+
+def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Comparison:
+    """Compare two sides; two tables are compared whatever their names are. Reads no entities yet."""
+    if left.name.table and right.name.table:
+        (one,), (other,) = left.tables.values(), right.tables.values()
+        pairs: list[tuple[SideTable | None, SideTable | None]] = [(one, other)]
+    else:
+        lefts, rights = _by_name(left, right), _by_name(right, left)
+        pairs = [(lefts.get(name), rights.get(name)) for name in sorted({*lefts, *rights})]
+    found = [_compared(left, right, *pair, with_timestamps=with_timestamps) for pair in pairs]
+    found.sort(key=lambda it: it.name)
+    outside = {it.name: side.name for it in found if (side := _unaware(left, right, it)) is not None}
+    tables = [it for it in found if it.name not in outside]
+    # before any entity is read: a change since then counts as newer even if it is read
+    return Comparison(left, right, tables, sql.run(snapshots.take_moment()), outside)
+
+
+def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:
+    """Return the side that lacks a table without saying that it did not exist."""
+    lacking = left if table.left is None else right if table.right is None else None
+    if lacking is None or lacking.known_tables is None:
+        return None
+    fold = str if left.kind is right.kind is AccountKind.COSMOS else str.lower
+    return None if fold(table.name) in map(fold, lacking.known_tables) else lacking
+
+
+def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:
+    """Return tables by what identifies them on both sides; names of Cosmos accounts can differ in case alone."""
+    wanted = side.name.table or other.name.table
+    if side.kind is other.kind:
+        found = dict(side.tables)
+    else:
+        found = {}
+        for table in side.tables.values():
+            found.setdefault(table.name.lower(), table)
+            if found[table.name.lower()] is not table:
+                found[table.name] = table
+    folded = wanted if side.kind is other.kind is AccountKind.COSMOS else wanted.lower()
+    return {name: table for name, table in found.items() if not wanted or name == folded}
+
+
+def _compared(
+    left: Side, right: Side, one: SideTable | None, other: SideTable | None, *, with_timestamps: bool
+) -> ComparedTable:
+    found = other or one
+    assert found is not None
+    pair = _changed(one, other) or Pair(
+        _relation(one, left, right),
+        _relation(other, right, left),
+        tuple(filter(None, map(_timeline, (one, other)))),
+    )
+    return ComparedTable(found.name, one, other, replace(pair, with_timestamps=with_timestamps))
+
+
+def _relation(table: SideTable | None, side: Side, other: Side) -> str:
+    if table is None:
+        return statements.NO_TABLE
+    is_copy = table.past is not None and not table.past.record
+    relation = table.past.source if is_copy and table.past is not None else relation_name(table.table_id)
+    has_other_times = side.kind is AccountKind.COSMOS and other.kind is not side.kind
+    return statements.with_short_times(relation) if has_other_times else relation
+
+
+def _timeline(table: SideTable | None) -> Past | None:
+    """Return the past of a table that history has."""
+    return table.past if table is not None and table.past is not None and table.past.record else None
+
+
+def _changed(one: SideTable | None, other: SideTable | None) -> Pair | None:
+    """Return the pair of a table at two moments between which history has all changes."""
+    if one is None or other is None or one.table_id != other.table_id:
+        return None
+    if any(it.past is not None and not it.past.record for it in (one, other)):
+        return None  # a copy that was made for a snapshot
+    left, right = one.past, other.past
+    if left is not None and (right is None or left.moment.ticks <= right.moment.ticks):
+        changed = Changed(left, None if right is None else right.moment)
+        return Pair(statements.EARLIER, statements.LATER, changed=changed)
+    if right is not None:
+        changed = Changed(right, None if left is None else left.moment)
+        return Pair(statements.LATER, statements.EARLIER, changed=changed)
+    return None
+
+
+def count(table: ComparedTable, *, limit: timedelta = COUNT_LIMIT) -> Counts:
+    """Count the entities of a table by how they differ; raises OperationTimedOut."""
+    return sql.run_limited(statements.count(table.pair), limit)
+
+
+def page(
+    table: ComparedTable,
+    kinds: Collection[DifferenceKind] = ALL_KINDS,
+    *,
+    after: EntityKey | None = None,
+    keys: Collection[EntityKey] | None = None,
+    top: int,
+) -> list[DifferingEntity]:
+    """Return up to ``top`` differing entities in the order of their keys, fewer if they are large, at least one.
+
+    ``keys``: only these. Raises OperationTimedOut.
+    """
+    return _run(statements.page(table.pair, kinds, after=after, keys=keys, top=top))
+
+
+def pages(
+    table: ComparedTable,
+    kinds: Collection[DifferenceKind] = ALL_KINDS,
+    *,
+    keys: Collection[EntityKey] | None = None,
+) -> Iterator[list[DifferingEntity]]:
+    """Yield all differing entities in pages; each is read when it is its turn."""
+    after: EntityKey | None = None
+    while found := page(table, kinds, after=after, keys=keys, top=_WALK):
+        yield found
+        after = found[-1].key
+
+
+def walk(
+    comparison: Comparison,
+    kinds: Collection[DifferenceKind] = ALL_KINDS,
+    *,
+    tables: Collection[str] | None = None,
+    after: tuple[str, EntityKey] | None = None,
+    top: int = _WALK,
+) -> Iterator[tuple[ComparedTable, DifferingEntity]]:
+    """Yield the differing entities of all tables, or of these, in the order of tables and keys.
+
+    ``after``: from the entity after this one on. ``top``: how many are read at once.
+    """
+    for table in comparison.tables:
+        if tables is not None and table.name not in tables:
+            continue
+        key = None
+        if after is not None and after[0] >= table.name:
+            if after[0] > table.name:
+                continue
+            key = after[1]
+        while found := page(table, kinds, after=key, top=top):
+            yield from ((table, entity) for entity in found)
+            key = found[-1].key
+
+
+def write_difference(table: ComparedTable, entity: DifferingEntity) -> bytes:
+    """Write how an entity differs as one line of JSON, in ASCII: a String may hold what UTF-8 cannot."""
+    differences = property_differences(entity)
+    written = {
+        "table": table.name,
+        "partition_key": entity.key.partition_key,
+        "row_key": entity.key.row_key,
+        "kind": entity.kind,
+        "left_timestamp": entity.left and write_datetime(entity.left.timestamp),
+        "right_timestamp": entity.right and write_datetime(entity.right.timestamp),
+        "properties": [
+            {"name": it.name, "left": _write_value(it.left), "right": _write_value(it.right)}
+            for it in differences
+        ],
+    }
+    return json.dumps(written, separators=(",", ":")).encode()
+
+
+def property_differences(entity: DifferingEntity) -> list[PropertyDifference]:
+    """Return the properties that differ; of an entity that one side lacks, all."""
+    left, right = (_read(entity, image) for image in (entity.left, entity.right))
+    return compare_properties(left, right)
+
+
+def _read(entity: DifferingEntity, image: Image | None) -> Properties:
+    return {} if image is None else read_stored(entity.stored(image)).properties
+
+
+def _write_value(value: EdmValue | None) -> dict[str, Any] | None:
+    return None if value is None else {"type": value.type, "value": json.loads(encoding.write(value))}
+
+
+def _run(statement: Statement[T]) -> T:
+    return sql.run_limited(statement, PAGE_LIMIT, settings=statements.PAGE_SETTINGS)

@@ -1,0 +1,476 @@
+"""Snapshots: an account as it was at a moment, to browse, restore, compare and branch from.
+
+Taking one costs nothing that grows with the data: it is a moment in the history of the account. Its entities are
+copied into relations of their own before the history that it needs is dropped, or at once in an account that keeps
+none.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, QuerySet, Sum
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.activity import Verb
+from storage.domain.service.snapshots import (
+    AUTOMATIC_LIFETIME,
+    Schedule,
+    SnapshotReason,
+    is_snapshot_name,
+    numbered_name,
+)
+from storage.domain.values.names import fold_table_name
+from storage.models import (
+    Account,
+    Activity,
+    Snapshot,
+    SnapshotSchedule,
+    SnapshotTable,
+    StoredAccessPolicy,
+    Table,
+)
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.changes import retention
+from storage.operations.relations import history, snapshot_copies
+from storage.sql import django as sql
+from storage.sql import snapshots as statements
+from storage.sql.background import Size, count_up_to, sizes_of
+from storage.sql.distribution import capabilities_of
+
+COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
+COUNTED_TABLES: Final = 500  # whose entities are counted; those of others are estimated
+AUTOMATIC_LIMIT: Final = 20  # snapshots of an account, taken before restores and deletions
+_ATTEMPTS: Final = 100  # for a name that is not taken
+_TRIES: Final = 5  # while tables are deleted
+
+
+class SnapshotError(Refused):
+    """An operation on a snapshot is refused."""
+
+
+class SnapshotExists(SnapshotError):
+    """The name is taken."""
+
+
+class SnapshotLimitReached(SnapshotError):
+    """The account has as many snapshots as it may, or they take as much space as they may."""
+
+
+class SnapshotNotFound(SnapshotError):
+    """There is no snapshot of this name."""
+
+
+# taking
+
+
+def take(
+    account: Account,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    tables: Iterable[str] | None = None,
+    expires_at: datetime | None = None,
+) -> Snapshot:
+    """Take a snapshot of an account, or of some of its tables by name; without ``expires_at`` it is kept.
+
+    Raises SnapshotExists, SnapshotLimitReached, and SnapshotError for an invalid name or for tables that do not exist.
+    """
+    _check_name(name)
+    snapshot = _list_again(lambda: _take_listed(account, name, by, tables, expires_at))
+    _delete_beyond_limits(snapshot, by)
+    return snapshot
+
+
+def _list_again(take_listed: Callable[[], Snapshot]) -> Snapshot:
+    """List the tables of an account, and take a snapshot of them, until none is deleted in between."""
+    for _ in range(_TRIES):
+        try:
+            return take_listed()
+        except TableNotFound:
+            pass
+    raise ServerBusy
+
+
+def _take_listed(
+    account: Account, name: str, by: Actor, tables: Iterable[str] | None, expires_at: datetime | None
+) -> Snapshot:
+    found = _own_tables(account)
+    if tables is not None:
+        folded = {fold_table_name(table, accounts.kind_of(account.pk)) for table in tables}
+        found = [table for table in found if table.folded_name in folded]
+        missing = folded - {table.folded_name for table in found}
+        if missing:
+            raise SnapshotError(Reason.NO_TABLE_FOR_SNAPSHOT, table=min(missing), account=account.name)
+    _refuse_distributed(found)
+    _check_limits(account, added=found)
+    try:
+        return _take(account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
+    except IntegrityError:
+        if find(account, name) is None:
+            raise ServerBusy from None  # the account was deleted
+        raise SnapshotExists(Reason.SNAPSHOT_EXISTS, snapshot=name) from None
+
+
+def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
+    """Delete a new snapshot again if others, taken at the same time, have reached a limit with it."""
+    reached = None
+    with transaction.atomic():
+        accounts.lock(snapshot.account)
+        try:
+            _check_limits(snapshot.account)
+        except SnapshotLimitReached as error:
+            reached = error
+            delete(snapshot, by=by)
+    if reached is not None:
+        raise reached
+
+
+def _check_limits(account: Account, *, added: Sequence[Table] | None = None) -> None:
+    """Raise SnapshotLimitReached if an account exceeds a limit, with one more snapshot of the ``added`` tables."""
+    number = Snapshot.objects.filter(account=account, reason=SnapshotReason.USER).count()
+    if number + (added is not None) > settings.SNAPSHOT_LIMIT:
+        limit = settings.SNAPSHOT_LIMIT
+        raise SnapshotLimitReached(Reason.TOO_MANY_SNAPSHOTS, account=account.name, number=number, most=limit)
+    size = _copied_bytes(account)
+    if added and not history.is_recorded(account):
+        size += sum(it.capacity for it in sizes_of([table.pk for table in added]).values())
+    if size > bytes_limit():
+        raise SnapshotLimitReached(
+            Reason.SNAPSHOTS_TOO_LARGE, account=account.name, size=size >> 20, most=bytes_limit() >> 20
+        )
+
+
+def bytes_limit() -> int:
+    """Return the bytes that the copied snapshots of an account may take."""
+    limit: int | None = settings.SNAPSHOT_BYTES
+    return limit or retention.share_of_disk()
+
+
+def _copied_bytes(account: Account) -> int:
+    copied = SnapshotTable.objects.filter(snapshot__account=account, is_copied=True)
+    counted = copied.exclude(snapshot__reason=SnapshotReason.BRANCH)
+    found: int = counted.aggregate(size=Sum("size", default=0))["size"]
+    return found
+
+
+def _drop_old_automatic(account: Account) -> None:
+    """Delete the oldest snapshots taken before restores and deletions, beyond a number or the space they may take."""
+    reasons = (SnapshotReason.RESTORE, SnapshotReason.DELETION)
+    found = Snapshot.objects.filter(account=account, reason__in=reasons).order_by("-taken_at", "-pk")
+    for place, snapshot in enumerate(found):
+        if place >= AUTOMATIC_LIMIT or (place and _copied_bytes(account) > bytes_limit()):
+            delete(snapshot)
+
+
+def take_automatic(
+    account: Account,
+    name: str,
+    reason: SnapshotReason,
+    *,
+    by: Actor = SERVER,
+    lifetime: timedelta | None = AUTOMATIC_LIFETIME,
+    tables: Sequence[Table] | None = None,
+    save: Callable[[Snapshot], object] = lambda snapshot: None,
+) -> Snapshot:
+    """Take a snapshot for a reason of the server; a number is added to a name that is taken.
+
+    ``save`` is called in its transaction.
+    """
+    expires_at = timezone.now() + lifetime if lifetime is not None else None
+
+    def take_of(own: Sequence[Table]) -> Snapshot:
+        # over several nodes there is no moment to take it of; the others are better than nothing
+        found = [table for table in own if capabilities_of(table).has_past]
+        is_whole = tables is None and len(found) == len(own)
+        for number in range(1, _ATTEMPTS):
+            free = numbered_name(name, number)
+            if find(account, free) is None:
+                try:
+                    return _take(account, free, found, by, reason, expires_at, is_whole=is_whole, save=save)
+                except IntegrityError:
+                    continue
+        raise ServerBusy
+
+    taken = take_of(tables) if tables is not None else _list_again(lambda: take_of(_own_tables(account)))
+    _drop_old_automatic(account)
+    return taken
+
+
+def _take(
+    account: Account,
+    name: str,
+    tables: Sequence[Table],
+    by: Actor,
+    reason: SnapshotReason,
+    expires_at: datetime | None,
+    *,
+    is_whole: bool = True,
+    save: Callable[[Snapshot], object] = lambda snapshot: None,
+) -> Snapshot:
+    is_recorded = history.is_recorded(account)
+    # without history, all tables are copied as they are at one moment
+    with transaction.atomic() if is_recorded else sql.repeatable_read():
+        moment = sql.run(statements.take_moment())
+        assert moment.snapshot is not None
+        snapshot = Snapshot.objects.create(
+            account=account,
+            name=name,
+            reason=reason,
+            is_whole=is_whole,
+            taken_at=timezone.now(),
+            expires_at=expires_at,
+            visible=moment.snapshot,
+            ticks=moment.ticks,
+            service_properties=Account.objects.values_list("service_properties", flat=True).get(
+                pk=account.pk
+            ),
+            actor_kind=by.kind,
+            actor=sql.storable_text(by.name, 256),
+        )
+        _add_tables(snapshot, tables)
+        # one may have been distributed since
+        _refuse_distributed(Table.objects.filter(pk__in=[table.pk for table in tables], distributed=True))
+        if not is_recorded:
+            snapshot_copies.copy(snapshot)
+        if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):
+            activity.record(Verb.SNAPSHOT_TAKE, by, account=account, detail={"snapshot": name})
+        save(snapshot)
+    return snapshot
+
+
+def _refuse_distributed(tables: Iterable[Table]) -> None:
+    for table in tables:
+        if not capabilities_of(table).has_past:
+            raise SnapshotError(Reason.DISTRIBUTED_NOT_IN_SNAPSHOT, table=table.name)
+
+
+def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
+    sizes = sizes_of([table.pk for table in tables])
+    # counting locks the table and its indexes, and PostgreSQL has room for the locks of some thousand tables
+    counted = [table.pk for table in tables[:COUNTED_TABLES]]
+    counts = sql.run(count_up_to(counted, COUNTED)) if counted else {}
+    stored: dict[int, list[StoredAccessPolicy]] = {}
+    for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
+        stored.setdefault(policy.table_id, []).append(policy)
+    SnapshotTable.objects.bulk_create(
+        SnapshotTable(
+            snapshot=snapshot,
+            table=table,
+            name=table.name,
+            folded_name=table.folded_name,
+            description=table.description,
+            tags=table.tags,
+            throughput=table.throughput,
+            policies=policies.write([policies.identifier(policy) for policy in stored.get(table.pk, ())]),
+            entities=_rows(counts.get(table.pk), sizes.get(table.pk)),
+            size=sizes[table.pk].capacity if table.pk in sizes else 0,
+        )
+        for table in tables
+    )
+
+
+def _rows(counted: int | None, size: Size | None) -> int:
+    """Return the number of entities, estimated if there are many or if they were not counted."""
+    if counted is None:
+        return 0 if size is None else size.rows
+    return counted if counted < COUNTED or size is None else max(counted, size.rows)
+
+
+def _own_tables(account: Account) -> list[Table]:
+    return list(Table.objects.own().filter(account=account).order_by("folded_name"))
+
+
+def _check_name(name: str) -> None:
+    if not is_snapshot_name(name):
+        raise SnapshotError(Reason.SNAPSHOT_NAME, snapshot=name)
+
+
+# reading
+
+
+def find(account: Account, name: str) -> Snapshot | None:
+    if not is_snapshot_name(name):
+        return None
+    return Snapshot.objects.filter(account=account, name=name).first()
+
+
+def get(account: Account, name: str) -> Snapshot:
+    """Return a snapshot by its name; raises SnapshotNotFound."""
+    snapshot = find(account, name)
+    if snapshot is None:
+        raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=account.name, snapshot=name)
+    return snapshot
+
+
+def names(account: Account, top: int) -> list[str]:
+    """Return the names of the latest snapshots, those where branches began included."""
+    return list(_latest_first(account).values_list("name", flat=True)[:top])
+
+
+def latest(account: Account) -> Snapshot | None:
+    """Return the latest snapshot, which may be one where a branch began."""
+    return _latest_first(account).first()
+
+
+def _latest_first(account: Account) -> QuerySet[Snapshot]:
+    return Snapshot.objects.filter(account=account).order_by("-taken_at")
+
+
+def tables(snapshot: Snapshot) -> list[SnapshotTable]:
+    """Return the tables of a snapshot by name."""
+    return list(snapshot.tables.order_by("folded_name"))
+
+
+def totals(snapshot: Snapshot) -> tuple[int, int]:
+    """Return how many entities a snapshot has, and their bytes."""
+    found = snapshot.tables.aggregate(entities=Sum("entities", default=0), size=Sum("size", default=0))
+    return found["entities"], found["size"]
+
+
+def listed(account: Account) -> list[Snapshot]:
+    """Return the snapshots, latest first, with the sums over their tables: ``table_count``, ``rows`` and ``bytes``.
+
+    Those where branches began are not listed.
+    """
+    found = Snapshot.objects.filter(account=account).exclude(reason=SnapshotReason.BRANCH)
+    summed = found.annotate(
+        table_count=Count("tables"),
+        rows=Sum("tables__entities", default=0),
+        bytes=Sum("tables__size", default=0),
+        copied=Count("tables", filter=Q(tables__is_copied=True)),
+    )
+    return list(summed.order_by("-taken_at", "-pk"))
+
+
+# changing
+
+
+@transaction.atomic
+def rename(snapshot: Snapshot, name: str, *, by: Actor = SERVER) -> Activity | None:
+    """Rename a snapshot; raises SnapshotError, SnapshotExists."""
+    _check_name(name)
+    if name == snapshot.name:
+        return None
+    before = snapshot.name
+    try:
+        with transaction.atomic():
+            Snapshot.objects.filter(pk=snapshot.pk).update(name=name)
+    except IntegrityError:
+        raise SnapshotExists(Reason.SNAPSHOT_EXISTS, snapshot=name) from None
+    snapshot.name = name
+    return _record_change(snapshot, by, {"name": before}, {"name": name})
+
+
+@transaction.atomic
+def keep_until(snapshot: Snapshot, expires_at: datetime | None, *, by: Actor = SERVER) -> Activity | None:
+    """Set when a snapshot is deleted; None: never."""
+    before = snapshot.expires_at
+    if before == expires_at:
+        return None
+    snapshot.expires_at = expires_at
+    snapshot.save(update_fields=("expires_at",))
+    return _record_change(snapshot, by, _expiry(before), _expiry(expires_at))
+
+
+def _expiry(moment: datetime | None) -> dict[str, str | None]:
+    return {"expires_at": None if moment is None else moment.isoformat()}
+
+
+def _record_change(snapshot: Snapshot, by: Actor, before: object, after: object) -> Activity:
+    return activity.record(
+        Verb.SNAPSHOT_CHANGE,
+        by,
+        account=snapshot.account,
+        detail={"snapshot": snapshot.name},
+        before=before,
+        after=after,
+    )
+
+
+@transaction.atomic
+def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
+    """Delete a snapshot with what was copied for it."""
+    snapshot_copies.drop_relations(snapshot)
+    if not SnapshotReason(snapshot.reason).is_automatic:
+        activity.record(
+            Verb.SNAPSHOT_DELETE, by, account=snapshot.account, detail={"snapshot": snapshot.name}
+        )
+    snapshot.delete()
+
+
+# jobs
+
+
+def schedule(account: Account, wanted: Schedule | None, *, by: Actor = SERVER) -> None:
+    """Set when snapshots of an account are taken; None: by request only."""
+    with transaction.atomic():
+        before = scheduled(account)
+        if before == wanted:
+            return
+        if wanted is None:
+            SnapshotSchedule.objects.filter(account=account).delete()
+        else:
+            fields = {
+                "hour": wanted.hour,
+                "weekday": wanted.weekday,
+                "keep": wanted.keep,
+                "next_at": wanted.next_after(timezone.now()),
+            }
+            SnapshotSchedule.objects.update_or_create(account=account, defaults=fields)
+        activity.record(
+            Verb.SNAPSHOT_SCHEDULE, by, account=account, before=_written(before), after=_written(wanted)
+        )
+
+
+def scheduled(account: Account) -> Schedule | None:
+    found = SnapshotSchedule.objects.filter(account=account).first()
+    return None if found is None else _schedule(found)
+
+
+def _schedule(found: SnapshotSchedule) -> Schedule:
+    return Schedule(found.hour, found.weekday, found.keep)
+
+
+def _written(wanted: Schedule | None) -> dict[str, int | None] | None:
+    if wanted is None:
+        return None
+    return {"hour": wanted.hour, "weekday": wanted.weekday, "keep": wanted.keep}
+
+
+def tidy(now: datetime) -> None:
+    """Take the snapshots that are due, and delete those that have expired or are more than are kept.
+
+    A failure with one does not stop the others; all failures are raised together at the end.
+    """
+    failed: list[Exception] = []
+    for due in SnapshotSchedule.objects.filter(next_at__lte=now).select_related("account"):
+        try:
+            _take_scheduled(due, now)
+        except Exception as error:
+            failed.append(error)
+    for snapshot in Snapshot.objects.filter(expires_at__lte=now).select_related("account"):
+        try:
+            delete(snapshot)
+        except Exception as error:
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup("Not every snapshot could be taken or deleted", failed)
+
+
+def _take_scheduled(due: SnapshotSchedule, now: datetime) -> None:
+    wanted, account = _schedule(due), due.account
+    name = f"{'daily' if wanted.weekday is None else 'weekly'}-{now:%Y-%m-%d}"
+    take_automatic(account, name, SnapshotReason.SCHEDULE, lifetime=None)
+    due.next_at = wanted.next_after(now)
+    due.save(update_fields=("next_at",))
+    former = Snapshot.objects.filter(account=account, reason=SnapshotReason.SCHEDULE).order_by("-taken_at")
+    for snapshot in former[wanted.keep :]:
+        delete(snapshot)

@@ -1,0 +1,1 @@
+"""Tables: create, change, delete, list; their indexes and their distribution."""

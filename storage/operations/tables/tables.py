@@ -1,0 +1,371 @@
+"""Create, change, delete and restore tables, and Query Tables."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.errors import (
+    InsufficientAccountPermissions,
+    InvalidResourceName,
+    MethodNotAllowed,
+    ResourceNotFound,
+    ServerBusy,
+    TableAlreadyExists,
+)
+from storage.domain.filters.query import TableQuery, matches_table, names_of_tables
+from storage.domain.requests.analytics import find_metrics_table
+from storage.domain.service.activity import Verb
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name, is_analytics_name
+from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.activity import activity
+from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.relations import table_relations
+from storage.sql import background, moments, relations
+from storage.sql import django as sql
+from storage.sql.notify import notify_table
+
+DELETED_TABLE_RETENTION: Final = timedelta(
+    days=7
+)  # how long people can restore a table they delete themselves
+_MOST_KEPT: Final = 200  # deleted tables of an account
+
+
+def find(account_id: int, folded_name: str) -> Table | None:
+    if is_analytics_name(folded_name):
+        return _find_metrics(account_id, folded_name)
+    return _find(account_id, folded_name)
+
+
+def _find(account_id: int, folded_name: str) -> Table | None:
+    return Table.objects.filter(account_id=account_id, folded_name=folded_name, deleted_at=None).first()
+
+
+def _find_metrics(account_id: int, folded_name: str) -> Table | None:
+    """Return a metrics table while metrics are enabled, creating it if needed; later only if it has rows."""
+    name = find_metrics_table(folded_name)
+    if name is None:
+        return None
+    table = _find(account_id, name.lower())
+    if not name.is_enabled(service_properties.get(account_id)):
+        return table if table is not None and background.has_rows(table) else None
+    return table or _create_metrics(account_id, name)
+
+
+def _create_metrics(account_id: int, name: str) -> Table | None:
+    try:
+        with transaction.atomic():
+            return _create(account_id, name, name.lower())
+    except IntegrityError:  # another process created it, or the account was deleted
+        return _find(account_id, name.lower())
+
+
+def listed(account_id: int) -> list[Table]:
+    """Return the tables of an account by name."""
+    return list(Table.objects.own().filter(account_id=account_id).order_by("folded_name"))
+
+
+def names(account_id: int, *, top: int | None = None) -> list[str]:
+    """Return the first names of tables, in their order."""
+    own = Table.objects.own().filter(account_id=account_id).order_by("folded_name")
+    return list(own.values_list("name", flat=True)[:top])
+
+
+def named(account_id: int | OuterRef, folded_name: str | OuterRef) -> Tables:
+    """Select the table that has a name now, if there is one; also for the rows of an outer query."""
+    return Table.objects.filter(account_id=account_id, folded_name=folded_name, deleted_at=None)
+
+
+def deleted_before(limit: datetime) -> Tables:
+    """Select tables that were deleted before a time, in all accounts."""
+    return Table.objects.filter(deleted_at__lt=limit)
+
+
+def get(account_id: int, name: str) -> Table:
+    """Get Table by its name, in any letter case if the account is not of Cosmos."""
+    table = find(account_id, fold_table_name(name, accounts.kind_of(account_id)))
+    if table is None:
+        raise ResourceNotFound
+    return table
+
+
+def create(
+    account_id: int,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    account_name: str | None = None,
+    description: str = "",
+    tags: Sequence[str] = (),
+) -> Table:
+    """Create Table, with its relation, in one transaction.
+
+    A caller that has checked that the account is writable passes its ``account_name``.
+    """
+    folded = fold_table_name(name, accounts.kind_of(account_id))
+    if is_analytics_name(folded):
+        raise InvalidResourceName
+    account = _account(account_id, account_name)
+    try:
+        with transaction.atomic():
+            table = _create(account_id, name, folded, description=description, tags=list(tags))
+            activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
+            return table
+    except IntegrityError:
+        if find(account_id, folded) is None:  # the account was deleted
+            raise ServerBusy from None
+        raise TableAlreadyExists from None
+
+
+def create_filled(
+    account: Account, copied: Table | SnapshotTable, fill: Callable[[str], int]
+) -> tuple[Table, int]:
+    """Create a table with what ``fill`` inserts into its relation, which is indexed afterwards.
+
+    In the caller's transaction; what it has besides entities and policies is that of the one that is copied.
+    """
+    kind = AccountKind(account.kind)
+    table = _insert(
+        account=account,
+        name=copied.name,
+        folded_name=fold_table_name(copied.name, kind),
+        description=copied.description,
+        tags=copied.tags,
+        throughput=copied.throughput,
+    )
+    sql.execute(relations.create_bare(table.pk))
+    count = fill(relations.relation_name(table.pk))
+    sql.execute(relations.complete(table.pk, account.pk, kind))
+    return table, count
+
+
+def _account(account_id: int, name: str | None) -> Account:
+    """Return what the activity log needs; raises InsufficientAccountPermissions for a read-only account."""
+    return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
+
+
+_AT_PRESENT: Final = "UPDATE storage_table SET created_at = {present} WHERE id = %s RETURNING created_at"
+
+
+def _insert(**fields: Any) -> Table:
+    table = Table.objects.create(**fields)
+    # by the time of the database, which the moments of the past are of
+    [(table.created_at,)] = sql.fetch(_AT_PRESENT.format(present=moments.PRESENT_TIME), table.pk)
+    return table
+
+
+def _create(account_id: int, name: str, folded: str, **described: Any) -> Table:
+    distributed = not is_analytics_name(folded) and _distributes(account_id)
+    table = _insert(
+        account_id=account_id, name=name, folded_name=folded, distributed=distributed, **described
+    )
+    table_relations.create(table, accounts.kind_of(account_id))
+    return table
+
+
+def _distributes(account_id: int) -> bool:
+    """Return whether the new tables of an account are spread over the nodes of the cluster, where there is one."""
+    if not table_relations.can_distribute():
+        return False
+    return Account.objects.filter(pk=account_id, distributes=True).exists()
+
+
+def delete(
+    account_id: int,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    keep: timedelta | None = None,
+    account_name: str | None = None,
+    undoes: Activity | None = None,
+    check: Callable[[Table], object] = lambda table: None,
+) -> Activity:
+    """Delete Table, effective at once. drop_expired_tables frees its space.
+
+    It can be restored for the time ``keep``; by default, if it has entities, as long as the account keeps its history.
+    ``check`` is called when no write to the table is under way or can begin; an exception from it keeps the table.
+    """
+    folded = fold_table_name(name, accounts.kind_of(account_id))
+    table = find(account_id, folded)
+    if table is None:
+        raise ResourceNotFound
+    if is_analytics_name(folded):
+        raise InsufficientAccountPermissions  # [inferred]
+    account = _account(account_id, account_name)
+    # a token of one of its policies must never open a new table of this name
+    has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
+    with invalidating_catalogs() if has_policies else transaction.atomic():
+        keep = _delete(table.pk, keep)
+        check(table)
+        return activity.record(
+            Verb.TABLE_DELETE,
+            by,
+            account=account,
+            table=table,
+            detail={"kept_days": keep.days} if keep else {},
+            before={"description": table.description, "tags": table.tags},
+            undoes=undoes,
+        )
+
+
+def _kept_with_history(table: Table) -> timedelta | None:
+    """Return how long a table deleted by a client is kept; None if it is empty."""
+    days = table.account.history_days
+    if not days or not background.has_rows(table):
+        return None
+    # clients that make and delete tables all day may not fill the disk
+    kept = _kept().filter(account_id=table.account_id).order_by("-deleted_at").values_list("pk", flat=True)
+    Table.objects.filter(pk__in=list(kept[_MOST_KEPT - 1 :])).update(kept_until=timezone.now())
+    return timedelta(days=days)
+
+
+def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
+    """Delete a table; return how long it is kept."""
+    table = Table.objects.select_for_update().filter(pk=pk, deleted_at=None).first()
+    if table is None:
+        raise ResourceNotFound
+    if keep is None:
+        keep = _kept_with_history(table)  # while it is locked: its relation goes with another deletion
+    # a process with an old catalog must not find the relation: its writes would be lost
+    table_relations.soft_delete(table)
+    # while the relation is locked, so that a reader of the past waits for it: see storage.sql.moments
+    present = moments.present_time()
+    kept_until = present + keep if keep else None
+    Table.objects.filter(pk=pk).update(deleted_at=present, kept_until=kept_until)
+    notify_table(table.account_id, table.folded_name)
+    return keep
+
+
+def deleted(account_id: int) -> list[Table]:
+    """Return the deleted tables that can be restored, latest first."""
+    return list(_kept().filter(account_id=account_id).order_by("-deleted_at"))
+
+
+def _kept() -> Tables:
+    return Table.objects.filter(kept_until__gt=timezone.now())
+
+
+@transaction.atomic
+def restore(
+    table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None, even_expired: bool = False
+) -> Activity:
+    """Restore a deleted table with its entities, policies and settings.
+
+    Raises ResourceNotFound if its retention is over, unless ``even_expired`` and it is not dropped yet, and
+    TableAlreadyExists if its name is taken.
+    """
+    deleted = Table.objects.exclude(deleted_at=None) if even_expired else _kept()
+    table = deleted.select_for_update().filter(pk=table_id).first()
+    if table is None:
+        raise ResourceNotFound
+    account = _account(table.account_id, None)
+    table.deleted_at = table.kept_until = None
+    try:
+        with transaction.atomic():
+            table.save(update_fields=("deleted_at", "kept_until"))
+    except IntegrityError:
+        raise TableAlreadyExists from None
+    table_relations.restore(table, accounts.kind_of(table.account_id))
+    return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
+
+
+@transaction.atomic
+def change(
+    table: Table,
+    *,
+    by: Actor = SERVER,
+    description: str | None = None,
+    tags: Sequence[str] | None = None,
+    throughput: int | None = None,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """Set the description, tags or throughput and update ``table``; return None if nothing changed.
+
+    Raises ChangedSince if ``undoes`` is not the last change, and MethodNotAllowed for a throughput in an account that
+    is not of the kind cosmos.
+    """
+    account = _account(table.account_id, None)
+    if throughput and accounts.kind_of(table.account_id) is AccountKind.STORAGE:
+        raise MethodNotAllowed
+    stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
+    if stored is None:
+        raise ResourceNotFound
+    given = {
+        "description": description,
+        "tags": None if tags is None else list(tags),
+        "throughput": throughput,
+    }
+    after = {field: value for field, value in given.items() if value is not None}
+    before = {field: getattr(stored, field) for field in after}
+    if undoes is not None and before != undoes.after:
+        raise activity.ChangedSince
+    if before == after:
+        return None
+    for field, value in after.items():
+        setattr(stored, field, value)
+        setattr(table, field, value)
+    stored.save(update_fields=tuple(after))
+    if throughput is not None:
+        notify_table(stored.account_id, stored.folded_name)
+    return activity.record(
+        Verb.TABLE_CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
+    )
+
+
+def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
+    """Query Tables: return names as created, and the folded name with which the next page starts."""
+    rows = (
+        Table.objects.own()
+        .filter(account_id=account_id, folded_name__gte=query.start)
+        .order_by("folded_name")
+        .values_list("name", "folded_name")
+    )
+    if query.filter is None:
+        found = list(rows[: query.top + 1])
+    else:
+        wanted = query.filter
+        lower, upper = names_of_tables(wanted) if query.kind is AccountKind.STORAGE else ("", "")
+        rows = rows.filter(folded_name__gte=lower) if lower else rows
+        rows = rows.filter(folded_name__lte=upper) if upper else rows
+        found = [row for row in rows.iterator() if matches_table(wanted, row[1], query.kind)][: query.top + 1]
+    # an empty page is the last one, as for entities
+    following = found[query.top][1] if 0 < query.top < len(found) else None
+    return [name for name, _ in found[: query.top]], following
+
+
+def counts(account_ids: Iterable[int]) -> dict[int, int]:
+    """Return the number of tables by account; accounts without tables are missing."""
+    own = Table.objects.own().filter(account_id__in=account_ids).order_by()
+    return dict(own.values_list("account_id").annotate(number=Count("pk")))
+
+
+def drop_expired_tables() -> int:
+    """Drop deleted tables whose retention is over and that no other process is dropping; return their number."""
+    count = 0
+    failed: list[Exception] = []
+    over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
+        # a snapshot may need its entities
+        Q(deleted_at=None) | Exists(SnapshotTable.objects.filter(table=OuterRef("pk"), is_copied=False))
+    )
+    for pk in over.values_list("pk", flat=True):
+        try:
+            with transaction.atomic():
+                # skip one that was restored meanwhile
+                table = over.select_for_update(skip_locked=True).filter(pk=pk).first()
+                if table is None:
+                    continue
+                table_relations.drop(table)
+                Table.objects.filter(pk=pk).delete()
+        except ServerBusy as error:  # a node that has its rows is down; others need not wait for it
+            failed.append(error)
+        else:
+            count += 1
+    if failed:
+        raise ExceptionGroup("Not every deleted table could be dropped", failed)
+    return count

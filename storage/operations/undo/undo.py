@@ -1,0 +1,288 @@
+"""Undo recorded activities whose result was not changed since."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from enum import StrEnum
+from typing import Final
+
+from django.db import transaction
+
+from storage.domain.access.actor import Actor
+from storage.domain.entities.changes import Change, Delete, Insert, Update
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.errors import (
+    ChangeSetError,
+    EntityAlreadyExists,
+    InsufficientAccountPermissions,
+    ResourceNotFound,
+    TableAlreadyExists,
+    UpdateConditionNotSatisfied,
+)
+from storage.domain.service.activity import Verb
+from storage.domain.service.indexes import IndexOrigin
+from storage.domain.service.recorded import ChangedEntity
+from storage.domain.values.etag import Precondition
+from storage.models import Account, Activity, Table
+from storage.operations.access import policies, sas
+from storage.operations.access.sas import SasDescription
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts.accounts import AccountError
+from storage.operations.activity import activity
+from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.changes import changes
+from storage.operations.entities import edits
+from storage.operations.snapshots import snapshot_restores
+from storage.operations.snapshots.snapshots import SnapshotNotFound
+from storage.operations.tables import indexes, tables
+from storage.operations.undo import data_undo
+from storage.sql.background import has_rows
+
+_CHECKED: Final = 100  # entities of an activity up to which later changes of them are looked for
+
+
+class Reason(StrEnum):
+    """Why an activity cannot be undone."""
+
+    NEVER = "never"  # this kind of activity is final
+    ALREADY_UNDONE = "already undone"
+    CHANGED_SINCE = "changed since"
+    GONE = "gone"  # its target was deleted
+    NAME_TAKEN = "name taken"
+    TOO_OLD = "too old"
+    READ_ONLY = "read-only"
+    NOT_YOURS = "not yours"
+    LAST = "last"  # an account would have no owner, or the server no admin
+
+
+class CannotUndo(Exception):
+    """``key``: the entity that prevents the undo."""
+
+    def __init__(self, reason: Reason, done: Activity, key: EntityKey | None = None) -> None:
+        self.reason = reason
+        self.done = done
+        self.key = key
+        super().__init__(reason)
+
+
+def is_undoable(done: Activity) -> bool:
+    """Return whether this kind of activity can be undone; it may still fail."""
+    return done.effective_verb in STORAGE_UNDO
+
+
+def superseded(several: Sequence[Activity]) -> set[int]:
+    """Return the ids of those whose undo would fail: their table was deleted or restored, or an entity changed again.
+
+    The activities come from ``activity.page``. Changes by other clients, and large changes, are found by trying only.
+    """
+    ids = {
+        done.pk
+        for done in several
+        if done.table_id and getattr(done, "has_table", True) == (done.effective_verb is Verb.TABLE_DELETE)
+    }
+    small = [done.pk for done in several if 0 < getattr(done, "changed", 0) <= _CHECKED]
+    return ids | activity.changed_again(small)
+
+
+def undo(done: Activity, by: Actor) -> Activity:
+    """Undo an activity as a whole; the returned activity can be undone too. Raises CannotUndo."""
+    return undo_all([done], by)[0]
+
+
+def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
+    """Undo activities in one transaction, latest first; raises CannotUndo for the first that fails."""
+    with ExitStack() as stack:
+        if len(several) > 1:
+            # invalidating_catalogs cannot begin inside another transaction
+            invalidates = any(done.effective_verb.changes_catalog for done in several)
+            stack.enter_context(invalidating_catalogs() if invalidates else transaction.atomic())
+        return [_undo(done, by) for done in sorted(several, key=lambda done: done.pk, reverse=True)]
+
+
+def _undo(done: Activity, by: Actor) -> Activity:
+    if not is_undoable(done):
+        raise CannotUndo(Reason.NEVER, done)
+    try:
+        undone = STORAGE_UNDO[done.effective_verb](done, by)
+    except activity.UndoneAlready:
+        raise CannotUndo(Reason.ALREADY_UNDONE, done) from None
+    except activity.ChangedSince:
+        raise CannotUndo(Reason.CHANGED_SINCE, done) from None
+    except (ResourceNotFound, AccountError):
+        raise CannotUndo(Reason.GONE, done) from None
+    except InsufficientAccountPermissions:
+        raise CannotUndo(Reason.READ_ONLY, done) from None
+    if undone is None:  # another activity had the same effect
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return undone
+
+
+# entities
+
+
+def _undo_entities(done: Activity, by: Actor) -> Activity:
+    # in reverse order, so that after a change of key the existing entity comes first again
+    changed = activity.changes_of(done)[::-1]
+    verb = Verb.ENTITY_REKEY if done.effective_verb is Verb.ENTITY_REKEY else None
+    table = _table(done)
+    _check_first(done)
+    try:
+        return edits.apply(table, [_inverse(it) for it in changed], by=by, verb=verb, undoes=done).activity
+    except ChangeSetError as failure:
+        raise _entity_refused(done, changed[failure.index].key, failure) from None
+
+
+def _table(done: Activity) -> Table:
+    table = Table.objects.filter(pk=done.table_id or 0, deleted_at=None).select_related("account").first()
+    if table is None:
+        raise CannotUndo(Reason.GONE, done)
+    return table
+
+
+def _check_first(done: Activity) -> None:
+    """Raise UndoneAlready early: the undo has changed its target too, but this reason is clearer."""
+    if activity.is_undone(done):
+        raise activity.UndoneAlready
+
+
+def _inverse(change: ChangedEntity) -> Change:
+    condition = Precondition(None if change.after is None else change.after.timestamp)
+    if change.before is None:
+        return Delete(change.key, condition)
+    before = read_stored(change.before)
+    return Insert(before) if change.after is None else Update(before, condition, merge=False)
+
+
+def _entity_refused(done: Activity, key: EntityKey, failure: ChangeSetError) -> Exception:
+    match failure.error:
+        case EntityAlreadyExists() | UpdateConditionNotSatisfied():
+            return CannotUndo(Reason.CHANGED_SINCE, done, key)
+        case ResourceNotFound():
+            return CannotUndo(Reason.GONE, done, key)
+    return failure.error
+
+
+def _undo_revert(done: Activity, by: Actor) -> Activity:
+    """As far as there is no newer work, in several transactions."""
+    _check_first(done)
+    undone = data_undo.undo(_account(done), changes.of_activity(done), by=by, undoes=done)
+    if undone.activity is None:
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return undone.activity
+
+
+# tables and settings
+
+
+def _undo_creation(done: Activity, by: Actor) -> Activity:
+    _check_first(done)
+    table = _table(done)
+    # a restored table had its entities before, and keeps them
+    if done.effective_verb is Verb.TABLE_CREATE and has_rows(table):
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return tables.delete(
+        table.account_id, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION, undoes=done
+    )
+
+
+def _undo_deletion(done: Activity, by: Actor) -> Activity:
+    assert done.table_id is not None
+    _check_first(done)
+    try:
+        return tables.restore(done.table_id, by=by, undoes=done)
+    except TableAlreadyExists:
+        raise CannotUndo(Reason.NAME_TAKEN, done) from None
+    except ResourceNotFound:
+        # it may have been restored, so that it exists
+        present = Table.objects.filter(pk=done.table_id, deleted_at=None).exists()
+        raise CannotUndo(Reason.CHANGED_SINCE if present else Reason.TOO_OLD, done) from None
+
+
+def _undo_table_change(done: Activity, by: Actor) -> Activity | None:
+    table = _table(done)
+    _check_first(done)
+    return tables.change(table, by=by, **(done.before or {}), undoes=done)
+
+
+def _undo_new_index(done: Activity, by: Actor) -> Activity:
+    table = _table(done)
+    _check_first(done)
+    return indexes.drop(table, done.detail["property"], by=by, undoes=done)
+
+
+def _undo_dropped_index(done: Activity, by: Actor) -> Activity:
+    table = _table(done)
+    _check_first(done)
+    origin = IndexOrigin(done.detail["origin"])
+    return indexes.add(table, done.detail["property"], by=by, origin=origin, undoes=done)
+
+
+def _undo_policies(done: Activity, by: Actor) -> Activity | None:
+    table = _table(done)
+    _check_first(done)
+    return policies.replace(
+        table.account_id, table.folded_name, policies.read(done.before or []), by=by, undoes=done
+    )
+
+
+def _undo_properties(done: Activity, by: Actor) -> Activity | None:
+    account = _account(done)
+    _check_first(done)
+    before = service_properties.read(done.before)
+    return service_properties.replace(account.pk, lambda _: before, by=by, undoes=done)
+
+
+def _undo_account_change(done: Activity, by: Actor) -> Activity | None:
+    account = _account(done)
+    _check_first(done)
+    before = accounts.read_settings(done.before or {})
+    return accounts.set_fields(account.name, before, by=by, undoes=done)
+
+
+def _undo_restore(done: Activity, by: Actor) -> Activity:
+    _check_first(done)
+    try:
+        return snapshot_restores.undo(_account(done), done, by=by)
+    except SnapshotNotFound:
+        raise CannotUndo(Reason.TOO_OLD, done) from None
+
+
+def _account(done: Activity) -> Account:
+    account = Account.objects.filter(pk=done.account_id or 0).first()
+    if account is None:
+        raise CannotUndo(Reason.GONE, done)
+    return account
+
+
+def _undo_description(done: Activity, by: Actor) -> Activity | None:
+    _check_first(done)
+    before = None if done.before is None else SasDescription(**done.before)
+    return sas.describe(_account(done), done.detail["fingerprint"], before, by=by, undoes=done)
+
+
+def _undo_block(done: Activity, by: Actor) -> Activity | None:
+    _check_first(done)
+    blocked = bool((done.before or {}).get("blocked"))
+    return sas.set_blocked(_account(done), done.detail["fingerprint"], blocked=blocked, by=by, undoes=done)
+
+
+STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
+    Verb.ENTITY_INSERT: _undo_entities,
+    Verb.ENTITY_CHANGE: _undo_entities,
+    Verb.ENTITY_DELETE: _undo_entities,
+    Verb.ENTITY_REKEY: _undo_entities,
+    Verb.ENTITY_REVERT: _undo_revert,
+    Verb.ENTITY_APPLY: _undo_revert,
+    Verb.TABLE_CREATE: _undo_creation,
+    Verb.TABLE_RESTORE: _undo_creation,
+    Verb.TABLE_DELETE: _undo_deletion,
+    Verb.TABLE_CHANGE: _undo_table_change,
+    Verb.INDEX_ADD: _undo_new_index,
+    Verb.INDEX_DROP: _undo_dropped_index,
+    Verb.POLICIES_SET: _undo_policies,
+    Verb.SAS_CHANGE: _undo_description,
+    Verb.SAS_BLOCK: _undo_block,
+    Verb.SAS_UNBLOCK: _undo_block,
+    Verb.PROPERTIES_SET: _undo_properties,
+    Verb.ACCOUNT_CHANGE: _undo_account_change,
+    Verb.SNAPSHOT_RESTORE: _undo_restore,
+}

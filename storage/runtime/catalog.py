@@ -1,0 +1,288 @@
+"""The catalog: a cache in each process of what every request needs, accounts with keys and tables with policies.
+
+It is filled on demand. A change of an account or a policy waits until no process has a catalog, so cached ones are
+always current; they expire when the database has not answered for LEASE. News of deleted tables may arrive late: a
+statement on a dropped relation fails, and the table is then looked up again; a table that is not cached is always
+looked up.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from time import monotonic
+from typing import Final, NamedTuple, ParamSpec, TypeVar
+
+from storage.domain.access.addresses import Network
+from storage.domain.access.policies import AccessPolicy
+from storage.domain.errors import ServerBusy, TableNotFound
+from storage.domain.service.consistency import Consistency, ReadTerms
+from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import is_account_name
+from storage.models import BlockedSas
+from storage.operations.access import retired_keys
+from storage.operations.access.retired_keys import AcceptedKey
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.health import database_version
+from storage.operations.relations import history
+from storage.operations.tables import indexes, tables
+from storage.runtime.replicas import Replicas
+from storage.runtime.stream_access import AccessChanges
+from storage.runtime.threads import in_thread, on_replica
+from storage.sql.notify import LEASE, Event, News, listen
+from storage.sql.relations import relation_of
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+_PAUSE: Final = 0.5  # seconds between attempts to listen
+_STANDBY_SECONDS: Final = 2.0  # for which what a replica says is used
+_STANDBY_LIMIT: Final = 10_000  # accounts, and tables
+
+
+class KnownAccount(NamedTuple):
+    id: int
+    name: str
+    keys: tuple[bytes, ...]
+    enabled: bool
+    shared_key_access: bool
+    networks: tuple[Network, ...]
+    properties: ServiceProperties
+    kind: AccountKind = AccountKind.STORAGE
+    read_only: bool = False
+    blocked: frozenset[str] = frozenset()  # fingerprints of shared access signatures
+    retired: tuple[AcceptedKey, ...] = ()
+    records: bool = False  # changes, in its history
+    consistency: Consistency = Consistency.STRONG
+    max_staleness: float = 0.0  # seconds
+    standby: bool = False  # whether it was read from a replica, because the primary does not answer
+    # whether this server must not write, because a newer version has upgraded the database
+    outdated: bool = False
+
+
+class KnownTable(NamedTuple):
+    """``policies`` by identifier; one without the element AccessPolicy has an empty one here.
+
+    ``indexed``: the properties with an index of their own; news of them may arrive late.
+    """
+
+    id: int
+    relation: str
+    name: str
+    policies: Mapping[str, AccessPolicy]
+    throughput: int
+    indexed: frozenset[str] = frozenset()
+
+
+class Catalog:
+    def __init__(self, conninfo: str, access_changes: AccessChanges | None = None) -> None:
+        """Announcements that concern the access of streams are passed on to ``access_changes``."""
+        self._conninfo = conninfo
+        self._access_changes = access_changes or AccessChanges()
+        self._accounts: dict[str, KnownAccount] = {}
+        self._names: Collection[str] | None = None  # of all accounts, known after a look-up failed
+        self._tables: dict[tuple[int, str], KnownTable] = {}
+        self._held = False  # whether this process holds the lock that allows caching
+        self._expires_at = 0.0  # on the monotonic clock
+        self._generation = 0
+        self._listener: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        ready = asyncio.Event()
+        self._listener = asyncio.create_task(self._listen(ready))
+        async with asyncio.timeout(10):
+            await ready.wait()
+
+    async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
+            await asyncio.gather(self._listener, return_exceptions=True)
+
+    async def account(self, name: str) -> KnownAccount | None:
+        is_current = monotonic() < self._expires_at
+        known = self._accounts.get(name) if is_current else None
+        # accounts that do not exist are not looked up again
+        is_unknown = is_current and self._names is not None and name not in self._names
+        if known is None and not is_unknown and is_account_name(name):
+            generation = self._generation
+            known, others = await in_thread(_account, name)
+            if self._held and generation == self._generation:
+                if known is not None:
+                    self._accounts[name] = known
+                else:
+                    self._names = others
+        return known
+
+    async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
+        """Raises TableNotFound."""
+        key = (account.id, folded_name)
+        known = self._tables.get(key)
+        if known is not None and monotonic() < self._expires_at:
+            return known
+        generation = self._generation
+        known = await in_thread(_table, account.id, folded_name)
+        if known is None:
+            raise TableNotFound
+        if self._held and generation == self._generation:
+            self._tables[key] = known
+        return known
+
+    def cached_account(self, name: str) -> KnownAccount | None:
+        return self._accounts.get(name) if monotonic() < self._expires_at else None
+
+    def cached_table(self, account: KnownAccount, folded_name: str) -> KnownTable | None:
+        return self._tables.get((account.id, folded_name)) if monotonic() < self._expires_at else None
+
+    def forget_table(self, account: KnownAccount, folded_name: str) -> None:
+        self._tables.pop((account.id, folded_name), None)
+
+    def _forget(self) -> None:
+        self._generation += 1
+        self._accounts.clear()
+        self._names = None
+        self._tables.clear()
+
+    async def _listen(self, ready: asyncio.Event) -> None:
+        while True:
+            try:
+                async for event in listen(self._conninfo):
+                    self._handle(event)
+                    ready.set()
+            except OSError as error:
+                logger.warning("No notifications from the database: %s", error)
+            except Exception:
+                logger.exception("No notifications from the database")
+            finally:
+                # the lock is lost with the connection
+                self._held = False
+                self._forget()
+            await asyncio.sleep(_PAUSE)
+
+    def _handle(self, event: Event) -> None:
+        match event.news:
+            case News.TABLE:
+                self._generation += 1
+                self._tables.pop(event.table, None)
+            case News.TABLES:
+                self._generation += 1
+                self._tables.clear()
+            case News.ACCESS:
+                self._access_changes.announce()
+            case News.STILL_HELD:
+                self._note_writer(event.writer)
+                self._expires_at = event.at + LEASE
+            case News.HELD:
+                self._note_writer(event.writer)
+                self._held = True
+                self._expires_at = event.at + LEASE
+                self._forget()  # reads in progress began without the lock
+            case News.CHANGE:
+                self._held = False
+                self._forget()
+
+    def _note_writer(self, writer: int) -> None:
+        was_outdated = database_version.is_outdated()
+        database_version.note(writer)
+        if database_version.is_outdated() != was_outdated:
+            self._forget()
+
+
+_STANDBY: Final = ReadTerms(Consistency.EVENTUAL, 0.0)
+
+
+class StandbyCatalog:
+    """Accounts and tables as a replica has them, for reads while the primary does not answer.
+
+    Changes of them are not announced, so they are read again after a moment.
+    """
+
+    def __init__(self, replicas: Replicas, clock: Callable[[], float] = monotonic) -> None:
+        self._replicas = replicas
+        self._clock = clock
+        self._accounts: dict[str, tuple[float, KnownAccount | None]] = {}
+        self._tables: dict[tuple[int, str], tuple[float, KnownTable | None]] = {}
+
+    async def account(self, name: str) -> KnownAccount | None:
+        """Raises ServerBusy if no replica answers."""
+        kept = self._accounts.get(name)
+        if kept is not None and kept[0] > self._clock():
+            return kept[1]
+        if not is_account_name(name):
+            return None
+        found, _ = await self.read(_account, name)
+        known = found and found._replace(standby=True)
+        _keep(self._accounts, name, (self._clock() + _STANDBY_SECONDS, known))
+        return known
+
+    async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
+        """Raises TableNotFound, and ServerBusy if no replica answers."""
+        key = (account.id, folded_name)
+        kept = self._tables.get(key)
+        if kept is not None and kept[0] > self._clock():
+            known = kept[1]
+        else:
+            known = await self.read(_table, account.id, folded_name)
+            _keep(self._tables, key, (self._clock() + _STANDBY_SECONDS, known))
+        if known is None:
+            raise TableNotFound
+        return known
+
+    def forget_table(self, account: KnownAccount, folded_name: str) -> None:
+        self._tables.pop((account.id, folded_name), None)
+
+    async def read(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an operation on a replica; raises ServerBusy."""
+        # the primary may be back meanwhile, and no replica known yet to have what it has now
+        replica = await self._replicas.choose(_STANDBY, is_required=True)
+        if replica is None:
+            raise ServerBusy
+        try:
+            return await on_replica(replica.alias, operation, *args, **kwargs)
+        except ServerBusy:
+            replica.mark_suspect()
+            raise
+
+
+def _keep(kept: dict[K, V], key: K, value: V) -> None:
+    if len(kept) >= _STANDBY_LIMIT:
+        kept.clear()
+    kept[key] = value
+
+
+def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
+    """Return the account, or the names of the others if it does not exist or may not be used."""
+    account = accounts.find(name)
+    if account is None:
+        return None, accounts.names() - {name}
+    known = KnownAccount(
+        account.pk,
+        account.name,
+        accounts.keys_of(account),
+        account.enabled,
+        account.shared_key_access,
+        accounts.networks_of(account),
+        service_properties.for_account(account),
+        AccountKind(account.kind),
+        account.read_only,
+        frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True)),
+        retired_keys.accepted(account),
+        history.is_recorded(account),
+        Consistency(account.consistency),
+        float(account.max_staleness),
+        outdated=database_version.read_writer() > database_version.WRITER,
+    )
+    return known, ()
+
+
+def _table(account_id: int, folded_name: str) -> KnownTable | None:
+    table = tables.find(account_id, folded_name)
+    if table is None:
+        return None
+    policies = {policy.identifier: policy.terms for policy in table.policies.all()}
+    return KnownTable(
+        table.pk, relation_of(table), table.name, policies, table.throughput, indexes.indexed(table.pk)
+    )

@@ -1,0 +1,43 @@
+"""What Prometheus shows besides counts: the disk, the database, its connections and jobs."""
+
+from collections.abc import Callable, Sized
+from typing import Any, Final, cast
+
+from django.conf import settings
+from django.db import connection
+
+from storage.models import Account
+from storage.operations.health import connections, disk
+from storage.runtime import prometheus
+from storage.sql import diagnosis
+
+INTERVAL: Final = 30.0  # seconds
+
+
+def measure(late_jobs: Callable[[], Sized]) -> None:
+    """Update the gauges of this process; the disk first, which is known also without a database."""
+    space = disk.space_of(settings.OPTIONS.data)
+    prometheus.note_disk(free=space.free, size=space.total)
+    _measure_pool()
+    counts = connections.state().counts
+    prometheus.note_database(
+        size=diagnosis.about().size,
+        connections=counts.used,
+        limit=counts.allowed,
+        late_jobs=len(late_jobs()),
+    )
+
+
+def labelled_accounts() -> frozenset[int]:
+    """Return the accounts with series of their own: the oldest, so that passing branches make none."""
+    oldest = Account.objects.order_by("pk").values_list("pk", flat=True)
+    return frozenset(oldest[: settings.OPTIONS.metrics_accounts])
+
+
+def _measure_pool() -> None:
+    pool = cast("Any", connection).pool
+    if pool is None:
+        return
+    found = pool.get_stats()
+    used = found.get("pool_size", 0) - found.get("pool_available", 0)
+    prometheus.note_pool(used=used, waiting=found.get("requests_waiting", 0))

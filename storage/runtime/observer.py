@@ -1,0 +1,253 @@
+"""Count every request in memory on the event loop, and write the counts in the background."""
+
+import asyncio
+import logging
+import secrets
+from bisect import bisect_left
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from time import perf_counter, time
+from typing import Any, Final, Protocol
+
+from django.db import InterfaceError, OperationalError
+
+from storage.domain.errors import StorageError
+from storage.domain.requests.metrics import LATENCY_BOUNDS, CredentialClient, RequestKind, Tally, UseCount
+from storage.domain.requests.observed import Authentication, ObservedRequest
+from storage.domain.requests.request_log import LogEntry
+from storage.operations.counting.metrics import Counts
+from storage.operations.counting.table_use import TableUses
+from storage.operations.counting.usage import Uses
+from storage.operations.health import database_version
+from storage.operations.tables.adaptive_indexes import ScanCosts
+from storage.runtime import measurements, prometheus, request_log
+from storage.runtime.request_log import LogFiles
+from storage.runtime.threads import in_thread
+from storage.sql.django import storable_text
+
+logger = logging.getLogger(__name__)
+
+_INTERVAL: Final = 2.0  # seconds between two writes: what a crash may lose
+_LABELS_KEPT: Final = 60.0  # seconds
+_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
+_CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
+_LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
+_SCANS_LIMIT: Final = 10_000  # costly queries between two writes
+_AGENT_LIMIT: Final = 256
+
+
+@dataclass(slots=True)
+class _Use:
+    """The use of a key or token by a client; ``last`` in seconds of perf_counter."""
+
+    parameters: tuple[tuple[str, str], ...]
+    count: int = 0
+    last: float = 0.0
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What was recorded since the last write; keys are plain tuples, which cost half as much as named ones."""
+
+    began: datetime
+    tallies: dict[tuple[Any, ...], Tally] = field(default_factory=dict)
+    uses: dict[tuple[Any, ...], _Use] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)  # of accounts
+    lines: list[tuple[ObservedRequest, LogEntry]] = field(default_factory=list)
+    logged: int = 0  # about so many characters
+    requests: dict[int, int] = field(default_factory=dict)  # for entities, by table
+    written: set[int] = field(default_factory=set)  # tables
+    scans: list[tuple[int, frozenset[str], float]] = field(default_factory=list)  # table, properties, seconds
+
+    def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
+        """Count a client; when there are too many, its key or token without the client, then neither."""
+        if len(self.uses) >= _CLIENTS_LIMIT:
+            client = (*client[:3], "", b"")
+        is_key = client[1] is Authentication.KEY
+        if len(self.uses) >= 2 * _CLIENTS_LIMIT and not is_key and client not in self.uses:
+            client = (*client[:2], "", "", b"")
+        return self.uses.setdefault(client, _Use(parameters))
+
+
+class _Ledger(Protocol):
+    def write(self) -> None: ...
+
+    def give_up(self) -> None: ...
+
+    def forget(self, now: datetime) -> None: ...
+
+
+class Observer:
+    """The counter of one process. ``record`` takes about a microsecond and never fails."""
+
+    def __init__(self, logs: Path | None = None) -> None:
+        process = secrets.token_hex(8)
+        self._batch = _Batch(_now())
+        self._counts = Counts(process)
+        self._uses = Uses(process)
+        self._table_uses = TableUses()
+        self._scans = ScanCosts()
+        self._logs = LogFiles(logs or request_log.folder())
+        self._prometheus = prometheus.Process()
+        self._labelled: frozenset[int] = frozenset()
+        self._labelled_at = -inf
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Start writing in the background."""
+        self._batch = _Batch(_now())
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Write the rest, unless the database is not available."""
+        self._closing.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=_SHUTDOWN_TIMEOUT)
+            self._task.cancel()
+
+    def record(self, observed: ObservedRequest) -> None:
+        """Count a finished request; called on the event loop."""
+        batch = self._batch
+        account_id = observed.account_id
+        authentication = observed.authentication
+        kind = (
+            account_id,
+            observed.secondary,
+            observed.operation,
+            authentication,
+            observed.status,
+            observed.error,
+        )
+        tally = batch.tallies.get(kind)
+        if tally is None:
+            tally = batch.tallies[kind] = Tally()
+            batch.names[account_id] = observed.account
+        started, sent = observed.started, observed.sent
+        if not sent:  # the client closed the connection before
+            sent = observed.answered = observed.sent = perf_counter()
+        seconds = sent - started
+        tally.requests += 1
+        tally.ingress += observed.ingress
+        tally.egress += observed.egress
+        tally.server_time += observed.answered - started
+        tally.total_time += seconds
+        tally.latencies[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+        credential = observed.credential
+        if credential is not None:
+            client = (account_id, authentication, credential.name, observed.address, observed.agent)
+            use = batch.uses.get(client)
+            if use is None:
+                use = batch.new_use(client, credential.parameters)
+            use.count += 1
+            use.last = sent
+
+    def record_table(self, table_id: int) -> None:
+        """Count a request for entities of a table."""
+        requests = self._batch.requests
+        requests[table_id] = requests.get(table_id, 0) + 1
+
+    def record_write(self, table_id: int) -> None:
+        self._batch.written.add(table_id)
+
+    def record_scan(self, table_id: int, names: frozenset[str], seconds: float) -> None:
+        """Record a costly query that an index of one of these properties would have made cheaper."""
+        if len(self._batch.scans) < _SCANS_LIMIT:
+            self._batch.scans.append((table_id, names, seconds))
+
+    def log(self, observed: ObservedRequest, entry: LogEntry) -> None:
+        """Log a request whose account has logging enabled."""
+        batch = self._batch
+        if batch.logged < _LOGGED_LIMIT:
+            batch.lines.append((observed, entry))
+            batch.logged += 1000 + len(entry.url) + len(entry.key) + 200 * len(observed.parts)
+
+    async def flush(self) -> None:
+        """Write what was recorded; what cannot be written now is tried again with the next write."""
+        batch, self._batch = self._batch, _Batch(_now())
+        try:
+            await in_thread(self._write, batch, self._batch.began)
+        except StorageError:
+            pass  # the database is not available, which has been logged
+        except Exception:
+            logger.exception("Counts could not be written")
+
+    async def _run(self) -> None:
+        while not self._closing.is_set():
+            # a batch must not cross the end of a minute
+            pause = min(_INTERVAL, 60.0 - time() % 60.0)
+            try:
+                async with asyncio.timeout(pause):
+                    await self._closing.wait()
+            except TimeoutError:
+                pass
+            await self.flush()
+
+    def _write(self, batch: _Batch, now: datetime) -> None:
+        self._choose_labels()
+        self._take(batch, perf_counter() - time())
+        ledgers: tuple[_Ledger, ...] = (
+            self._logs,
+            self._uses,
+            self._counts,
+            self._table_uses,
+            self._scans,
+        )
+        if database_version.is_outdated():
+            for ledger in ledgers:
+                ledger.give_up()
+            return
+        for ledger in ledgers:
+            ledger.forget(now)
+        for ledger in ledgers:
+            try:
+                ledger.write()
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception:
+                # writing the same again would fail again
+                ledger.give_up()
+                logger.exception("Counts could not be written and are lost")
+
+    def _choose_labels(self) -> None:
+        if perf_counter() - self._labelled_at < _LABELS_KEPT:
+            return
+        with suppress(OperationalError, InterfaceError):  # as before; the counts must not be lost
+            self._labelled = measurements.labelled_accounts()
+            self._labelled_at = perf_counter()
+
+    def _take(self, batch: _Batch, offset: float) -> None:
+        """Hand a batch to the ledgers; ``offset`` is perf_counter minus the wall clock."""
+        minute = batch.began.replace(second=0, microsecond=0)
+        hour = minute.replace(minute=0)
+        counted = {RequestKind(*kind): tally for kind, tally in batch.tallies.items()}
+        self._counts.add(minute, counted)
+        self._table_uses.add(batch.began, batch.requests, batch.written)
+        self._scans.add(batch.began, batch.scans)
+        self._prometheus.add(counted, batch.names, self._labelled)
+        for client, use in batch.uses.items():
+            last = datetime.fromtimestamp(use.last - offset, UTC)
+            parameters = tuple((name, storable_text(value, 1024)) for name, value in use.parameters)
+            self._uses.add(hour, _client(*client), UseCount(use.count, last), parameters)
+        for observed, entry in batch.lines:
+            self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
+
+
+def _client(
+    account_id: int, authentication: Authentication, name: str, address: str, agent: bytes
+) -> CredentialClient:
+    text = agent[:_AGENT_LIMIT].decode("latin-1")
+    return CredentialClient(
+        account_id,
+        authentication,
+        storable_text(name, 256),
+        storable_text(address, 64),
+        storable_text(text, 256),
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,181 @@
+"""Metrics for Prometheus: counters of this server's processes, which share files if there are several."""
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from storage.domain.requests.metrics import LATENCY_BOUNDS, RequestKind, Tally
+from storage.operations.health import release
+
+FOLDER: Final = (
+    "PROMETHEUS_MULTIPROC_DIR"  # the library's own variable; it must be set before this is imported
+)
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class _Latencies(Histogram):
+    """A histogram to which counted buckets can be added; the library's takes single observations."""
+
+    def add(self, latencies: Sequence[int], seconds: float) -> None:
+        self._sum.inc(seconds)
+        for bucket, number in zip(self._buckets, latencies, strict=True):
+            bucket.inc(number)
+
+
+_REQUESTS: Final = Counter(
+    "tablero_requests",
+    "Requests to the Table service; status 0: the client closed the connection",
+    ("account", "operation", "status", "authentication"),
+)
+_RECEIVED: Final = Counter("tablero_received_bytes", "Bytes of request bodies", ("account",))
+_SENT: Final = Counter("tablero_sent_bytes", "Bytes of response bodies", ("account",))
+_SECONDS: Final = _Latencies(
+    "tablero_request_seconds",
+    "Time from the head of a request to the end of its response",
+    ("operation",),
+    buckets=LATENCY_BOUNDS,
+)
+_CPU: Final = Counter("tablero_process_cpu_seconds", "Processor time of all processes of the server")
+_MEMORY: Final = Gauge(
+    "tablero_process_resident_bytes",
+    "Memory in use by all processes of the server",
+    multiprocess_mode="livesum",
+)
+_PAGES: Final = Counter(
+    "tablero_page_requests",
+    "Requests to the console and to the management API; status 0: the client closed the connection",
+    ("part", "method", "status"),
+)
+_PAGE_SECONDS: Final = Histogram(
+    "tablero_page_seconds",
+    "Time from a request to the console or the management API to the head of its response",
+    ("part",),
+    buckets=LATENCY_BOUNDS,
+)
+_BUILD: Final = Gauge("tablero_build_info", "1, with the version", ("version",), multiprocess_mode="max")
+_DISK_FREE: Final = Gauge(
+    "tablero_disk_free_bytes",
+    "Free space on the disk of the data folder",
+    multiprocess_mode="livemostrecent",
+)
+_DISK_SIZE: Final = Gauge(
+    "tablero_disk_size_bytes", "Size of the disk of the data folder", multiprocess_mode="livemostrecent"
+)
+_DATABASE_SIZE: Final = Gauge(
+    "tablero_database_size_bytes", "Size of the database", multiprocess_mode="livemostrecent"
+)
+_CONNECTIONS: Final = Gauge(
+    "tablero_database_connections",
+    "Connections of all clients that PostgreSQL has open",
+    multiprocess_mode="livemostrecent",
+)
+_CONNECTIONS_LIMIT: Final = Gauge(
+    "tablero_database_connections_limit",
+    "Connections that PostgreSQL allows",
+    multiprocess_mode="livemostrecent",
+)
+_POOL_CONNECTIONS: Final = Gauge(
+    "tablero_pool_connections",
+    "Connections of the console, the management API and jobs that are in use",
+    multiprocess_mode="livesum",
+)
+_POOL_WAITING: Final = Gauge(
+    "tablero_pool_waiting", "Threads that wait for one of these connections", multiprocess_mode="livesum"
+)
+_LATE_JOBS: Final = Gauge(
+    "tablero_jobs_late", "Background jobs that should have run again", multiprocess_mode="livemostrecent"
+)
+UNKNOWN: Final = "Unknown"  # the operation of a request that was refused before it was recognized
+NO_ACCOUNT: Final = "(none)"
+OTHER_ACCOUNTS: Final = "(other)"
+_REPLICA_IN_USE: Final = Gauge(
+    "tablero_replica_in_use", "1 while a replica answers reads", ("replica",), multiprocess_mode="livemin"
+)
+_REPLICA_LAG: Final = Gauge(
+    "tablero_replica_lag_seconds",
+    "How far a replica is behind the primary",
+    ("replica",),
+    multiprocess_mode="livemax",
+)
+
+
+def count_page(part: str, method: str, status: int, seconds: float) -> None:
+    """Count a request to the console or to the management API."""
+    _PAGES.labels(part, method if method in _METHODS else "other", status).inc()
+    _PAGE_SECONDS.labels(part).observe(seconds)
+
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def note_disk(*, free: int, size: int) -> None:
+    _DISK_FREE.set(free)
+    _DISK_SIZE.set(size)
+
+
+def note_database(*, size: int, connections: int, limit: int, late_jobs: int) -> None:
+    _DATABASE_SIZE.set(size)
+    _CONNECTIONS.set(connections)
+    _CONNECTIONS_LIMIT.set(limit)
+    _LATE_JOBS.set(late_jobs)
+
+
+def note_pool(*, used: int, waiting: int) -> None:
+    _POOL_CONNECTIONS.set(used)
+    _POOL_WAITING.set(waiting)
+
+
+def note_replica(name: str, *, in_use: bool, lag: float | None) -> None:
+    _REPLICA_IN_USE.labels(name).set(in_use)
+    if lag is not None:
+        _REPLICA_LAG.labels(name).set(lag)
+
+
+class Process:
+    """The counters of one process."""
+
+    def __init__(self) -> None:
+        self._cpu = 0.0
+        _BUILD.labels(release.version()).set(1)
+
+    def add(
+        self, counted: Mapping[RequestKind, Tally], names: Mapping[int, str], labelled: Container[int]
+    ) -> None:
+        """Add counts; ``names`` of accounts by id, of which only those in ``labelled`` have series of their own."""
+        for kind, tally in counted.items():
+            operation = kind.operation or UNKNOWN
+            account = names.get(kind.account_id) or NO_ACCOUNT
+            if account != NO_ACCOUNT and kind.account_id not in labelled:
+                account = OTHER_ACCOUNTS
+            _REQUESTS.labels(account, operation, kind.status, kind.authentication).inc(tally.requests)
+            _RECEIVED.labels(account).inc(tally.ingress)
+            _SENT.labels(account).inc(tally.egress)
+            _SECONDS.labels(operation).add(tally.latencies, tally.total_time)
+        cpu = time.process_time()
+        _CPU.inc(cpu - self._cpu)
+        self._cpu = cpu
+        _MEMORY.set(_resident())
+
+
+def write() -> bytes:
+    """Return the metrics of all processes in the text format."""
+    if not os.environ.get(FOLDER):
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
+
+
+def _resident() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:  # not Linux: the maximum so far
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024

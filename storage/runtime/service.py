@@ -1,0 +1,481 @@
+"""The operations for the protocol: asynchronous, by the names of account and table."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.identity import Trust
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.entities.changes import Change
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import (
+    ChangeSetError,
+    InsufficientAccountPermissions,
+    OperationTimedOut,
+    ServerBusy,
+    TableNotFound,
+)
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.query import EntityQuery, Page, TableQuery
+from storage.domain.service.consistency import ReadTerms, Session
+from storage.domain.service.indexes import COSTLY_SCAN
+from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_ticks
+from storage.operations.access import policies
+from storage.operations.access.identity import Identity
+from storage.operations.accounts import service_properties
+from storage.operations.changes import past
+from storage.operations.entities import entities
+from storage.operations.entities.entities import Steps
+from storage.operations.relations import table_relations
+from storage.operations.relations.history import Actors
+from storage.operations.tables import analytics, tables
+from storage.runtime import jobs, replicas, throughput
+from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
+from storage.runtime.live_feed import LiveFeed
+from storage.runtime.observer import Observer
+from storage.runtime.replicas import Replicas, ReplicaStatus
+from storage.runtime.stream_access import AccessChanges
+from storage.runtime.threads import in_thread
+from storage.runtime.throughput import Throughput
+from storage.sql import batch, pages
+from storage.sql import entities as sql
+from storage.sql.failures import Canceled, NodeLost, UnexpectedFailure
+from storage.sql.lanes import Lanes
+from storage.sql.links import ReplicaAddress as ReplicaAddress
+from storage.sql.past import Past, as_of
+from storage.sql.relations import relation_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PRIMARY_PATIENCE: Final = 1.0  # seconds for the primary where a replica can answer too
+
+
+class Service:
+    def __init__(
+        self,
+        conninfo: str,
+        trust: Trust | None = None,
+        addresses: Sequence[ReplicaAddress] = (),
+        replica_lag: float = 0.0,
+    ) -> None:
+        """Replicas at these addresses answer reads that need not see everything.
+
+        Those that are behind by more than ``replica_lag`` seconds answer nothing.
+        """
+        self.identity = Identity(trust) if trust is not None else None
+        self.observer = Observer()
+        self.access_changes = AccessChanges()
+        self._catalog = Catalog(conninfo, self.access_changes)
+        self._lanes = Lanes(conninfo)
+        self._actors = Actors(self._lanes)
+        self.live_feed = LiveFeed(self._lanes)
+        self._throughput = Throughput(self._lanes)
+        self._replicas = None
+        if addresses:
+            # a former primary that hangs would keep what has been sent to it
+            leave = self._lanes.give_up_older
+            self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=leave)
+        self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
+        self._jobs: asyncio.Task[None] | None = None
+        # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
+        self._turn = asyncio.Lock()
+
+    async def open(self) -> None:
+        await self._lanes.open()
+        await self._catalog.open()
+        await self.observer.open()
+        if self._replicas is not None:
+            self._replicas.open()
+            replicas.set_of_this_process(self._replicas)
+        self._jobs = asyncio.create_task(jobs.run())
+
+    async def close(self) -> None:
+        if self._jobs is not None:
+            self._jobs.cancel()
+            await asyncio.gather(self._jobs, return_exceptions=True)
+        if self._replicas is not None:
+            replicas.set_of_this_process(None)
+            await self._replicas.close()
+        await self.live_feed.close()
+        await self.observer.close()
+        await self._catalog.close()
+        self._lanes.close()
+
+    async def account(self, name: str, *, secondary: bool = False) -> KnownAccount | None:
+        """Return an account; for its secondary address, also while only a replica answers."""
+        if secondary and self._replicas is not None and self._standby is not None:
+            return await self._account_for_secondary(name, self._replicas, self._standby)
+        return await self._catalog.account(name)
+
+    async def _account_for_secondary(
+        self, name: str, replicas: Replicas, standby: StandbyCatalog
+    ) -> KnownAccount | None:
+        known = self._catalog.cached_account(name)
+        if known is not None:
+            return known
+        if replicas.primary_answers:
+            try:
+                return await _from_primary(replicas, partial(self._catalog.account, name))
+            except ServerBusy:
+                if replicas.primary_answers:
+                    raise  # what may have changed is not to be asked of a replica
+        return await standby.account(name)
+
+    async def table(self, account: KnownAccount, table: str) -> KnownTable:
+        """Return a table by its folded name; raises TableNotFound."""
+        return await self._catalog_of(account).table(account, table)
+
+    def _catalog_of(self, account: KnownAccount) -> Catalog | StandbyCatalog:
+        if account.standby and self._standby is not None:
+            return self._standby
+        return self._catalog
+
+    async def _look_up(
+        self, account: KnownAccount, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a control operation that only reads."""
+        if account.standby and self._standby is not None:
+            return await self._standby.read(operation, *args, **kwargs)
+        return await in_thread(operation, *args, **kwargs)
+
+    def replica_states(self) -> list[ReplicaStatus]:
+        return self._replicas.states() if self._replicas is not None else []
+
+    # tables
+
+    async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> int:
+        """Create Table; return the time of its creation in ticks."""
+        _check_writable(account)
+        table = await in_thread(tables.create, account.id, name, by=by, account_name=account.name)
+        return to_ticks(table.created_at)
+
+    async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
+        """Delete Table; people can restore it as long as the account keeps its history."""
+        _check_writable(account)
+        await in_thread(tables.delete, account.id, name, by=by, account_name=account.name)
+        self._catalog.forget_table(account, fold_table_name(name, account.kind))
+
+    async def get_table(self, account: KnownAccount, name: str) -> str:
+        """Get Table: return the name as created."""
+        return (await self._look_up(account, tables.get, account.id, name)).name
+
+    async def query_tables(self, account: KnownAccount, query: TableQuery) -> tuple[list[str], str | None]:
+        return await self._look_up(account, tables.query, account.id, query)
+
+    # access; ``table`` is a folded name
+
+    async def policies(self, account: KnownAccount, table: str) -> list[SignedIdentifier]:
+        """Get Table ACL."""
+        return await self._look_up(account, policies.stored, account.id, table)
+
+    async def replace_policies(
+        self,
+        account: KnownAccount,
+        table: str,
+        identifiers: Sequence[SignedIdentifier],
+        *,
+        by: Actor = SERVER,
+    ) -> None:
+        """Set Table ACL, effective for every token from now on."""
+        _check_writable(account)
+        async with self._turn:
+            await in_thread(policies.replace, account.id, table, identifiers, by=by)
+
+    async def replace_properties(
+        self,
+        account: KnownAccount,
+        update: Callable[[ServiceProperties], ServiceProperties],
+        *,
+        by: Actor = SERVER,
+    ) -> None:
+        """Set Table Service Properties to what ``update`` returns for the current ones."""
+        _check_writable(account)
+        async with self._turn:
+            await in_thread(service_properties.replace, account.id, update, by=by)
+
+    # entities; ``table`` is a folded name
+
+    async def check_table(self, account: KnownAccount, table: str) -> None:
+        """Raises TableNotFound."""
+        await self._catalog_of(account).table(account, table)
+
+    async def change(
+        self,
+        account: KnownAccount,
+        table: str,
+        change: Change,
+        *,
+        by: Actor = SERVER,
+        terms: ReadTerms | None = None,
+    ) -> int:
+        """Apply a change; return the new Timestamp in ticks."""
+        session = _session(terms)
+        _check_writable(account)
+        analytics.check_change(table, change)
+        recorder = await self._actors.recorder(account.id, by) if account.records else None
+        return await self._write(
+            account, table, 1, lambda t: self._lanes.run(sql.change(t.relation, change, recorder), session)
+        )
+
+    async def apply(
+        self,
+        account: KnownAccount,
+        table: str,
+        changes: Sequence[Change],
+        *,
+        by: Actor = SERVER,
+        terms: ReadTerms | None = None,
+    ) -> list[int]:
+        """Apply all changes or none; raises ChangeSetError."""
+        session = _session(terms)
+        if account.outdated:
+            raise ServerBusy
+        if account.read_only:
+            raise ChangeSetError(0, InsufficientAccountPermissions())
+        analytics.check_changes(table, changes)
+        recorder = await self._actors.recorder(account.id, by) if account.records else None
+        return await self._write(
+            account,
+            table,
+            len(changes),
+            lambda t: self._lanes.run(batch.apply(t.relation, changes, recorder), session),
+        )
+
+    async def get(
+        self,
+        account: KnownAccount,
+        table: str,
+        key: EntityKey,
+        query: EntityQuery,
+        moment: Moment | None = None,
+        terms: ReadTerms | None = None,
+    ) -> StoredEntity:
+        """Query Entity, of now or as of a moment; without ``terms``, at the level strong."""
+
+        if moment is not None:
+
+            def get_then(then: Past) -> Awaitable[StoredEntity]:
+                return self._lanes.run(as_of(pages.point(relation_name(then.table_id), key, query), then))
+
+            return await self._as_of(account, table, moment, get_then, lambda _: throughput.READ)
+
+        async def get(known: KnownTable) -> StoredEntity:
+            statement = pages.point(known.relation, key, query)
+            if terms is not None:
+                return await self._read(account, terms, lambda lanes: lanes.run(statement, terms.session))
+            return await self._lanes.run(statement)
+
+        return await self._on(account, table, get, lambda _: throughput.READ, terms, is_read=True)
+
+    async def query(
+        self,
+        account: KnownAccount,
+        table: str,
+        query: EntityQuery,
+        moment: Moment | None = None,
+        terms: ReadTerms | None = None,
+    ) -> Page[StoredEntity]:
+        """Query Entities, of now or as of a moment; without ``terms``, at the level strong."""
+
+        def cost(page: Page[StoredEntity]) -> float:
+            return throughput.QUERY + throughput.ENTITY * len(page.entities)
+
+        if moment is not None:
+
+            def walk_then(then: Past) -> Awaitable[Page[StoredEntity]]:
+                steps: Steps[Page[StoredEntity]] = entities.query(
+                    relation_name(then.table_id), query, time.monotonic
+                )
+                return self._lanes.walk(steps, partial(as_of, past=then))
+
+            return await self._as_of(account, table, moment, walk_then, cost)
+
+        async def walk(known: KnownTable) -> Page[StoredEntity]:
+            wanted = replace(query, indexed=known.indexed) if known.indexed else query
+            began = time.perf_counter()
+
+            def read(lanes: Lanes) -> Awaitable[Page[StoredEntity]]:
+                steps: Steps[Page[StoredEntity]] = entities.query(known.relation, wanted, time.monotonic)
+                return lanes.walk(steps, session=_session(terms))
+
+            page = await (read(self._lanes) if terms is None else self._read(account, terms, read))
+            seconds = time.perf_counter() - began
+            if seconds >= COSTLY_SCAN and (
+                names := plan_access(query.filter).index_candidates(wanted.indexed)
+            ):
+                self.observer.record_scan(known.id, names, seconds)
+            return page
+
+        return await self._on(account, table, walk, cost, terms, is_read=True)
+
+    async def _as_of(
+        self,
+        account: KnownAccount,
+        table: str,
+        moment: Moment,
+        run: Callable[[Past], Awaitable[T]],
+        cost: Callable[[T], float],
+    ) -> T:
+        """Run a statement on the table that had a name at a moment, whatever has the name now."""
+
+        async def find_and_run() -> T:
+            found, then = await in_thread(past.find_by_name, account.id, table, moment)
+            known = KnownTable(found.pk, then.source, found.name, {}, found.throughput)
+            return await self._run_on(account, known, lambda _: run(then), cost)
+
+        try:
+            return await find_and_run()
+        except TableNotFound:
+            # its relation may have been renamed, because it was deleted or restored
+            return await find_and_run()
+
+    async def _table_for_terms(
+        self, account: KnownAccount, table: str, replicas: Replicas, standby: StandbyCatalog
+    ) -> KnownTable:
+        """Return a table that a replica may be asked for, also if the primary is lost meanwhile."""
+        known = self._catalog.cached_table(account, table)
+        if known is not None:
+            return known
+        try:
+            return await _from_primary(replicas, partial(self._catalog.table, account, table))
+        except ServerBusy:
+            if replicas.primary_answers:
+                raise
+            return await standby.table(account, table)
+
+    async def _read(
+        self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
+    ) -> T:
+        """Read from a replica that may answer, else from the primary."""
+        replica = None
+        if self._replicas is not None:
+            replica = await self._replicas.choose(terms, is_required=account.standby)
+        if replica is not None:
+            try:
+                return await read(replica.lanes)
+            except TableNotFound:
+                if account.standby:
+                    raise  # else it may not be there yet
+            except (ServerBusy, UnexpectedFailure):
+                replica.mark_suspect()
+        if account.standby or (replica is not None and not self._primary_answers):
+            raise ServerBusy
+        return await read(self._lanes)
+
+    @property
+    def _primary_answers(self) -> bool:
+        return self._replicas is None or self._replicas.primary_answers
+
+    async def _write(
+        self, account: KnownAccount, table: str, count: int, run: Callable[[KnownTable], Awaitable[T]]
+    ) -> T:
+        async def write(known: KnownTable) -> T:
+            result = await run(known)
+            self.observer.record_write(known.id)
+            return result
+
+        return await self._on(account, table, write, lambda _: throughput.WRITE * count)
+
+    async def _on(
+        self,
+        account: KnownAccount,
+        table: str,
+        run: Callable[[KnownTable], Awaitable[T]],
+        cost: Callable[[T], float],
+        terms: ReadTerms | None = None,
+        *,
+        is_read: bool = False,
+    ) -> T:
+        """Run a statement on a table; ``cost`` of its result is in request units."""
+        catalog = self._catalog_of(account)
+        known = await (
+            catalog.table(account, table)
+            if terms is None or self._replicas is None or self._standby is None or account.standby
+            else self._table_for_terms(account, table, self._replicas, self._standby)
+        )
+        try:
+            return await self._run_on(account, known, run, cost)
+        except NodeLost:
+            # It may be back: connections to it from before are noticed to be lost when they are first used. It is
+            # unknown whether a write took effect, so only the client can decide to try again.
+            if not is_read:
+                raise
+            return await self._run_on(account, known, run, cost)
+        except TableNotFound:
+            # the relation was dropped and nothing was done: try once with a new table of the same name
+            catalog.forget_table(account, table)
+            new = await catalog.table(account, table)
+            if new == known and (account.standby or not await in_thread(table_relations.complete, known.id)):
+                raise
+            return await self._run_on(account, new, run, cost)
+
+    async def _run_on(
+        self,
+        account: KnownAccount,
+        known: KnownTable,
+        run: Callable[[KnownTable], Awaitable[T]],
+        cost: Callable[[T], float],
+    ) -> T:
+        """Run a statement within the throughput of a table; raises OperationTimedOut."""
+        self.observer.record_table(known.id)
+        # the units are in the primary: while that is lost, a secondary answers as many reads as it can
+        is_limited = known.throughput > 0 and not account.standby
+        if is_limited:
+            await self._throughput.admit(known.id, known.throughput)
+        try:
+            result = await run(known)
+        except Canceled:
+            raise OperationTimedOut from None
+        if is_limited:
+            self._throughput.charge(known.id, known.throughput, cost(result))
+        return result
+
+
+async def _from_primary(replicas: Replicas, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy.
+
+    If it fails, it is tried once more: the primary may have been lost, or come back, a moment ago.
+    """
+    try:
+        return await _soon_from_primary(replicas, ask)
+    except ServerBusy:
+        if not replicas.primary_answers:
+            raise
+    looking = asyncio.create_task(replicas.look_again())
+    await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+    looking.cancel()
+    if not replicas.primary_answers:
+        raise ServerBusy
+    return await _soon_from_primary(replicas, ask)
+
+
+async def _soon_from_primary(replicas: Replicas, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    looking = asyncio.create_task(ask())
+    await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+    if not looking.done() and not replicas.primary_answers:
+        looking.cancel()
+        raise ServerBusy
+    return await looking
+
+
+def _session(terms: ReadTerms | None) -> Session | None:
+    return None if terms is None else terms.session
+
+
+def _check_writable(account: KnownAccount) -> None:
+    """Raise what refuses writes to an account according to the catalog.
+
+    InsufficientAccountPermissions if it is read-only, and ServerBusy if this server must not write any more.
+    """
+    if account.outdated:
+        raise ServerBusy
+    if account.read_only:
+        raise InsufficientAccountPermissions
