@@ -1,32 +1,186 @@
-"""Code snippets for an entity or a query, in each client language."""
+"""Code snippets for an entity or a query: a template per client language, filled with its literals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
 
-from console.snippets import csharp, go, javascript, python, shell
-from console.snippets.parts import Query, Snippet, Target
-from storage.domain.entities.entity import Entity
+from django.template.loader import render_to_string
 
-__all__ = ["LANGUAGES", "Language", "Query", "Snippet", "Target"]
+from console.snippets import literals
+from console.snippets.literals import write_arguments
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.literals import write_literal
+from storage.domain.filters.writer import write
+from storage.domain.values import edm, encoding
+from storage.domain.values.edm import Edm, EdmValue
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table a snippet works on; the account's ``endpoint`` has no trailing slash.
+
+    ``token``: a SAS token to include; without one, the snippet reads a credential from the environment.
+    """
+
+    endpoint: str
+    account: str
+    table: str
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query; ``keys`` are set if its filter names single entities."""
+
+    filter: Filter | None
+    select: tuple[str, ...] = ()
+    top: int = 50  # of a page
+    keys: tuple[EntityKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    title: str  # the name of the operation, not translated
+    code: str
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
+    """A client language: its template has the name of its ``slug``.
+
+    ``quote`` writes a string and ``write_value`` a property. ``bind``: what stands for a string in a filter, by its
+    number and literal, for clients that bind or escape strings.
+    """
+
     slug: str
     name: str
-    write: Callable[[Target, Entity], list[Snippet]]
-    write_query: Callable[[Target, Query], str]
+    quote: Callable[[str], str]
+    write_value: Callable[[EdmValue], str] = encoding.write
+    bind: Callable[[int, str], str] | None = None
+
+    def write(self, target: Target, entity: Entity) -> list[Snippet]:
+        key = [entity.key]
+        return [
+            Snippet("Get Entity", self._render("get", target, key)),
+            Snippet("Insert Entity", self._write_entities("insert", target, [entity])),
+            Snippet("Merge Entity", self._write_entities("merge", target, [entity])),
+            Snippet("Delete Entity", self._render("delete", target, key)),
+        ]
+
+    def write_insertion(self, target: Target, entities: Sequence[Entity]) -> str:
+        """A program that inserts all entities, in Python or JavaScript."""
+        return self._write_entities("insert", target, entities) if entities else ""
+
+    def _write_entities(self, operation: str, target: Target, entities: Sequence[Entity]) -> str:
+        words = {name: write_arguments(name, value) for name, value in _values(entities[0]).items()}
+        return self._render(
+            operation,
+            target,
+            [entity.key for entity in entities],
+            is_written=True,
+            types={value.type.short_name for entity in entities for value in entity.properties.values()},
+            entities=[
+                (
+                    *map(self.quote, entity.key),
+                    [
+                        (self.quote(name), self.write_value(value))
+                        for name, value in entity.properties.items()
+                    ],
+                )
+                for entity in entities
+            ],
+            json=self.quote(_write_json(entities[0])),
+            arguments=[self.quote(word) for argument in words.values() for word in argument],
+            left_out=[name for name, argument in words.items() if not argument],
+        )
+
+    def write_query(self, target: Target, query: Query) -> str:
+        texts: list[str] = []
+
+        def write_bound(value: EdmValue) -> str:
+            if value.type is not Edm.STRING or self.bind is None:
+                return write_literal(value)
+            texts.append(self.quote(str(value.value)))
+            return self.bind(len(texts) - 1, texts[-1])
+
+        text = write(query.filter, write_bound) if query.filter is not None and not query.keys else ""
+        return self._render(
+            ("query", "get", "get several")[min(len(query.keys), 2)],
+            target,
+            query.keys,
+            is_query=True,
+            filter=text,
+            filter_literal=self.quote(text),
+            # the SDK of Python only replaces parameters between spaces; all parentheses left belong to the filter
+            spaced_filter=self.quote(text.replace("(", "( ").replace(")", " )")),
+            filter_option=self.quote(f"$filter={text}"),
+            texts=texts,
+            names=query.select,
+            select=[self.quote(name) for name in query.select],
+            select_option=self.quote(f"$select={','.join(query.select)}"),
+            top=str(query.top),
+        )
+
+    def _render(self, operation: str, target: Target, keys: Sequence[EntityKey], **context: Any) -> str:
+        address = f"{target.endpoint}/{target.table}"
+        context |= {
+            "operation": operation,
+            "target": target,
+            "endpoint": self.quote(target.endpoint),
+            "account": self.quote(target.account),
+            "table": self.quote(target.table),
+            "token": self.quote(target.token) if target.token else "",
+            "address": self.quote(f"{address}?{target.token}" if target.token else address),
+            "is_insecure": target.endpoint.startswith("http:"),
+            "keys": [tuple(map(self.quote, key)) for key in keys],
+            "urls": [_entity_url(address, key) for key in keys],
+        }
+        if keys:
+            context["partition_key"], context["row_key"] = context["keys"][0]
+        return render_to_string(f"console/snippets/{self.slug}.txt", context).rstrip("\n") + "\n"
 
 
 LANGUAGES: Final[Mapping[str, Language]] = {
     language.slug: language
     for language in (
-        Language("python", "Python", python.write, python.write_query),
-        Language("javascript", "JavaScript", javascript.write, javascript.write_query),
-        Language("csharp", "C#", csharp.write, csharp.write_query),
-        Language("go", "Go", go.write, go.write_query),
-        Language("curl", "curl", shell.write_curl, shell.write_curl_query),
-        Language("az", "Azure CLI", shell.write_az, shell.write_az_query),
+        Language("python", "Python", repr, literals.write_python, lambda number, _literal: f"@p{number}"),
+        # the tag puts the quotation marks around a text and doubles those in it
+        Language(
+            "javascript", "JavaScript", literals.quote_json, literals.write_javascript,
+            lambda _number, literal: f"${{{literal}}}",
+        ),
+        Language(
+            "csharp", "C#", literals.quote_json, literals.write_csharp,
+            lambda number, _literal: f"{{text{number}}}",
+        ),
+        Language(
+            "go", "Go", literals.quote_json, bind=lambda _number, literal: f"'\" + escape({literal}) + \"'"
+        ),
+        Language("curl", "curl", literals.quote_shell),  # with a SAS token: a shell cannot sign requests
+        Language("az", "Azure CLI", literals.quote_shell),
     )
-}
+}  # fmt: skip
+
+
+def _values(entity: Entity) -> dict[str, EdmValue]:
+    """Keys and properties."""
+    partition_key, row_key = (EdmValue(Edm.STRING, part) for part in entity.key)
+    return {"PartitionKey": partition_key, "RowKey": row_key, **entity.properties}
+
+
+def _write_json(entity: Entity) -> str:
+    """The entity as a request body: one line of ASCII JSON."""
+    members = []
+    for name, value in _values(entity).items():
+        if encoding.needs_annotation(value):
+            members.append(f'{edm.quote(name + "@odata.type")}:"{value.type.value}"')
+        members.append(f"{edm.quote(name)}:{encoding.write(value)}")
+    return "{" + ",".join(members) + "}"
+
+
+def _entity_url(address: str, key: EntityKey) -> str:
+    """The URL of an entity; only unreserved characters are left, which need no escaping in a shell or a literal."""
+    partition_key, row_key = (quote(part.replace("'", "''"), safe="'") for part in key)
+    return f"{address}(PartitionKey='{partition_key}',RowKey='{row_key}')"

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.snippets.parts import Target
+from console.snippets import Target
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.connections import write_connection as write_form
 from storage.models import Account, Table

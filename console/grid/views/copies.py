@@ -12,10 +12,9 @@ from console.grid import columns, formats, tokens
 from console.grid.time_travel import find_past
 from console.site.access import table_required
 from console.site.refusals import describe_refusal
-from console.snippets import Target
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import Entity, StoredEntity, read_stored
+from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.errors import StorageError
 from storage.models import Table
 
@@ -86,27 +85,11 @@ def _as(form: str, request: HttpRequest, table: Table, stored: list[StoredEntity
     if form == "ndjson":
         return "".join(formats.write_document(one).decode() + "\n" for one in stored)
     if form in _LANGUAGES:
-        return _code(form, snippet_target(request, table), [read_stored(one) for one in stored])
+        entities = [read_stored(one) for one in stored]
+        return snippets.LANGUAGES[form].write_insertion(snippet_target(request, table), entities)
     if form == "address":
         path = request.build_absolute_uri(reverse("entities:show", args=(table.account.name, table.name)))
         return "\n".join(f"{path}?{tokens.key_query(one.key)}" for one in stored)
     if len(stored) == 1:
         return formats.write_pretty_document(stored[0])
     return "[" + ",\n".join(map(formats.write_pretty_document, stored)) + "]"
-
-
-def _code(language: str, target: Target, found: list[Entity]) -> str:
-    """One program that inserts all entities; its imports depend on all their types."""
-    if not found:
-        return ""
-    values = {value.type.name: value for entity in found for value in entity.properties.values()}
-    beginning, _end = _insertion(language, target, Entity(found[0].key, values))
-    return beginning + "\n\n" + "\n".join(_insertion(language, target, entity)[1] for entity in found)
-
-
-def _insertion(language: str, target: Target, entity: Entity) -> tuple[str, str]:
-    """The code before the statement, and the statement itself, which has no empty lines."""
-    written = snippets.LANGUAGES[language].write(target, entity)
-    code = next(snippet.code for snippet in written if snippet.title == "Insert Entity")
-    before, _line, statement = code.rpartition("\n\n")
-    return before, statement
