@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("console", "0005_queries")]
+    dependencies = [("console", "0001_squashed_0005_queries")]
 
     operations = [
         migrations.RemoveConstraint(model_name="savedquery", name="one_query_of_an_address"),

@@ -6,7 +6,7 @@ class Migration(migrations.Migration):
     """Rename three models and keep their tables: during an upgrade, servers of the previous version still use them."""
 
     dependencies = [
-        ("storage", "0012_retired_key"),
+        ("storage", "0008_squashed_0012_retired_key"),
     ]
 
     operations = [

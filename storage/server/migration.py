@@ -123,6 +123,8 @@ def _upgrade(say: Callable[[str], None]) -> None:
     _refuse_newer()
     if database_version.is_older():
         _refuse_running_servers()
+        if sentence := database_version.explain_unreleased():
+            raise Refusal(sentence)
         say("Bringing the database up to date ...")
     with database_version.stopping_older_servers():
         _migrate()

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Final
@@ -83,13 +85,41 @@ def applied_migrations() -> Migrations:
 
 @cache
 def known_migrations() -> Migrations:
-    """Return the migrations of this version by application and name, without loading them, which takes long."""
+    """Return the migrations of this version by application and name, and those that squashed ones replace."""
+    return _migrations_of_files() | frozenset(chain.from_iterable(_replaced()))
+
+
+def explain_unreleased() -> str:
+    """Return a sentence if a version between two releases has left the database halfway; empty otherwise."""
+    applied = applied_migrations()
+    if all(replaced <= applied or replaced.isdisjoint(applied) for replaced in _replaced()):
+        return ""
+    return (
+        "A version of Tablero that was never released has upgraded the database halfway to this one. Start the last"
+        " version before the migrations were squashed once, then this one."
+    )
+
+
+@cache
+def _migrations_of_files() -> Migrations:
+    """List files, because loading the migrations of all applications takes long."""
     return frozenset(
         (application.label, module.name)
         for application in apps.get_app_configs()
         for module in iter_modules([str(Path(application.path) / "migrations")])
         if not module.ispkg and module.name[0] not in "_~"
     )
+
+
+@cache
+def _replaced() -> list[Migrations]:
+    """Return what each squashed migration of ours replaces."""
+    modules = (
+        import_module(f"{label}.migrations.{name}")
+        for label, name in sorted(_migrations_of_files())
+        if label in _OURS and "_squashed_" in name
+    )
+    return [frozenset(module.Migration.replaces) for module in modules]
 
 
 @contextmanager
