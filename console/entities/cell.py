@@ -1,4 +1,4 @@
-"""The editor of one property: its form, and the note beside the input."""
+"""The editor of one property: what it sends, and the note beside the input."""
 
 import json
 from contextlib import suppress
@@ -6,24 +6,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, cast
 
-from django import forms
-from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.entities.value_field import TypedInput, ValueField, suggested_type
+from console.entities.cell_changes import read_key, read_name
+from console.entities.typed_input import TypedInput, read_form, read_input, read_type
 from console.grid import cells
 from console.site.typed_text import LOSSES, edited_text, sentence
+from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import BINARY_PREVIEW_LENGTH, STRING_PREVIEW_LENGTH
+from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
 from storage.editing.typed_text import InvalidText, TextForm
 
-_LOSS: Final = "loss"  # the code of an error that the user may override
 _LONGEST_SHORTENED: Final = 160  # characters
 
 
@@ -37,50 +37,47 @@ class Note:
     needs_consent: bool = False
 
 
-class CellForm(forms.Form):
-    """The value, and the consent to what a conversion from the stored type loses."""
+@dataclass(frozen=True, slots=True)
+class CellDraft:
+    """What the editor of a cell sends, or its address asks for.
 
-    value = ValueField()
-    agreed = forms.BooleanField(required=False)
+    ``etag``: the version that it is about; ``was``: the value of that version, as write_preview writes it.
+    """
 
-    def __init__(self, data: QueryDict, stored: EdmValue | None, now: datetime) -> None:
-        super().__init__(data)
-        self.stored = stored
-        self.now = now
-        cast("ValueField", self.fields["value"]).now = now
+    key: EntityKey
+    name: str
+    etag: str
+    was: str | None
+    typed: TypedInput
+    action: str
+    is_agreed: bool
 
-    @property
-    def typed(self) -> TypedInput:
-        return cast("TypedInput", self["value"].value())
-
-    def clean(self) -> None:
-        value = self.cleaned_data.get("value")
-        if value is not None and not self.cleaned_data["agreed"]:
-            loss = _conversion_loss(value, self.stored, self.now)
-            if loss:
-                self.add_error("value", ValidationError(loss, code=_LOSS))
-
-    @property
-    def edm_value(self) -> EdmValue | None:
-        """The value, or None if it is invalid."""
-        return self.cleaned_data.get("value") if self.is_valid() else None
-
-    @property
-    def note(self) -> Note | None:
-        if self.is_valid():
-            return hint(self.cleaned_data["value"], self.typed)
-        (error,) = self.errors["value"].as_data()
-        if error.code == _LOSS:
-            return Note("warn", str(error.message), needs_consent=True)
-        return Note("error", str(error.message), suggested_type(error))
+    def read(self, stored: EdmValue | None, now: datetime) -> tuple[EdmValue | None, Note | None]:
+        """The value and a note on it; without consent to what is lost of the stored value, the note alone."""
+        try:
+            value = self.typed.read(now)
+        except InvalidText as refusal:
+            return None, _error(refusal, self.typed.type)
+        loss = "" if self.is_agreed else _conversion_loss(value, stored, now)
+        if loss:
+            return None, Note("warn", loss, needs_consent=True)
+        return value, hint(value, self.typed)
 
 
-def check_input(typed: TypedInput, now: datetime) -> Note | None:
-    """The note on an input by itself, whatever is stored."""
+def read_cell(sent: QueryDict) -> CellDraft | None:
+    """None if it names no property that can be edited."""
     try:
-        return hint(ValueField(now).clean(typed), typed)
-    except ValidationError as error:
-        return Note("error", str(error.message), suggested_type(error))
+        key, name = read_key(sent.get("key", "")), read_name(sent.get("property", ""))
+    except (ValueError, StorageError):
+        return None
+    action = "retype" if "retype" in sent else sent.get("action", "")
+    return CellDraft(
+        key, name, sent.get("etag", ""), sent.get("was"), read_input(sent), action, "agreed" in sent
+    )
+
+
+def _error(refusal: InvalidText, type_: Edm) -> Note:
+    return Note("error", sentence(refusal, type_), refusal.suggestion)
 
 
 def _conversion_loss(value: EdmValue, stored: EdmValue | None, now: datetime) -> str:
@@ -121,16 +118,27 @@ def _json_hint(text: str) -> Note:
     return Note("info", _("Valid JSON"))
 
 
-def change_type(
+def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> tuple[TypedInput, Note | None]:
+    """The input as another type or in another form; ``from`` and ``from_form`` are those of the text."""
+    before = read_type(sent.get("from", ""))
+    text = "false" if before is Edm.BOOLEAN and not draft.typed.text else draft.typed.text
+    old = TypedInput(before, read_form(before, sent.get("from_form", "")), text)
+    typed, note = _change_type(old, draft.typed.type, draft.typed.form, now)
+    if note is None and typed.text:
+        _value, note = replace(draft, typed=typed).read(None, now)
+    return typed, note
+
+
+def _change_type(
     typed: TypedInput, to: Edm, form: TextForm | None, now: datetime
 ) -> tuple[TypedInput, Note | None]:
-    """The input as another type or in another form; its value is converted if one means the same."""
+    """The value is converted if one means the same."""
     unconverted = replace(typed, type=to, form=form)
     if not typed.text and to is not typed.type:
         return unconverted, None
     try:
-        value = ValueField(now).clean(typed)
-    except ValidationError:
+        value = typed.read(now)
+    except InvalidText:
         return unconverted, None  # an unfinished text: keep it
     try:
         converted = convert(value, to, now)

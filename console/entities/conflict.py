@@ -11,6 +11,7 @@ from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_draft import read_signed_entity, sign_entity
 from console.entities.entity_page import EntityTarget
+from console.entities.saving import Refusal, attempt
 from console.grid import formats
 from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success
@@ -18,12 +19,6 @@ from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import edited_text
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored, write_stored
-from storage.domain.errors import (
-    EntityAlreadyExists,
-    ResourceNotFound,
-    StorageError,
-    UpdateConditionNotSatisfied,
-)
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
 from storage.editing import merge, typed_text
@@ -110,24 +105,14 @@ def _lines(
     names = [*now, *(name for name in {**was, **mine} if name not in now)]
     lines = []
     for number, name in enumerate(names):
-        by = "conflict" if name in conflicts else _changed_by(was.get(name), now.get(name), mine.get(name))
-        if theirs is None:
-            by = "" if merge.is_same(was.get(name), mine.get(name)) else "mine"
+        versions = (was.get(name), now.get(name) if theirs is not None else was.get(name), mine.get(name))
+        by = "conflict" if name in conflicts else _changed_by(*versions)
         if by:
             choice = (chosen or {}).get(name, "")
             is_open = by == "conflict" and chosen is not None and not choice
-            lines.append(
-                ConflictLine(
-                    number,
-                    name,
-                    _shown(was.get(name)),
-                    _shown(now.get(name)),
-                    _shown(mine.get(name)),
-                    by,
-                    choice,
-                    _("Choose a version.") if is_open else "",
-                )
-            )
+            problem = _("Choose a version.") if is_open else ""
+            base_, theirs_, mine_ = (_shown(version.get(name)) for version in (was, now, mine))
+            lines.append(ConflictLine(number, name, base_, theirs_, mine_, by, choice, problem))
     return sorted(lines, key=lambda line: line.by != "conflict")
 
 
@@ -175,14 +160,17 @@ def _save_merged(
     theirs = entities.get(target.table, target.key)
     chosen = _chosen(request)
     if theirs is None or write_etag(theirs.timestamp) != request.POST.get("etag"):
-        text = _("The entity changed again while you were choosing. This is the current version.")
-        return render_conflict(request, target, base, mine, chosen=None, problem=text)
+        return render_conflict(request, target, base, mine, problem=_changed_again())
     merged = _merged(base, theirs, mine)
     if any(conflict.name not in chosen for conflict in merged.conflicts):
         return render_conflict(request, target, base, mine, chosen)
     settled = merged.settled(frozenset(name for name, choice in chosen.items() if choice == "mine"))
     change = Update(Entity(target.key, settled), Precondition(theirs.timestamp), merge=False)
     return _write(request, target, base, mine, change)
+
+
+def _changed_again() -> str:
+    return _("The entity changed again while you were choosing. This is the current version.")
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
@@ -199,13 +187,11 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 def _write(
     request: HttpRequest, target: EntityTarget, base: StoredEntity, mine: Properties, change: Change
 ) -> HttpResponse:
-    try:
-        done = edits.apply_one(target.table, change, by=actor_of(request))
-    except (UpdateConditionNotSatisfied, ResourceNotFound, EntityAlreadyExists):
-        text = _("The entity changed again while you were choosing. This is the current version.")
-        return render_conflict(request, target, base, mine, problem=text)
-    except StorageError as error:
-        problem = problems.describe_error(error, Entity(target.key, mine))
+    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    if isinstance(done, Refusal) and done.is_conflict:
+        return render_conflict(request, target, base, mine, problem=_changed_again())
+    if isinstance(done, Refusal):
+        problem = problems.describe_error(done.error, Entity(target.key, mine))
         return render_conflict(request, target, base, mine, chosen=_chosen(request), problem=problem.text)
     text = _("Inserted the entity again") if isinstance(change, Insert) else _("Saved the merged version")
     notify_success(request, text, undo=done.activity)

@@ -14,7 +14,7 @@ from console.entities.entity_form import FieldError
 from console.entities.property_row import PropertyRow
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, read_stored
 from storage.domain.values.edm import EdmValue
-from storage.editing import document
+from storage.editing import document, merge
 from storage.models import Table
 
 _SALT: Final = "console.entities.opened"
@@ -52,6 +52,10 @@ class EntityDraft:
     line: int = 0  # of the error in the text, from one
     column: int = 0
 
+    def with_blank_row(self) -> "EntityDraft":
+        """Add an empty row for a new property below the others."""
+        return replace(self, rows=[*self.rows, property_row.next_blank_row(self.rows)], is_dirty=True)
+
     def refused(self, *problems: FieldError) -> "EntityDraft":
         return replace(self, problems=[*self.problems, *problems], is_dirty=True)
 
@@ -81,17 +85,10 @@ def read_draft(
     base = read_stored(before).properties if before is not None else {}
     if request.POST.get("tab") == "json":
         return _read_text(EntityDraft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")))
-    submission = entity_form.read_entity_form(request.POST, request.FILES, base, now)
-    problems = submission.problems
-    return EntityDraft(
-        before,
-        key,
-        rows=submission.rows,
-        mode=mode,
-        properties=submission.properties,
-        problems=problems,
-        is_dirty=bool(problems) or entity_form.is_changed(base, submission.properties),
-    )
+    rows, properties = entity_form.read_entity_form(request.POST, request.FILES, base, now)
+    wrong = entity_form.problems_of(rows)
+    is_dirty = bool(wrong or merge.changed_names(base, properties))
+    return EntityDraft(before, key, rows, mode=mode, properties=properties, problems=wrong, is_dirty=is_dirty)
 
 
 def _read_text(draft: EntityDraft) -> EntityDraft:

@@ -4,35 +4,26 @@ Every value comes back as it was stored unless a user changed it. What no field 
 that are too many for a field stay where they are until others take their place.
 
 The rows are read here and not by a formset: a formset wants a count and consecutive numbers, where scripts add and
-remove rows, and it builds ten fields for each of up to 252 properties. The values are read by ValueField all the same.
+remove rows, and it builds ten fields for each of up to 252 properties.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from console.entities.property_row import PropertyRow, row_of
-from console.entities.value_field import (
-    Files,
-    TypedInput,
-    ValueField,
-    ValueWidget,
-    invalid_value,
-    read_form,
-    suggested_type,
-)
-from console.site.typed_text import LOSSES, edited_text, field_text
+from console.entities.typed_input import Files, TypedInput, read_form, read_input
+from console.site.typed_text import LOSSES, edited_text, field_text, sentence
 from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.errors import PropertyNameTooLong, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_property_name
-from storage.editing import merge, typed_text
-from storage.editing.conversions import Converted, convert
+from storage.editing import typed_text
+from storage.editing.conversions import convert
 from storage.editing.typed_text import InvalidText, TextForm
 
 Properties = Mapping[str, EdmValue]
@@ -47,28 +38,20 @@ class FieldError:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """The rows of a form, and the properties that could be read."""
-
-    rows: Sequence[PropertyRow]
-    properties: dict[str, EdmValue] = field(default_factory=dict)
-
-    @property
-    def problems(self) -> list[FieldError]:
-        names = [
-            FieldError(f"name-{row.number}", row.name, row.name_problem)
-            for row in self.rows
-            if row.name_problem
-        ]
-        values = [
-            FieldError(f"value-{row.number}", row.name, row.problem) for row in self.rows if row.problem
-        ]
-        return names + values
+def problems_of(rows: Iterable[PropertyRow]) -> list[FieldError]:
+    """What is wrong with the names, then with the values."""
+    rows = list(rows)
+    names = [FieldError(f"name-{row.number}", row.name, row.name_problem) for row in rows if row.name_problem]
+    return names + [FieldError(f"value-{row.number}", row.name, row.problem) for row in rows if row.problem]
 
 
-def read_entity_form(data: QueryDict, files: Files, before: Properties, now: datetime) -> Submission:
-    """``before``: the properties when the form was opened; ``now`` has the time zone of the user."""
+def read_entity_form(
+    data: QueryDict, files: Files, before: Properties, now: datetime
+) -> tuple[list[PropertyRow], dict[str, EdmValue]]:
+    """The rows of a form, and the properties that could be read.
+
+    ``before``: the properties when the form was opened; ``now`` has the time zone of the user.
+    """
     rows = []
     properties: dict[str, EdmValue] = {}
     for number in _numbers(data):
@@ -78,7 +61,7 @@ def read_entity_form(data: QueryDict, files: Files, before: Properties, now: dat
         if value is not None:
             properties[row.name] = value
         rows.append(row)
-    return Submission(rows, properties)
+    return rows, properties
 
 
 def read_property_row(data: QueryDict, files: Files, before: Properties, now: datetime) -> PropertyRow | None:
@@ -107,7 +90,7 @@ def _read_row(data: QueryDict, files: Files, before: Properties, number: int) ->
         return data.get(f"{name}-{number}", "")
 
     name = value("name")
-    typed = ValueWidget().value_from_datadict(data, files, f"value-{number}")
+    typed = read_input(data, f"-{number}", files)
     was = before.get(value("origin") if f"origin-{number}" in data else name)
     is_typed = bool(value("suggested")) and bool(typed.text.strip()) and typed.text != "false"
     return PropertyRow(
@@ -136,8 +119,8 @@ def _read_value(row: PropertyRow, now: datetime) -> tuple[PropertyRow, EdmValue 
         return replace(row, problem=problem), None
     try:
         value = _value(row, now)
-    except ValidationError as error:
-        return _with_error(row, error), None
+    except InvalidText as refusal:
+        return _refused(row, refusal, row.type), None
     if row.lossy_text and row.lossy_text == row.text:
         row = replace(row, loss=_loss(row, now))
         if not row.is_loss_accepted:
@@ -149,23 +132,16 @@ def _read_value(row: PropertyRow, now: datetime) -> tuple[PropertyRow, EdmValue 
     return row, value
 
 
-def _with_error(row: PropertyRow, error: ValidationError) -> PropertyRow:
-    return replace(row, problem=str(error.message), suggestion=suggested_type(error))
+def _refused(row: PropertyRow, refusal: InvalidText, type_: Edm | None) -> PropertyRow:
+    return replace(row, problem=sentence(refusal, type_), suggestion=refusal.suggestion)
 
 
 def _value(row: PropertyRow, now: datetime) -> EdmValue:
-    """Raises ValidationError."""
+    """Raises InvalidText."""
     is_uploaded = row.file is not None and row.type is Edm.BINARY
     if row.is_kept and row.before is not None and not is_uploaded:
-        return row.before if row.type is row.before.type else _convert(row.before, row.type, now).value
-    return ValueField(now).clean(TypedInput(row.type, row.form, row.text, row.file))
-
-
-def _convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
-    try:
-        return convert(value, to, now)
-    except InvalidText as refusal:
-        raise invalid_value(refusal) from None
+        return row.before if row.type is row.before.type else convert(row.before, row.type, now).value
+    return TypedInput(row.type, row.form, row.text, row.file).read(now)
 
 
 def _loss(row: PropertyRow, now: datetime) -> str:
@@ -195,13 +171,15 @@ def _check_name(row: PropertyRow, others: Properties) -> PropertyRow:
 
 def _change_type(row: PropertyRow, was: Edm, now: datetime) -> PropertyRow:
     """The row with its value converted, and what is lost by that, or with the reason why it cannot be."""
+    type_: Edm | None = was
     try:
         value = _value(replace(row, type=was, form=read_form(was, row.form or "")), now)
-        converted = _convert(value, row.type, now)
-    except ValidationError as error:
+        type_ = None
+        converted = convert(value, row.type, now)
+    except InvalidText as refusal:
         if not row.text and not row.is_kept:
             return replace(row, form=read_form(row.type, ""))
-        return replace(_with_error(row, error), text_type=was)
+        return replace(_refused(row, refusal, type_), text_type=was)
     fresh = row_of(row.number, row.name, converted.value)
     text = fresh.text if not fresh.is_kept else typed_text.write(converted.value, fresh.form)
     changed = replace(row, text=text, form=fresh.form, is_kept=False)
@@ -213,16 +191,10 @@ def _change_type(row: PropertyRow, was: Edm, now: datetime) -> PropertyRow:
 def _change_form(row: PropertyRow, was: TextForm | None, now: datetime) -> PropertyRow:
     """The row with its bytes in another form."""
     try:
-        value = ValueField(now).clean(TypedInput(row.type, was, row.text))
+        value = TypedInput(row.type, was, row.text).read(now)
         return replace(row, text=typed_text.write(value, row.form))
-    except ValidationError as error:
-        return replace(row, form=was, problem=str(error.message))
     except InvalidText as refusal:
-        return replace(row, form=was, problem=str(invalid_value(refusal).message))
-
-
-def is_changed(before: Properties, after: Properties) -> bool:
-    return bool(merge.changed_names(before, after))
+        return replace(row, form=was, problem=sentence(refusal))
 
 
 def names_and_types(samples: Iterable[Properties]) -> dict[str, Edm]:

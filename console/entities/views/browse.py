@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from console.entities.staged import is_staging
+from console.entities.cell_changes import is_staging
 from console.grid import bookmarks, cells, columns, documents, grid, saved_urls, time_travel
 from console.grid.cells import Cell
 from console.grid.property_order import find_columns, keep_widths

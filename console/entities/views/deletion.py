@@ -9,15 +9,15 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console.entities.query_deletion import QueryDeletion, read_deletion
+from console.entities.saving import Refusal, attempt
 from console.grid import tokens
 from console.grid.tokens import Scope, Selection
 from console.site import notices
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
-from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
-from storage.domain.errors import ChangeSetError, StorageError
+from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.models import Table
 from storage.operations.activity import activity
@@ -67,14 +67,11 @@ def _delete_query(request: HttpRequest, table: Table, wanted: Selection) -> Http
         total = str(number)
     if request.POST.get("action") == "stop":
         return _finish(request, table, deletion)
-    try:
-        deletion = deletion.step(table, actor_of(request))
-    except ChangeSetError as failure:
-        notices.notify_error(request, describe_refusal(failure.error))
+    done = attempt(lambda: deletion.step(table, actor_of(request)))
+    if isinstance(done, Refusal):
+        notices.notify_error(request, done.text)
         return _finish(request, table, deletion)
-    except StorageError as error:
-        notices.notify_error(request, describe_refusal(error))
-        return _finish(request, table, deletion)
+    deletion = done
     if deletion.is_finished:
         return _finish(request, table, deletion)
     context = {
@@ -110,21 +107,17 @@ def _selection(request: HttpRequest) -> Selection | None:
 
 def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
     """Return whether the entities are deleted now."""
-    try:
-        applied = edits.delete(table, wanted.keys, by=actor_of(request))
-    except ChangeSetError as failure:
-        notices.notify_error(request, describe_refusal(failure.error))
-    except StorageError as error:
-        notices.notify_error(request, describe_refusal(error))
+    done = attempt(lambda: edits.delete(table, wanted.keys, by=actor_of(request)))
+    if isinstance(done, Refusal):
+        notices.notify_error(request, done.text)
+        return False
+    if done is None:
+        notices.notify_success(request, _("These entities were already deleted"))
     else:
-        if applied is None:
-            notices.notify_success(request, _("These entities were already deleted"))
-        else:
-            count = len(applied.timestamps)
-            text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count)
-            notices.notify_success(request, notices.count_text(text, count), undo=applied.activity)
-        return True
-    return False
+        count = len(done.timestamps)
+        text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count)
+        notices.notify_success(request, notices.count_text(text, count), undo=done.activity)
+    return True
 
 
 def _ask(request: HttpRequest, table: Table, wanted: Selection, number: int | None) -> HttpResponse:

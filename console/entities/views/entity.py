@@ -13,10 +13,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console import snippets
-from console.entities import conflict, entity_form, problems, property_row
+from console.entities import conflict, entity_form, problems
 from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
+from console.entities.saving import Refusal, attempt
 from console.grid.cells import Cell, draw
 from console.grid.time_travel import NAME, find_past
 from console.site import layout
@@ -29,7 +30,7 @@ from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability, may
 from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
-from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
+from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.etag import NEVER, Precondition, read_if_match
 from storage.editing import merge
@@ -148,8 +149,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
         return conflict.settle_conflict(request, target, action)
     draft = read_draft(request, _before(request, target), target.key, local_now())
     if action == "add":
-        rows = [*draft.rows, property_row.next_blank_row(draft.rows)]
-        return render(request, target, replace(draft, rows=rows, is_dirty=True))
+        return render(request, target, draft.with_blank_row())
     if action == "draft":  # what a browser kept over a reload
         return render(request, target, replace(draft, is_dirty=True))
     if draft.problems:
@@ -193,12 +193,11 @@ def _save(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action
     is_merge = draft.mode == "merge" and draft.tab == "form" and not removed
     wanted = {name: draft.properties[name] for name in names} if is_merge else draft.properties
     change = Update(Entity(target.key, wanted), Precondition(draft.before.timestamp), merge=is_merge)
-    try:
-        done = edits.apply_one(target.table, change, by=actor_of(request))
-    except (UpdateConditionNotSatisfied, ResourceNotFound):
+    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    if isinstance(done, Refusal) and done.is_conflict:
         return conflict.render_conflict(request, target, draft.before, dict(draft.properties))
-    except StorageError as error:
-        return render(request, target, draft.refused(problems.describe_error(error, draft.entity)), 422)
+    if isinstance(done, Refusal):
+        return render(request, target, draft.refused(problems.describe_error(done.error, draft.entity)), 422)
     notify_success(request, _saved(names, removed, draft), undo=done.activity)
     return see_other(_after(target, draft, action))
 
@@ -218,18 +217,16 @@ def _after(target: EntityTarget, draft: EntityDraft, action: str) -> str:
 
 
 def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
-    try:
-        done = edits.apply_one(target.table, Delete(target.key, _condition(request)), by=actor_of(request))
-    except ResourceNotFound:
-        notify_error(request, problems.describe_deletion(target.table, target.key))
-        return pages.leave(request, target, target.table_address)
-    except UpdateConditionNotSatisfied:
-        notify_error(
-            request, _("This entity was changed since you opened it. Review it before you delete it.")
-        )
-        return see_other(target.address())
-    except StorageError as error:
-        notify_error(request, problems.describe_error(error, pages.EMPTY).text)
+    change = Delete(target.key, _condition(request))
+    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    if isinstance(done, Refusal):
+        if done.is_of_deleted:
+            notify_error(request, problems.describe_deletion(target.table, target.key))
+            return pages.leave(request, target, target.table_address)
+        text = problems.describe_error(done.error, pages.EMPTY).text
+        if done.is_conflict:
+            text = _("This entity was changed since you opened it. Review it before you delete it.")
+        notify_error(request, text)
         return see_other(target.address())
     # in quotation marks, because keys may be empty or end in spaces
     key = f'"{target.key.partition_key}", "{target.key.row_key}"'

@@ -12,18 +12,14 @@ from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
+from console.entities.saving import Refusal, attempt
 from console.site.access import actor_of, table_required
 from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.errors import (
-    EntityAlreadyExists,
-    ResourceNotFound,
-    StorageError,
-    UpdateConditionNotSatisfied,
-)
-from storage.domain.values.etag import ANY, read_if_match, write_etag
+from storage.domain.errors import EntityAlreadyExists, UpdateConditionNotSatisfied
+from storage.domain.values.etag import ANY, Precondition, read_if_match, write_etag
 from storage.models import Table
 from storage.operations.entities import edits, entities
 
@@ -72,22 +68,30 @@ def _change(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         found.append(FieldError("rk", "", _("Enter a key that differs from the current one.")))
     if found:
         return _page(request, target, wanted, etag, found)
-    try:
-        condition = read_if_match(etag)
-        if condition == ANY:  # the console never moves an unknown version
-            raise UpdateConditionNotSatisfied
-        done = edits.change_key(target.table, target.key, wanted, condition, by=actor_of(request))
-    except EntityAlreadyExists:
-        problem = FieldError("rk", "", _("An entity with these keys already exists."))
-        return _page(request, target, wanted, etag, [problem])
-    except UpdateConditionNotSatisfied:
-        problem = FieldError(
-            "", "", _("This entity was changed since you opened it. Review it before you change its key.")
-        )
-        return _page(request, target, wanted, etag, [problem])
-    except ResourceNotFound:
-        return pages.render_missing(request, target)
-    except StorageError as error:
-        return _page(request, target, wanted, etag, [problems.describe_error(error, pages.EMPTY)])
+    done = attempt(
+        lambda: edits.change_key(target.table, target.key, wanted, _condition(etag), by=actor_of(request))
+    )
+    if isinstance(done, Refusal):
+        if done.is_of_deleted:
+            return pages.render_missing(request, target)
+        return _page(request, target, wanted, etag, [_problem(done)])
     notify_success(request, _("Changed the key"), undo=done.activity)
     return see_other(replace(target, key=wanted).address())
+
+
+def _condition(etag: str) -> Precondition:
+    condition = read_if_match(etag)
+    if condition == ANY:  # the console never moves an unknown version
+        raise UpdateConditionNotSatisfied
+    return condition
+
+
+def _problem(refusal: Refusal) -> FieldError:
+    match refusal.error:
+        case EntityAlreadyExists():
+            return FieldError("rk", "", _("An entity with these keys already exists."))
+        case UpdateConditionNotSatisfied():
+            text = _("This entity was changed since you opened it. Review it before you change its key.")
+            return FieldError("", "", text)
+        case error:
+            return problems.describe_error(error, pages.EMPTY)

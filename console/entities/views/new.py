@@ -12,6 +12,7 @@ from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
+from console.entities.saving import Refusal, attempt
 from console.grid import tokens
 from console.site.access import actor_of, table_required
 from console.site.notices import notify_success
@@ -20,10 +21,6 @@ from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, write_stored
-from storage.domain.errors import (
-    EntityAlreadyExists,
-    StorageError,
-)
 from storage.editing import document
 from storage.models import Table
 from storage.operations.entities import edits, entities
@@ -101,8 +98,7 @@ def _save(request: HttpRequest, table: Table) -> HttpResponse:
         case "draft":  # from the form of an existing entity
             return render(request, target, replace(draft, problems=(), is_dirty=True))
         case "add":
-            rows = [*draft.rows, property_row.next_blank_row(draft.rows)]
-            return render(request, target, replace(draft, rows=rows, problems=(), is_dirty=True))
+            return render(request, target, replace(draft.with_blank_row(), problems=()))
     draft = draft.refused(*problems.check_key_values(target.kind, draft.key))
     if not draft.problems and (problem := problems.check_limits(target.kind, draft.entity)):
         draft = draft.refused(problem)
@@ -137,16 +133,14 @@ def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:
 
 
 def _insert(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action: str) -> HttpResponse:
-    try:
-        done = edits.apply_one(
-            target.table, Insert(Entity(draft.key, draft.properties or {})), by=actor_of(request)
-        )
-    except EntityAlreadyExists:
-        field = "text" if draft.tab == "json" else "rk"
-        text = _("An entity with these keys already exists.")
-        return render(request, target, draft.refused(FieldError(field, "", text)), 422)
-    except StorageError as error:
-        return render(request, target, draft.refused(problems.describe_error(error, draft.entity)), 422)
+    change = Insert(Entity(draft.key, draft.properties or {}))
+    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    if isinstance(done, Refusal):
+        problem = problems.describe_error(done.error, draft.entity)
+        if done.is_conflict:
+            field = "text" if draft.tab == "json" else "rk"
+            problem = FieldError(field, "", _("An entity with these keys already exists."))
+        return render(request, target, draft.refused(problem), 422)
     notify_success(request, _("Inserted the entity"), undo=done.activity)
     if action == "save_another":
         return see_other(f"{request.path}?from={tokens.encode_key(draft.key)}")

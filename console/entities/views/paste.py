@@ -10,20 +10,13 @@ from django.views.decorators.http import require_http_methods
 
 from console.entities import paste
 from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Effect, Mode, PastePlan
+from console.entities.saving import Refusal, attempt
 from console.grid import cells
 from console.site import notices
 from console.site.access import actor_of, table_required
-from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
-from storage.domain.errors import (
-    ChangeSetError,
-    EntityAlreadyExists,
-    ResourceNotFound,
-    StorageError,
-    UpdateConditionNotSatisfied,
-)
 from storage.domain.values.edm import Edm
 from storage.editing import typed_csv
 from storage.editing.pasted_rows import PastedRows, TypeSource, UnreadableRows
@@ -33,8 +26,6 @@ from storage.operations.entities import edits
 
 SHOWN = 100  # rows of a preview
 PROBLEMS = 50
-# a concurrent change
-_MEANWHILE = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
 
 
 @require_http_methods(["GET", "POST"])
@@ -62,25 +53,18 @@ def index(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePlan) -> HttpResponse:
-    try:
-        applied = edits.apply(table, plan.changes, by=actor_of(request))
-    except ChangeSetError as failure:
-        if isinstance(failure.error, _MEANWHILE):
-            return _preview(
-                request,
-                table,
-                pasted,
-                paste.plan(table, pasted, plan.mode, local_now()),
-                has_changed=True,
-            )
-        key = plan.changes[failure.index].key
-        error = f"{key.partition_key}, {key.row_key}: {describe_refusal(failure.error)}"
+    changes = plan.changes
+    done = attempt(lambda: edits.apply(table, changes, by=actor_of(request)))
+    if isinstance(done, Refusal):
+        if done.is_conflict:
+            plan = paste.plan(table, pasted, plan.mode, local_now())
+            return _preview(request, table, pasted, plan, has_changed=True)
+        key = None if done.index is None else changes[done.index].key
+        error = done.text if key is None else f"{key.partition_key}, {key.row_key}: {done.text}"
         return _preview(request, table, pasted, plan, error=error)
-    except StorageError as failure:
-        return _preview(request, table, pasted, plan, error=describe_refusal(failure))
-    count = len(plan.changes)
+    count = len(changes)
     text = ngettext("Pasted %(shown)s entity", "Pasted %(shown)s entities", count)
-    notices.notify_success(request, notices.count_text(text, count), undo=applied.activity)
+    notices.notify_success(request, notices.count_text(text, count), undo=done.activity)
     address = reverse("entities:index", args=(table.account.name, table.name))
     if not wants_part(request):
         return HttpResponseRedirect(address)

@@ -1,0 +1,249 @@
+"""Changes of cells: a list that a page kept until they are saved, or a rectangle that is changed as a whole."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+from django.core.exceptions import BadRequest, ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from console.entities import problems
+from console.entities.typed_input import TypedInput, read_form, read_type, write_input
+from console.grid import cells, tokens
+from console.models import EditMode
+from console.site.access import user_of
+from console.site.notices import count_text
+from console.site.typed_text import sentence
+from storage.domain.entities.changes import Change, Update
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.errors import StorageError
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, read_if_match, write_etag
+from storage.domain.values.names import check_property_name
+from storage.editing import merge
+from storage.editing.typed_text import InvalidText
+from storage.models import Account, Table
+from storage.operations.entities import entities
+
+LIMIT: Final = 1_000  # changed cells
+_LONGEST: Final = 1_000  # rows or columns of a rectangle
+_NOT_OURS: Final = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    InvalidText,
+    StorageError,
+)
+
+
+def is_staging(request: HttpRequest, account: Account) -> bool:
+    """Whether changed cells are collected: the user chose so, or the account is protected."""
+    return account.protected or user_of(request).edit_mode == EditMode.STAGED
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """``value`` None removes the property; ``typed``: how the value was entered, if it was."""
+
+    key: EntityKey
+    name: str
+    etag: str
+    value: EdmValue | None
+    typed: TypedInput | None = None
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The context of the change as a page keeps it."""
+        return {
+            "markup": cells.draw_or_absent(self.value).markup,
+            "key": tokens.encode_key(self.key),
+            "property": self.name,
+            "etag": self.etag,
+            "typed": self.typed or write_input(self.value, Edm.STRING),
+            "is_removed": self.value is None,
+        }
+
+
+def read_key(token: str) -> EntityKey:
+    """Raises ValueError for a token that does not come from our pages."""
+    key = tokens.decode_key(token)
+    if key is None:
+        raise ValueError(token)
+    return key
+
+
+def read_name(name: str) -> str:
+    """Check the name of a property that can be edited; raises ValueError or StorageError."""
+    check_property_name(name)
+    if name in SYSTEM_PROPERTIES:
+        raise ValueError(name)
+    return name
+
+
+# collected changes
+
+
+def read_kept(text: str, now: datetime) -> list[CellChange]:
+    """Read the changes that a page kept; raises BadRequest."""
+    try:
+        found = json.loads(text)
+        if not isinstance(found, list) or len(found) > LIMIT:
+            raise TypeError
+        return [_read_one(one, now) for one in found]
+    except _NOT_OURS:
+        raise BadRequest from None
+
+
+def _read_one(found: Mapping[str, str], now: datetime) -> CellChange:
+    key, name, type_ = read_key(found["key"]), read_name(found["property"]), read_type(found["type"])
+    if read_if_match(found["etag"]) == ANY:
+        raise ValueError
+    typed = TypedInput(type_, read_form(type_, found["form"]), found["text"])
+    return CellChange(key, name, found["etag"], None if found.get("removed") else typed.read(now))
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLine:
+    """A collected change and the stored value; ``etag`` is the stored one, ``error`` why it cannot be saved."""
+
+    staged: CellChange
+    token: str
+    now: EdmValue | None
+    etag: str
+    error: str
+
+    @property
+    def is_stale(self) -> bool:
+        return bool(self.etag) and self.etag != self.staged.etag
+
+
+def review(table: Table, changes: Sequence[CellChange], errors: Mapping[EntityKey, str]) -> list[ReviewLine]:
+    stored = _stored(table, changes)
+    return [_line(table, one, stored.get(one.key), errors.get(one.key, "")) for one in changes]
+
+
+def _stored(table: Table, changes: Iterable[CellChange]) -> dict[EntityKey, StoredEntity]:
+    return {stored.key: stored for stored in entities.get_many(table, {one.key for one in changes})}
+
+
+def _line(table: Table, change: CellChange, stored: StoredEntity | None, error: str) -> ReviewLine:
+    token = tokens.encode_key(change.key)
+    if stored is None:
+        return ReviewLine(change, token, None, "", problems.describe_deletion(table, change.key))
+    etag = write_etag(stored.timestamp)
+    if etag != change.etag:
+        error = _("This entity was changed while you were editing.")
+    return ReviewLine(change, token, read_stored(stored).properties.get(change.name), etag, error)
+
+
+def changes_of(table: Table, cells: Sequence[CellChange]) -> list[Change]:
+    """One change per entity, in the order of the first edits and with their conditions."""
+    stored = _stored(table, cells)
+    found: dict[EntityKey, list[CellChange]] = {}
+    for one in cells:
+        found.setdefault(one.key, []).append(one)
+    return [_change(key, those, stored.get(key)) for key, those in found.items()]
+
+
+def _change(key: EntityKey, cells: Sequence[CellChange], stored: StoredEntity | None) -> Change:
+    condition = read_if_match(cells[0].etag)
+    values = {one.name: one.value for one in cells if one.value is not None}
+    removed = {one.name for one in cells if one.value is None}
+    if not removed or stored is None:
+        return Update(Entity(key, values), condition, merge=True)
+    rest = {name: value for name, value in read_stored(stored).properties.items() if name not in removed}
+    return Update(Entity(key, {**rest, **values}), condition, merge=False)
+
+
+# a rectangle
+
+Values = Sequence[Sequence[EdmValue | None]]  # by row and column; None: not set
+
+
+@dataclass(frozen=True, slots=True)
+class CellRange:
+    """Cells from the first one down and to the right, and the values that are stored in them.
+
+    ``rows``: the key and the ETag of each; ``columns``: the name of each, and the type of its other values for cells
+    that are not set.
+    """
+
+    rows: Sequence[tuple[EntityKey, str]]
+    columns: Sequence[tuple[str, Edm]]
+    stored: Values
+
+    def change(self, action: str, text: str, now: datetime) -> list[CellChange]:
+        """The cells that differ after the action fill, clear or paste (of the text); raises ValidationError."""
+        match action:
+            case "fill":  # the values of the first row in all others
+                values: Values = [self.stored[0]] * len(self.rows)
+            case "clear":
+                values = [[None] * len(self.columns)] * len(self.rows)
+            case _:
+                values = self._pasted(text, now)
+        changes = list(islice(self._changes(values), LIMIT + 1))
+        if len(changes) > LIMIT:
+            what = _("Up to %(shown)s cells can be changed at once. Nothing was changed.")
+            raise ValidationError(count_text(what, LIMIT))
+        return changes
+
+    def _pasted(self, text: str, now: datetime) -> Values:
+        """A text of lines and tabs, from the first cell on; one value goes into all cells."""
+        texts = list(csv.reader(io.StringIO(text, newline=""), "excel-tab")) or [[""]]
+        if len(texts) == 1 and len(texts[0]) == 1:
+            texts = [texts[0] * len(self.columns)] * len(self.rows)
+        width = max(map(len, texts))
+        if len(texts) > len(self.rows) or width > len(self.columns):
+            what = _(
+                "The clipboard has %(rows)s × %(columns)s cells, which do not fit here. Nothing was changed."
+            )
+            raise ValidationError(what % {"rows": len(texts), "columns": width})
+        return [
+            [self._read(row, column, text, now) for column, text in enumerate(line)]
+            for row, line in enumerate(texts)
+        ]
+
+    def _read(self, row: int, column: int, text: str, now: datetime) -> EdmValue | None:
+        if not text:
+            return None
+        name, type_ = self.columns[column]
+        if (before := self.stored[row][column]) is not None:
+            type_ = before.type
+        form = read_form(type_, "base64" if type_ is Edm.BINARY else "")  # as cells are copied
+        try:
+            return TypedInput(type_, form, text).read(now)
+        except InvalidText as refusal:
+            partition_key, row_key = self.rows[row][0]
+            place = f"{name} ({partition_key}, {row_key})"
+            what = _("%(place)s: %(why)s Nothing was changed.")
+            raise ValidationError(what % {"place": place, "why": sentence(refusal, type_)}) from None
+
+    def _changes(self, values: Values) -> Iterator[CellChange]:
+        for (key, etag), before, after in zip(self.rows, self.stored, values, strict=False):
+            for (name, _type), old, new in zip(self.columns, before, after, strict=False):
+                if not merge.is_same(old, new):
+                    yield CellChange(key, name, etag, new)
+
+
+def read_range(table: Table, text: str) -> CellRange:
+    """Read ``{"rows": [[key, etag], …], "columns": [[name, type], …]}``; raises BadRequest."""
+    try:
+        found = json.loads(text)
+        rows = [(read_key(key), str(etag)) for key, etag in found["rows"][:_LONGEST]]
+        columns = [(read_name(name), read_type(type_)) for name, type_ in found["columns"][:_LONGEST]]
+    except _NOT_OURS:
+        raise BadRequest from None
+    if not rows or not columns:
+        raise BadRequest
+    pages = entities.get_many_paged(table, [key for key, _etag in rows])
+    properties = {stored.key: read_stored(stored).properties for page in pages for stored in page}
+    stored = [[properties.get(key, {}).get(name) for name, _type in columns] for key, _etag in rows]
+    return CellRange(rows, columns, stored)

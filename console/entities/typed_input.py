@@ -1,0 +1,81 @@
+"""What a user enters for a value: its EDM type, the form of its text, and the text itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.datastructures import MultiValueDict
+
+from console.site.typed_text import edited_text, field_text
+from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
+from storage.editing import typed_text
+from storage.editing.typed_text import FORMS, InvalidText, TextFault, TextForm
+
+LONGEST_IN_CELL = 1_000  # characters; a longer text needs more room than the editor over a cell has
+LONGEST_BYTES_IN_CELL = 8_192  # characters of hexadecimal digits
+
+Files = MultiValueDict[str, "UploadedFile[bytes]"]
+
+
+@dataclass(frozen=True, slots=True)
+class TypedInput:
+    """What a user entered; ``form`` is None for types that are written in one way only."""
+
+    type: Edm
+    form: TextForm | None
+    text: str
+    file: "UploadedFile[bytes] | None" = None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a dialog shows it, and not the editor over the cell."""
+        if self.type is Edm.BINARY:
+            return len(self.text) > LONGEST_BYTES_IN_CELL
+        return self.type is Edm.STRING and (len(self.text) > LONGEST_IN_CELL or self.text[:1] in ("{", "["))
+
+    @property
+    def forms(self) -> Sequence[TextForm]:
+        return FORMS.get(self.type, ())
+
+    def read(self, now: datetime) -> EdmValue:
+        """Read the value exactly, neither stripped nor changed in any other way; raises InvalidText.
+
+        ``now`` has the time zone of times without an offset.
+        """
+        if self.file is None or self.type is not Edm.BINARY:
+            return typed_text.read(self.type, self.text, now, self.form)
+        size = self.file.size or 0
+        if size > BINARY_LIMIT:
+            raise InvalidText(TextFault.TOO_LONG, size=size)
+        return EdmValue(Edm.BINARY, bytes(self.file.read()))
+
+
+def write_input(value: EdmValue | None, default: Edm) -> TypedInput:
+    """Write a stored value as a user edits it; None: a property that the entity does not have yet."""
+    if value is None:
+        return TypedInput(default, read_form(default, ""), "")
+    form = typed_text.field_form(value)
+    return TypedInput(value.type, form, edited_text(value, form))
+
+
+def read_input(data: Mapping[str, Any], suffix: str = "", files: Files | None = None) -> TypedInput:
+    """Collect the fields value, type, form and file, which share one suffix."""
+    type_ = read_type(data.get(f"type{suffix}", ""))
+    text = data.get(f"value{suffix}")
+    if text is None:
+        text = "false" if type_ is Edm.BOOLEAN else ""  # browsers send nothing for a switch that is off
+    form = read_form(type_, data.get(f"form{suffix}", ""))
+    return TypedInput(type_, form, field_text(text), files.get(f"file{suffix}") if files else None)
+
+
+def read_type(name: str) -> Edm:
+    """An EDM type by its name; String for an unknown name."""
+    return Edm(name) if name in set(Edm) else Edm.STRING
+
+
+def read_form(type_: Edm, name: str) -> TextForm | None:
+    """A form of a type by its name; the first form of the type for an unknown name."""
+    forms = FORMS.get(type_, ())
+    return next((form for form in forms if form == name), forms[0] if forms else None)
