@@ -17,14 +17,14 @@ INTERVAL: Final = 30.0  # seconds
 def measure(late_jobs: Callable[[], Sized]) -> None:
     """Update the gauges of this process; the disk first, which is known also without a database."""
     space = disk.space_of(settings.OPTIONS.data)
-    prometheus.note_disk(free=space.free, size=space.total)
+    prometheus.note(disk_free_bytes=space.free, disk_size_bytes=space.total)
     _measure_pool()
     counts = connections.state().counts
-    prometheus.note_database(
-        size=diagnosis.about().size,
-        connections=counts.used,
-        limit=counts.allowed,
-        late_jobs=len(late_jobs()),
+    prometheus.note(
+        database_size_bytes=diagnosis.about().size,
+        database_connections=counts.used,
+        database_connections_limit=counts.allowed,
+        jobs_late=len(late_jobs()),
     )
 
 
@@ -40,4 +40,4 @@ def _measure_pool() -> None:
         return
     found = pool.get_stats()
     used = found.get("pool_size", 0) - found.get("pool_available", 0)
-    prometheus.note_pool(used=used, waiting=found.get("requests_waiting", 0))
+    prometheus.note(pool_connections=used, pool_waiting=found.get("requests_waiting", 0))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from time import perf_counter, time
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from django.db import InterfaceError, OperationalError
 
@@ -70,14 +70,6 @@ class _Batch:
         if len(self.uses) >= 2 * _CLIENTS_LIMIT and not is_key and client not in self.uses:
             client = (*client[:2], "", "", b"")
         return self.uses.setdefault(client, _Use(parameters))
-
-
-class _Ledger(Protocol):
-    def write(self) -> None: ...
-
-    def give_up(self) -> None: ...
-
-    def forget(self, now: datetime) -> None: ...
 
 
 class Observer:
@@ -189,13 +181,7 @@ class Observer:
     def _write(self, batch: _Batch, now: datetime) -> None:
         self._choose_labels()
         self._take(batch, perf_counter() - time())
-        ledgers: tuple[_Ledger, ...] = (
-            self._logs,
-            self._uses,
-            self._counts,
-            self._table_uses,
-            self._scans,
-        )
+        ledgers = (self._logs, self._uses, self._counts, self._table_uses, self._scans)
         if database_version.is_outdated():
             for ledger in ledgers:
                 ledger.give_up()

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -43,11 +43,6 @@ _SECONDS: Final = _Latencies(
     buckets=LATENCY_BOUNDS,
 )
 _CPU: Final = Counter("tablero_process_cpu_seconds", "Processor time of all processes of the server")
-_MEMORY: Final = Gauge(
-    "tablero_process_resident_bytes",
-    "Memory in use by all processes of the server",
-    multiprocess_mode="livesum",
-)
 _PAGES: Final = Counter(
     "tablero_page_requests",
     "Requests to the console and to the management API; status 0: the client closed the connection",
@@ -60,37 +55,31 @@ _PAGE_SECONDS: Final = Histogram(
     buckets=LATENCY_BOUNDS,
 )
 _BUILD: Final = Gauge("tablero_build_info", "1, with the version", ("version",), multiprocess_mode="max")
-_DISK_FREE: Final = Gauge(
-    "tablero_disk_free_bytes",
-    "Free space on the disk of the data folder",
-    multiprocess_mode="livemostrecent",
-)
-_DISK_SIZE: Final = Gauge(
-    "tablero_disk_size_bytes", "Size of the disk of the data folder", multiprocess_mode="livemostrecent"
-)
-_DATABASE_SIZE: Final = Gauge(
-    "tablero_database_size_bytes", "Size of the database", multiprocess_mode="livemostrecent"
-)
-_CONNECTIONS: Final = Gauge(
-    "tablero_database_connections",
-    "Connections of all clients that PostgreSQL has open",
-    multiprocess_mode="livemostrecent",
-)
-_CONNECTIONS_LIMIT: Final = Gauge(
-    "tablero_database_connections_limit",
-    "Connections that PostgreSQL allows",
-    multiprocess_mode="livemostrecent",
-)
-_POOL_CONNECTIONS: Final = Gauge(
-    "tablero_pool_connections",
-    "Connections of the console, the management API and jobs that are in use",
-    multiprocess_mode="livesum",
-)
-_POOL_WAITING: Final = Gauge(
-    "tablero_pool_waiting", "Threads that wait for one of these connections", multiprocess_mode="livesum"
-)
-_LATE_JOBS: Final = Gauge(
-    "tablero_jobs_late", "Background jobs that should have run again", multiprocess_mode="livemostrecent"
+
+
+def _gauge(
+    name: str, text: str, mode: Literal["livemostrecent", "livesum"] = "livemostrecent"
+) -> tuple[str, Gauge]:
+    """Return a gauge by its name; ``livesum``: what it shows is the sum over the processes."""
+    return name, Gauge(f"tablero_{name}", text, multiprocess_mode=mode)
+
+
+_GAUGES: Final = dict(
+    (
+        _gauge("process_resident_bytes", "Memory in use by all processes of the server", "livesum"),
+        _gauge("disk_free_bytes", "Free space on the disk of the data folder"),
+        _gauge("disk_size_bytes", "Size of the disk of the data folder"),
+        _gauge("database_size_bytes", "Size of the database"),
+        _gauge("database_connections", "Connections of all clients that PostgreSQL has open"),
+        _gauge("database_connections_limit", "Connections that PostgreSQL allows"),
+        _gauge(
+            "pool_connections",
+            "Connections of the console, the management API and jobs that are in use",
+            "livesum",
+        ),
+        _gauge("pool_waiting", "Threads that wait for one of these connections", "livesum"),
+        _gauge("jobs_late", "Background jobs that should have run again"),
+    )
 )
 UNKNOWN: Final = "Unknown"  # the operation of a request that was refused before it was recognized
 NO_ACCOUNT: Final = "(none)"
@@ -115,21 +104,10 @@ def count_page(part: str, method: str, status: int, seconds: float) -> None:
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def note_disk(*, free: int, size: int) -> None:
-    _DISK_FREE.set(free)
-    _DISK_SIZE.set(size)
-
-
-def note_database(*, size: int, connections: int, limit: int, late_jobs: int) -> None:
-    _DATABASE_SIZE.set(size)
-    _CONNECTIONS.set(connections)
-    _CONNECTIONS_LIMIT.set(limit)
-    _LATE_JOBS.set(late_jobs)
-
-
-def note_pool(*, used: int, waiting: int) -> None:
-    _POOL_CONNECTIONS.set(used)
-    _POOL_WAITING.set(waiting)
+def note(**values: float) -> None:
+    """Set gauges by their names without the prefix."""
+    for name, value in values.items():
+        _GAUGES[name].set(value)
 
 
 def note_replica(name: str, *, in_use: bool, lag: float | None) -> None:
@@ -161,7 +139,7 @@ class Process:
         cpu = time.process_time()
         _CPU.inc(cpu - self._cpu)
         self._cpu = cpu
-        _MEMORY.set(_resident())
+        note(process_resident_bytes=_resident())
 
 
 def write() -> bytes:

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from django.db.models import Sum
 
-from storage.operations.counting.metrics import HOUR, hour_counts, hour_of
-from storage.operations.counting.totals import HOURS
+from storage.operations.counting.metrics import HOUR, HOURS, first_hour, hour_counts, place_of
 
 
 @dataclass(slots=True)
@@ -51,13 +50,13 @@ class Day:
 
 
 def last_day(account_id: int, now: datetime) -> Day:
-    first = hour_of(now) - (HOURS - 1) * HOUR
+    first = first_hour(now)
     hours = [Hour(first + place * HOUR) for place in range(HOURS)]
     errors: Counter[str] = Counter()
     seconds = 0.0
     counted = hour_counts([account_id], first).values_list("hour", "status", "error")
     for start, status, error, requests, server_time in counted.annotate(Sum("requests"), Sum("server_time")):
-        hour = hours[min((start - first) // HOUR, HOURS - 1)]
+        hour = hours[place_of(start, first)]
         hour.requests += requests
         hour.refused += requests if 400 <= status < 500 else 0
         hour.failed += requests if status >= 500 else 0

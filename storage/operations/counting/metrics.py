@@ -14,13 +14,13 @@ from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.models import REQUEST_COUNT_KEY, RequestCount
-from storage.sql.background import commit_asynchronously
+from storage.operations.counting.ledger import LATE, Ledger
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
+HOURS: Final = 24
 
-_LATE: Final = timedelta(minutes=30)  # after it, counts that could not be written are dropped
 _MINUTES_KEPT: Final = timedelta(days=1)
 _HOURS_KEPT: Final = timedelta(days=31)
 
@@ -29,53 +29,33 @@ _SUMMED: Final = ("requests", "ingress", "egress", "server_time", "total_time")
 _VALUES: Final = (*_SUMMED, "latencies")
 
 
-class Counts:
-    """The counts of one process until they are written.
+class Counts(Ledger[tuple[datetime, RequestKind], Tally]):
+    """The counts of one process until they are written, by minute and kind."""
 
-    A row holds the whole count of its minute, so writing it again is harmless.
-    """
+    is_whole, settled, late = True, 2 * MINUTE, LATE
 
     def __init__(self, process: str) -> None:
+        super().__init__()
         self._process = process
-        self._tallies: dict[tuple[datetime, RequestKind], Tally] = {}
-        self._changed: set[tuple[datetime, RequestKind]] = set()
 
     def add(self, minute: datetime, counted: Mapping[RequestKind, Tally]) -> None:
         for kind, tally in counted.items():
-            if kind.account_id == 0:
-                continue
-            key = (minute, kind)
-            self._tallies.setdefault(key, Tally()).add(tally)
-            self._changed.add(key)
+            if kind.account_id:
+                total = self._counted.get((minute, kind), Tally())
+                total.add(tally)
+                self._count((minute, kind), total)
 
-    def write(self) -> None:
-        # all processes write in the same order, so that they cannot deadlock
-        keys = sorted(self._changed, key=lambda key: (key[0], str(key[1])))
-        rows = [_row(self._process, *key, self._tallies[key]) for key in keys]
-        if rows:
-            with transaction.atomic():
-                commit_asynchronously()
-                RequestCount.objects.bulk_create(
-                    rows,
-                    batch_size=1000,
-                    update_conflicts=True,
-                    unique_fields=REQUEST_COUNT_KEY,
-                    update_fields=_VALUES,
-                )
-        self.give_up()
+    def _order(self, key: tuple[datetime, RequestKind]) -> tuple[datetime, str]:
+        return key[0], str(key[1])
 
-    def give_up(self) -> None:
-        """Drop changes that are not written."""
-        self._changed.clear()
-
-    def forget(self, now: datetime) -> None:
-        """Drop written counts of past minutes, and unwritten ones of hours that are already summed up."""
-        for key in list(self._tallies):
-            minute, _ = key
-            over = minute < now - 2 * MINUTE
-            if (over and key not in self._changed) or minute < now - _LATE:
-                del self._tallies[key]
-                self._changed.discard(key)
+    def _store(self, counted: Mapping[tuple[datetime, RequestKind], Tally]) -> None:
+        RequestCount.objects.bulk_create(
+            [_row(self._process, *key, tally) for key, tally in counted.items()],
+            batch_size=1000,
+            update_conflicts=True,
+            unique_fields=REQUEST_COUNT_KEY,
+            update_fields=_VALUES,
+        )
 
 
 def _row(process: str, period: datetime, kind: RequestKind, tally: Tally, minutes: int = 1) -> RequestCount:
@@ -165,7 +145,7 @@ def hour_counts(account_ids: Collection[int], since: datetime) -> QuerySet[Any, 
 
 def tidy(now: datetime) -> None:
     """Sum up the hours that no process writes any more, and delete what is too old."""
-    end = hour_of(now - _LATE - 2 * MINUTE)
+    end = hour_of(now - LATE - 2 * MINUTE)
     unsummed = RequestCount.objects.filter(minutes=1, period__lt=end).exclude(process="")
     hours = unsummed.annotate(hour=TruncHour("period")).values_list("account_id", "hour").distinct()
     for account_id, hour in hours.order_by("hour"):
@@ -187,3 +167,13 @@ def _sum_up(account_id: int, hour: datetime) -> None:
 
 def hour_of(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)
+
+
+def first_hour(now: datetime) -> datetime:
+    """Return the first of the last 24 hours, of which the current one is the last."""
+    return hour_of(now) - (HOURS - 1) * HOUR
+
+
+def place_of(hour: datetime, first: datetime) -> int:
+    """Return the place of an hour among these; one in the future, by another server's clock, is the last."""
+    return min((hour - first) // HOUR, HOURS - 1)

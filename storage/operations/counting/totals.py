@@ -8,12 +8,11 @@ from typing import Final
 from django.db.models import Max, Sum
 
 from storage.models import RequestCount, StoredAccessPolicy
-from storage.operations.counting.metrics import HOUR, hour_counts, hour_of
+from storage.operations.counting.metrics import HOURS, first_hour, hour_counts, place_of
 from storage.operations.counting.remembered import MANY_TABLES, Remembered
 from storage.sql import background
 from storage.sql.background import Contents as Contents
 
-HOURS: Final = 24
 _contents: Final = Remembered[Contents]()
 
 
@@ -43,12 +42,12 @@ def count_policies(account_id: int) -> int:
 
 def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
     """Return the traffic by account; accounts without requests for a month are missing."""
-    start = hour_of(now) - (HOURS - 1) * HOUR
+    start = first_hour(now)
     hours: dict[int, list[int]] = {}
     last: dict[int, datetime] = {}
     counted = hour_counts(account_ids, start).values_list("account_id", "hour")
     for account_id, hour, number, latest in counted.annotate(Sum("requests"), Max("period")):
-        hours.setdefault(account_id, [0] * HOURS)[min((hour - start) // HOUR, HOURS - 1)] += number
+        hours.setdefault(account_id, [0] * HOURS)[place_of(hour, start)] += number
         last[account_id] = max(last.get(account_id, latest), latest)
     quiet = set(account_ids) - last.keys()
     if quiet:

@@ -1,23 +1,20 @@
 """The use of keys and tokens by clients: each process writes its own counts, the console reads the sums."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import transaction
 from django.db.models import Count, Max, Sum
 
 from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.models import BlockedSas, CredentialUse, SeenCredential
+from storage.operations.counting.ledger import LATE, Ledger
 from storage.operations.counting.metrics import DAY, HOUR
-from storage.sql.background import commit_asynchronously
 
 _CROWD: Final = 2000  # clients, and then credentials, that one process counts separately per account and hour
-_LATE: Final = timedelta(minutes=30)  # after it, counts that could not be written are dropped
-_CLOCK_TOLERANCE: Final = timedelta(minutes=2)
 _USES_KEPT: Final = timedelta(days=8)  # clients of seven days are shown before a key is rotated
 _CREDENTIALS_KEPT: Final = timedelta(days=90)
 _CREDENTIALS_LIMIT: Final = 5000  # per account: those used last
@@ -25,37 +22,35 @@ _ROWS: Final = 1000  # per statement
 _KEY: Final = ("account", "authentication", "name")
 
 Parameters = tuple[tuple[str, str], ...]
+Use = tuple[datetime, CredentialClient]  # in an hour
 
 
-class Uses:
-    """The uses that one process has counted until they are written.
+class Uses(Ledger[Use, UseCount]):
+    """The uses that one process has counted until they are written, by hour and client."""
 
-    A row holds the whole count of its hour, so writing it again is harmless.
-    """
+    is_whole, settled, late = True, HOUR + timedelta(minutes=2), HOUR + LATE
 
     def __init__(self, process: str) -> None:
+        super().__init__()
         self._process = process
-        self._uses: dict[tuple[datetime, CredentialClient], UseCount] = {}
         self._crowds: Counter[tuple[datetime, int, str]] = Counter()
-        self._changed: set[tuple[datetime, CredentialClient]] = set()
         self._parameters: dict[CredentialClient, Parameters] = {}
 
     def add(self, hour: datetime, client: CredentialClient, use: UseCount, parameters: Parameters) -> None:
         key = self._place(hour, client)
-        before = self._uses.get(key, UseCount(0, use.last))
-        self._uses[key] = UseCount(before.count + use.count, max(before.last, use.last))
-        self._changed.add(key)
+        before = self._counted.get(key, UseCount(0, use.last))
+        self._count(key, UseCount(before.count + use.count, max(before.last, use.last)))
         self._parameters[key[1]] = parameters
 
-    def _place(self, hour: datetime, client: CredentialClient) -> tuple[datetime, CredentialClient]:
+    def _place(self, hour: datetime, client: CredentialClient) -> Use:
         """Return under which client to count: its own, or a shared one if there are too many."""
-        if (hour, client) in self._uses:
+        if (hour, client) in self._counted:
             return hour, client
         if self._has_room(hour, client, "clients"):
             return hour, client
         # inventing user agents must not hide which credential is used
         anywhere = CredentialClient(client.account_id, client.authentication, client.credential)
-        if (hour, anywhere) in self._uses or self._has_room(hour, client, "credentials"):
+        if (hour, anywhere) in self._counted or self._has_room(hour, client, "credentials"):
             return hour, anywhere
         # making a token for each request must not fill the database; keys are always counted separately
         is_key = client.authentication is Authentication.KEY
@@ -66,33 +61,22 @@ class Uses:
         self._crowds[crowd] += 1
         return self._crowds[crowd] <= _CROWD
 
-    def write(self) -> None:
-        # all processes write in the same order, so that they cannot deadlock
-        changed = sorted(self._changed, key=lambda key: (key[1], key[0]))
-        if changed:
-            with transaction.atomic():
-                commit_asynchronously()
-                self._write_credentials(changed)
-                self._write_uses(changed)
-        self.give_up()
-
-    def give_up(self) -> None:
-        """Drop changes that are not written."""
-        self._changed.clear()
-        self._parameters.clear()
-
     def forget(self, now: datetime) -> None:
-        """Drop written counts of past hours, and unwritten ones that are too old."""
-        for key in [key for key in self._uses if key[0] + HOUR + _CLOCK_TOLERANCE < now]:
-            if key not in self._changed or key[0] + HOUR + _LATE < now:
-                del self._uses[key]
-                self._changed.discard(key)
-        for crowd in [crowd for crowd in self._crowds if crowd[0] + HOUR + _LATE < now]:
+        super().forget(now)
+        for crowd in [crowd for crowd in self._crowds if crowd[0] + HOUR + LATE < now]:
             del self._crowds[crowd]
-        if not self._changed:
+        if not self._unwritten:
             self._parameters.clear()
 
-    def _write_uses(self, changed: Sequence[tuple[datetime, CredentialClient]]) -> None:
+    def _clear(self) -> None:
+        super()._clear()
+        self._parameters.clear()
+
+    def _order(self, key: Use) -> tuple[CredentialClient, datetime]:
+        return key[1], key[0]
+
+    def _store(self, counted: Mapping[Use, UseCount]) -> None:
+        self._store_credentials(counted)
         rows = [
             CredentialUse(
                 account_id=client.account_id,
@@ -102,10 +86,10 @@ class Uses:
                 address=client.address,
                 agent=client.agent,
                 process=self._process,
-                count=self._uses[hour, client].count,
-                last_used_at=self._uses[hour, client].last,
+                count=use.count,
+                last_used_at=use.last,
             )
-            for hour, client in changed
+            for (hour, client), use in counted.items()
         ]
         CredentialUse.objects.bulk_create(
             rows,
@@ -115,20 +99,20 @@ class Uses:
             update_fields=("count", "last_used_at"),
         )
 
-    def _write_credentials(self, changed: Sequence[tuple[datetime, CredentialClient]]) -> None:
-        last = sorted((key for key in changed if key[1].credential), key=lambda key: self._uses[key].last)
+    def _store_credentials(self, counted: Mapping[Use, UseCount]) -> None:
         rows = {
             client[:3]: SeenCredential(
                 account_id=client.account_id,
                 authentication=client.authentication,
                 name=client.credential,
                 parameters=self._parameters[client],
-                first_used_at=self._uses[hour, client].last,
-                last_used_at=self._uses[hour, client].last,
+                first_used_at=use.last,
+                last_used_at=use.last,
                 address=client.address,
                 agent=client.agent,
             )
-            for hour, client in last
+            for (_, client), use in sorted(counted.items(), key=lambda counted: counted[1].last)
+            if client.credential
         }
         SeenCredential.objects.bulk_create(
             [rows[credential] for credential in sorted(rows)],

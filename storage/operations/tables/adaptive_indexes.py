@@ -3,11 +3,11 @@
 Each process counts costly scans by the properties whose index would have spared them; a job decides for all of them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
@@ -19,20 +19,17 @@ from storage.domain.service.indexes import IndexOrigin, IndexState
 from storage.domain.values.names import check_property_name
 from storage.models import Activity, PropertyIndex, PropertyScans, Table
 from storage.operations.accounts.accounts import AccountError
+from storage.operations.counting.ledger import Ledger
 from storage.operations.tables import indexes
 from storage.sql import background
 from storage.sql import indexes as sql
-from storage.sql.background import commit_asynchronously
 from storage.sql.indexes import ScanCount
 
 _NAMES_LIMIT: Final = 1_000  # properties counted between two writes
 
 
-class ScanCosts:
+class ScanCosts(Ledger[tuple[int, str, date], tuple[int, float]]):
     """What one process has counted until it is written: scans and their seconds, by table, property and day."""
-
-    def __init__(self) -> None:
-        self._counted: dict[tuple[int, str, date], tuple[int, float]] = {}
 
     def add(self, moment: datetime, scans: Collection[tuple[int, frozenset[str], float]]) -> None:
         for table_id, names, seconds in scans:
@@ -40,22 +37,10 @@ class ScanCosts:
                 key = (table_id, name, moment.date())
                 known, total = self._counted.get(key, (0, 0.0))
                 if known or len(self._counted) < _NAMES_LIMIT:
-                    self._counted[key] = (known + 1, total + seconds)
+                    self._count(key, (known + 1, total + seconds))
 
-    def write(self) -> None:
-        if not self._counted:
-            return
-        with transaction.atomic():
-            commit_asynchronously()
-            sql.add_scans([ScanCount(*key, *count) for key, count in self._counted.items()])
-        self._counted.clear()
-
-    def give_up(self) -> None:
-        """Drop what is not written."""
-        self._counted.clear()
-
-    def forget(self, now: datetime) -> None:
-        """Keep everything: there is at most a day of it."""
+    def _store(self, counted: Mapping[tuple[int, str, date], tuple[int, float]]) -> None:
+        sql.add_scans([ScanCount(*key, *count) for key, count in counted.items()])
 
 
 def record(table: Table, names: frozenset[str], seconds: float) -> None:

@@ -1,0 +1,69 @@
+"""What a process counts in memory and writes in the background: requests, credentials, uses of tables, costly scans."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from django.db import transaction
+
+from storage.sql.background import commit_asynchronously
+
+K = TypeVar("K", bound=tuple[Any, ...])
+V = TypeVar("V")
+
+LATE: Final = timedelta(minutes=30)  # after it, what could not be written is dropped
+
+
+class Ledger(Generic[K, V]):
+    """Counts by key, until they are written; subclasses add to them and store them.
+
+    What a ledger stores is added to what is stored. One that is ``whole`` stores the whole count of a key again, until
+    its period is over, so that writing twice is harmless.
+    """
+
+    is_whole: ClassVar[bool] = False
+    settled: ClassVar[timedelta] = timedelta()  # after the start of a period, nothing more is counted in it
+    late: ClassVar[timedelta | None] = (
+        None  # after the start of a period, its counts are dropped; None: never
+    )
+
+    def __init__(self) -> None:
+        self._counted: dict[K, V] = {}
+        self._unwritten: set[K] = set()
+
+    def write(self) -> None:
+        """Store what is new; all processes do it in the same order, so that they cannot deadlock."""
+        if self._unwritten:
+            with transaction.atomic():
+                commit_asynchronously()
+                self._store({key: self._counted[key] for key in sorted(self._unwritten, key=self._order)})
+        self._clear()
+
+    def give_up(self) -> None:
+        """Drop what is not written."""
+        self._clear()
+
+    def forget(self, now: datetime) -> None:
+        """Drop written counts of periods that are over, and unwritten ones that are too old; keys begin with them."""
+        if self.late is None:
+            return
+        for key in list(self._counted):
+            is_over = key[0] + self.settled < now and key not in self._unwritten
+            if is_over or key[0] + self.late < now:
+                del self._counted[key]
+                self._unwritten.discard(key)
+
+    def _count(self, key: K, value: V) -> None:
+        self._counted[key] = value
+        self._unwritten.add(key)
+
+    def _clear(self) -> None:
+        if not self.is_whole:
+            self._counted.clear()
+        self._unwritten.clear()
+
+    def _order(self, key: K) -> Any:
+        return key
+
+    def _store(self, counted: Mapping[K, V]) -> None:
+        raise NotImplementedError
