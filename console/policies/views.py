@@ -14,7 +14,7 @@ from console.policies.drafts import SetDraft, draft_set, read_identifiers, write
 from console.policies.effects import join_items
 from console.policies.forms import BasePolicyFormSet, PolicyFormSet, write_data
 from console.policies.requests import PolicyRequest
-from console.site.access import account_required, actor_of, require_storage, table_of, table_required
+from console.site.access import actor_of, require_storage, table_page, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
@@ -23,7 +23,7 @@ from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations.access import policies
 from storage.operations.activity import activity
 from storage.operations.tables import tables
@@ -31,14 +31,11 @@ from storage.operations.tables import tables
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
-@account_required(Capability.READ)
+@table_page(Capability.READ)
 @require_GET
-def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    require_storage(account)
-    found = table_of(request)
-    if found.name != table:
-        return redirect("policies:show", account.name, found.name, permanent=True)
-    editor = PolicyRequest(request, found)
+def show(request: HttpRequest, table: Table) -> HttpResponse:
+    require_storage(table.account)
+    editor = PolicyRequest(request, table)
     stored = editor.stored()
     if request.GET.get("view") == "xml":
         return _render_xml(editor, xml_text.write_xml(stored), stored)

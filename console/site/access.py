@@ -9,6 +9,8 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -157,6 +159,26 @@ def table_required(capability: Capability) -> Callable[[TableView[P]], View[P]]:
             return view(request, table_of(request), *args, **kwargs)
 
         return account_required(capability)(find)
+
+    return decorate
+
+
+def table_page(capability: Capability) -> Callable[[TableView[P]], View[P]]:
+    """Pass the table in the URL to its page; a name in other letter case is redirected to that of the table."""
+
+    def decorate(view: TableView[P]) -> View[P]:
+        @wraps(view)
+        def find(
+            request: HttpRequest, table: Table, /, *args: P.args, **kwargs: P.kwargs
+        ) -> HttpResponseBase:
+            match = request.resolver_match
+            assert match is not None
+            if match.kwargs["table"] != table.name:
+                names = match.kwargs | {"account": table.account.name, "table": table.name}
+                return redirect(reverse(match.view_name, kwargs=names, query=request.GET), permanent=True)
+            return view(request, table, *args, **kwargs)
+
+        return table_required(capability)(find)
 
     return decorate
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -20,12 +19,12 @@ from console.activity.filters import LogQuery, read_query
 from console.activity.log_page import Entry
 from console.activity.presentation import GROUP_LABELS, OP_LABELS
 from console.grid import differences
-from console.site.access import account_required, admin_required, role_of, table_of, user_of
+from console.site.access import account_required, admin_required, role_of, table_page, user_of
 from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability, may
-from storage.models import Account, Activity
+from storage.models import Account, Activity, Table
 from storage.operations.access import members
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
@@ -93,14 +92,11 @@ show_account_log = require_safe(account_required(Capability.READ)(_show_log))
 show_server_log = require_safe(admin_required(_show_log))
 
 
-@account_required(Capability.READ)
+@table_page(Capability.READ)
 @require_safe
-def show_table_log(request: HttpRequest, account: Account, table: str) -> HttpResponse:
+def show_table_log(request: HttpRequest, table: Table) -> HttpResponse:
     """Show what was done to one table, as one of its tabs."""
-    found = table_of(request)
-    if found.name != table:
-        return redirect("activity:table", account.name, found.name, permanent=True)
-    context = _log_context(request, account, table=found.name) | {"table": found}
+    context = _log_context(request, table.account, table=table.name) | {"table": table}
     return render_part(request, "console/activity/table.html", "_timeline.html", context)
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from console.grid import cells
 from console.grid.cells import Cell
-from console.site.access import account_required, table_of
+from console.site.access import table_page
 from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut
@@ -19,7 +19,7 @@ from storage.domain.filters.writer import write
 from storage.domain.values.edm import EdmValue
 from storage.editing.filters.narrowing import ConditionKind, build_condition, fits_in_url
 from storage.editing.filters.types import other_types_filter
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations.entities import schema
 from storage.operations.entities.schema import PropertyType, SchemaProperty
 from storage.operations.tables import indexes
@@ -59,21 +59,18 @@ class PropertyView:
     index_size: int
 
 
-@account_required(Capability.READ)
+@table_page(Capability.READ)
 @require_GET
-def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = table_of(request)
-    if found.name != table:
-        return redirect("tables:schema", account.name, found.name, permanent=True)
-    context: dict[str, Any] = {"table": found}
+def show(request: HttpRequest, table: Table) -> HttpResponse:
+    context: dict[str, Any] = {"table": table}
     try:
-        described = schema.describe(found)
+        described = schema.describe(table)
     except OperationTimedOut as error:
         return render(
             request, "console/tables/schema.html", context | {"error": describe_refusal(error)}, status=503
         )
-    stored = {details.index.name: details for details in indexes.describe(found)}
-    views = [_view(found, it, stored.pop(it.name, None), described.total) for it in described.properties]
+    stored = {details.index.name: details for details in indexes.describe(table)}
+    views = [_view(table, it, stored.pop(it.name, None), described.total) for it in described.properties]
     others = [(name, stored.get(name)) for name in ("Timestamp", *(stored.keys() - {"Timestamp"}))]
     context |= {"schema": described, "properties": views, "other_indexes": others}
     return render(request, "console/tables/schema.html", context)

@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from console.site.access import account_required, actor_of, table_of, table_required
+from console.site.access import actor_of, table_page, table_required
 from console.site.forms import changed_values
 from console.site.notices import notify_success
 from console.site.refusals import describe_refusal
@@ -13,18 +13,15 @@ from console.tables.forms import NotesForm
 from console.tables.views import distribution
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.models import Account, Table
+from storage.models import Table
 from storage.operations.tables import table_list, tables
 
 
-@account_required(Capability.READ)
+@table_page(Capability.READ)
 @require_GET
-def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
-    found = table_of(request)
-    if found.name != table:
-        return redirect("tables:settings", account.name, found.name, permanent=True)
-    initial = {"description": found.description, "tags": found.tags, "throughput": found.throughput}
-    return _render(request, found, NotesForm(initial=initial, kind=account.kind))
+def show(request: HttpRequest, table: Table) -> HttpResponse:
+    initial = {"description": table.description, "tags": table.tags, "throughput": table.throughput}
+    return _render(request, table, NotesForm(initial=initial, kind=table.account.kind))
 
 
 @table_required(Capability.MANAGE_TABLES)

@@ -1,0 +1,328 @@
+"""A page of a table's entities, as a grid, as JSON or one at a time: its contents, its links, and its numbers."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from functools import cached_property
+from typing import Any, Final, NamedTuple, assert_never
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from console.entities.cell_changes import is_staging
+from console.grid import cells, documents, time_travel
+from console.grid.cells import Cell
+from console.grid.grid import Grid, GridOptions, build_grid
+from console.grid.property_order import find_columns, keep_widths
+from console.grid.state import PAUSES, SIZES, GridState, View
+from console.grid.time_travel import UNCHANGED, ChangesSince, compare_with_now
+from console.grid.tokens import Cursor, encode_key
+from console.queries.builder import draw_builder
+from console.queries.frame import TableFrame
+from console.queries.reading import Reading, read_filter, suggest_looser
+from console.queries.saved import get_applied
+from console.queries.values import example_filter, list_cell_filters
+from console.site.access import account_context, role_of, user_of
+from console.site.layout import allowed
+from console.site.refusals import describe_refusal
+from storage.domain.entities.entity import Entity, read_stored
+from storage.domain.entities.previews import EntityPreview
+from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, TableNotFound
+from storage.domain.filters.query import EntityQuery, Page, Position, SortedPage, SortedPosition
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.ticks import to_datetime
+from storage.models import Table
+from storage.operations.changes import feed, past
+from storage.operations.changes.feed import Feed, NoHistory
+from storage.operations.changes.past import Past
+from storage.operations.entities import entities
+from storage.operations.entities.entities import Total
+from storage.operations.tables.table_list import Overview, describe
+
+SNIPPET: Final = """\
+import os
+from azure.data.tables import TableClient
+
+table = TableClient.from_connection_string(os.environ["TABLES_CONNECTION_STRING"], "%s")
+table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelace"})
+"""
+
+
+class Answer(NamedTuple):
+    """What the service answers: a page of entities, by key or by a property, or the error."""
+
+    entities: Sequence[EntityPreview] = ()
+    next: Position | SortedPosition | None = None
+    past: Past | None = None  # None: the present
+    error: str = ""
+    milliseconds: int = 0
+    live_token: str = (
+        ""  # where the changes begin that the page does not show yet; empty if none are recorded
+    )
+
+
+def read_answer(table: Table, state: GridState) -> Answer:
+    is_live = state.view is View.GRID and state.as_of is None
+    token = _live_token(table) if is_live else ""  # of before the page, so that nothing is missed
+    began = time.perf_counter()
+    then, error = find_past(table, state)
+    if error:
+        return Answer(error=error)
+    try:
+        page, following = _read_page(table, state, then)
+        found = [_selected(glance, state.select) for glance in page]
+    except StorageError as refused:
+        return Answer(past=then, error=describe_refusal(refused))
+    milliseconds = (time.perf_counter() - began) * 1000
+    return Answer(found, following, then, "", max(1, round(milliseconds)), token)
+
+
+def find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
+    """The past that a grid shows, None: now; or why it cannot."""
+    if state.as_of is None:
+        return None, ""
+    try:
+        return past.find(table, state.as_of), ""
+    except TableNotFound:
+        return None, _("The table was created later.")
+    except StorageError as error:
+        return None, describe_refusal(error)
+
+
+def count_exactly(table: Table, state: GridState, then: Past | None) -> Total:
+    """Count the matching entities; the number is None if that takes too long."""
+    try:
+        return Total(entities.count(table, EntityQuery(filter=state.wanted.filter), then), is_exact=True)
+    except (OperationTimedOut, StorageError):
+        return Total(None)
+
+
+def _live_token(table: Table) -> str:
+    try:
+        return feed.present_token(Feed(table.account_id, (table.pk,)))
+    except (NoHistory, ServerBusy):
+        return ""
+
+
+def _read_page(table: Table, state: GridState, then: Past | None) -> Page[EntityPreview] | SortedPage:
+    if state.sort is None:
+        return entities.preview_page(table, state.wanted, then)
+    return entities.sorted_preview_page(table, state.wanted, state.sort, state.sorted_start, then)
+
+
+def _selected(glance: EntityPreview, select: Sequence[str]) -> EntityPreview:
+    """The entity without unselected properties, which previews of small entities include."""
+    if not select:
+        return glance
+    kept = {name: value for name, value in glance.properties.items() if name in select}
+    return glance._replace(properties=kept)
+
+
+@dataclass(frozen=True)
+class GridPage:
+    """A page of entities for a reader; each part is made when it is first asked for.
+
+    ``frame``: what is around a whole page; None for the part that htmx swaps.
+    """
+
+    request: HttpRequest
+    table: Table
+    state: GridState
+    frame: TableFrame | None
+
+    @cached_property
+    def answer(self) -> Answer:
+        return read_answer(self.table, self.state)
+
+    @cached_property
+    def context(self) -> dict[str, Any]:
+        """What the templates need."""
+        answer = self.answer
+        return {
+            "table": self._overview,
+            "state": self.state,
+            "applied": get_applied(user_of(self.request), role_of(self.request), self.table, self.state),
+            "has_past": past.is_readable(self.table),
+            "is_staging": self.state.as_of is None and is_staging(self.request, self.table.account),
+            "error": answer.error,
+            "live_token": answer.live_token,
+            "milliseconds": answer.milliseconds,
+            "sizes": SIZES,
+            "reading": self._reading,
+            "placeholder": example_filter(answer.entities),
+            "has_rows": bool(answer.entities),
+            "zone_name": self._zone_name,
+            "total": self._total if answer.entities else Total(None),
+            **self._range,
+            **self._links,
+            **self._time_travel,
+            **(self._contents if answer.entities else self._ways_on),
+            **({} if answer.error else {"stats": self._stats}),
+            **(self._editors if self.frame is not None else {}),
+        }
+
+    @cached_property
+    def _overview(self) -> Overview:
+        return describe(self.table) if self.frame is None else self.frame.overview
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return read_filter(self.table, self.state)
+
+    @property
+    def _stats(self) -> dict[str, Any]:
+        """The numbers of a query that has run."""
+        starts = self.state.starts
+        return {
+            "rows": len(self.answer.entities),
+            "page": len(starts) + 1,
+            "is_only_page": not self.answer.next and not starts,
+            "request": getattr(self.request, "number", ""),
+        }
+
+    @property
+    def _editors(self) -> dict[str, Any]:
+        """What edits the query, on a whole page."""
+        builder = draw_builder(self.table, self.state, self._reading)
+        return {"narrowings": list_cell_filters(), "builder": builder}
+
+    @property
+    def _range(self) -> dict[str, Any]:
+        found, before = self.answer.entities, self.state.rows_before
+        return {
+            "rows": len(found),
+            "first": before + 1,
+            "last": before + len(found),
+            "first_key": _draw_key(found[0]) if found else None,
+            "last_key": _draw_key(found[-1]) if found else None,
+        }
+
+    @property
+    def _links(self) -> dict[str, Any]:
+        """The addresses of other pages and of the same entities in other ways."""
+        state, start = self.state, self.state.at_start()
+        return {
+            "here": self._address(state),
+            "start": self._address(start) if state.starts else "",
+            "previous": self._address(state.before()) if state.has_earlier else "",
+            "next": self._next_address,
+            "views": [(view, self._address(state, view=view), view is state.view) for view in View],
+            "facets": self._address(state, has_facets=not state.has_facets),
+            "times": self._address(state, is_utc=not state.is_utc),
+            "pauses": [(pause, self._address(state, pause=pause)) for pause in (0, *PAUSES)],
+            "all": self._address(start, filter=""),
+            "now": self._address(start, as_of=None),
+        }
+
+    @property
+    def _next_address(self) -> str:
+        following, rows = self.answer.next, self.state.rows_before + len(self.answer.entities)
+        return self._address(self.state.after(Cursor(following, rows))) if following else ""
+
+    def _address(self, state: GridState, **changes: Any) -> str:
+        return replace(state, **changes).address(self.table)
+
+    @property
+    def _time_travel(self) -> dict[str, Any]:
+        """The form that shows another time; nothing of the past can be changed."""
+        state, current = self.state, account_context(self.request)
+        if state.as_of is None or current is None:
+            return {}
+        at = to_datetime(state.as_of.ticks).astimezone(state.zone or UTC)
+        return {
+            "travel_fields": [it for it in state.at_start().fields if it[0] != time_travel.NAME],
+            "as_of_local": f"{at:%Y-%m-%dT%H:%M:%S}",
+            "may": allowed(current, read_only=True) | {"manage_access": False},
+        }
+
+    @cached_property
+    def _zone_name(self) -> str:
+        if self.state.zone is None:
+            return "UTC"
+        name = timezone.localtime(timezone=self.state.zone).tzname() or str(self.state.zone)
+        return f"UTC{name}" if name[0] in "+-" else name
+
+    @property
+    def _total(self) -> Total:
+        state, answer = self.state, self.answer
+        last = state.rows_before + len(answer.entities)
+        if answer.next is None:
+            return Total(last, is_exact=True)
+        if state.is_counted:
+            return count_exactly(self.table, state, answer.past)
+        if not state.filter and answer.past is None:
+            return Total(self._overview.entities, self._overview.is_exact)
+        found = entities.total(self.table, EntityQuery(filter=state.wanted.filter), answer.past)
+        if found.is_exact or found.number is None:
+            return found
+        # at least one more than displayed, whatever the planner estimates
+        return Total(max(found.number, last + 1))
+
+    @property
+    def _contents(self) -> dict[str, Any]:
+        """The entities, in the way that was chosen."""
+        state, found, then = self.state, self.answer.entities, self.answer.past
+        match state.view:
+            case View.GRID:
+                since = None if then is None else compare_with_now(self.table, found, then, state.zone)
+                return {"grid": self._grid(since or UNCHANGED), "since": since}
+            case View.JSON:
+                return {"documents": [documents.build_document(glance) for glance in found]}
+            case View.FORM:
+                stored = entities.get(self.table, found[0].key, then)
+                entity = read_stored(stored) if stored is not None else None
+                return {
+                    "entity": entity,
+                    "token": encode_key(found[0].key),
+                    "timestamp": cells.draw_time(found[0].timestamp, state.zone),
+                    "fields": _draw_fields(entity, state) if entity is not None else [],
+                }
+            case _:
+                assert_never(state.view)
+
+    def _grid(self, since: ChangesSince) -> Grid:
+        state, found = self.state, self.answer.entities
+        names, widths = find_columns(self.table, (name for glance in found for name in glance.properties))
+        options = GridOptions(
+            self.table,
+            state.columns,
+            state.zone,
+            self._zone_name,
+            state.select,
+            state.sort,
+            names,
+            widths,
+            state.as_of,
+            since,
+        )
+        is_last = self.answer.next is None
+        built = build_grid(options, found, before=state.rows_before, is_last=is_last)
+        new = {column.name: column.width for column in built.columns if column.is_new}
+        keep_widths(self.table, widths, new)
+        return built
+
+    @property
+    def _ways_on(self) -> dict[str, Any]:
+        """What would find entities where there are none."""
+        found = None if self.answer.error else suggest_looser(self.table, self.state)
+        return {
+            "hints": found,
+            "repaired": self._address(found.repaired) if found and found.repaired else "",
+            "looser": self._address(found.looser) if found and found.looser else "",
+            "snippet": SNIPPET % self.table.name,
+        }
+
+
+def _draw_key(glance: EntityPreview) -> list[Cell]:
+    return [cells.draw(EdmValue(Edm.STRING, text)) for text in glance.key]
+
+
+def _draw_fields(entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
+    """The name, type and whole value of each property."""
+    return [
+        (name, value.type, documents.draw_whole(value, state.zone))
+        for name, value in entity.properties.items()
+        if not state.select or name in state.select
+    ]
