@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role
+from storage.domain.refusals import Refusal
 from storage.domain.service import lifetimes
 from storage.domain.service.activity import Verb
 
@@ -172,10 +173,14 @@ class DistributionRequest(models.Model):
     distributed = models.BooleanField()  # what it is to be
     actor = models.JSONField()  # who asked for it: the fields of a domain.access.actor.Actor
     asked_at = models.DateTimeField(auto_now_add=True)
-    error = models.TextField(blank=True, default="")  # why it failed
+    error = models.TextField(blank=True, default="")  # why it failed: a Refusal as JSON
 
     def __str__(self) -> str:
         return f"distribution of {self.table_id}"
+
+    @property
+    def refusal(self) -> Refusal:
+        return Refusal.load(self.error)
 
 
 class PropertyScans(models.Model):

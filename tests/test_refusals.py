@@ -7,7 +7,7 @@ from string import Formatter
 import pytest
 
 from console.site.refusals import TEXTS
-from storage.domain.refusals import Reason
+from storage.domain.refusals import Reason, Refusal
 from tests.live_server import ROOT
 
 # what only commands, the start of a server and readers of the change feed are told
@@ -86,6 +86,14 @@ def test_every_reason_is_raised_with_its_facts():
         several = raised[name]
         # a helper adds those of a failure; an error that is passed on has them by a mapping
         assert name.endswith("_FAILED") or all(given == facts(Reason[name]) for given in several), name
+
+
+def test_a_stored_refusal_is_read_again_and_a_sentence_of_an_older_version_as_it_is():
+    refusal = Reason.DISTRIBUTION_FAILED.of(table="people", why=ValueError("{no} node"))
+    assert str(Refusal.load(refusal.dump())) == "The table people could not be distributed: {no} node"
+    assert Refusal.load(refusal.dump()).reason is Reason.DISTRIBUTION_FAILED
+    for sentence in ("A node does not answer.", "3", '{"reason": "OF_A_NEWER_VERSION"}', '"{"'):
+        assert str(Refusal.load(sentence)) == sentence
 
 
 def named_by(call):

@@ -6,6 +6,7 @@ the language of its reader. A StorageError, which the Table service answers with
 
 # ruff: noqa: S105  no token here is a secret
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -208,6 +209,20 @@ class Refusal:
 
     def __str__(self) -> str:
         return self.reason.value.format(**self.facts)
+
+    def dump(self) -> str:
+        """Write the refusal as JSON, to be shown later and in the words of any door."""
+        facts = {name: fact if isinstance(fact, int) else str(fact) for name, fact in self.facts.items()}
+        return json.dumps({"reason": self.reason.name, "facts": facts})
+
+    @classmethod
+    def load(cls, text: str) -> "Refusal":
+        """Read what ``dump`` wrote; any other text is a sentence that an older version stored."""
+        try:
+            found = json.loads(text)
+            return cls(Reason[found["reason"]], found["facts"])
+        except (ValueError, KeyError, TypeError):
+            return Reason.OTHER.of(text=text)
 
 
 class Refused(Exception):

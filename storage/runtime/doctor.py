@@ -143,7 +143,7 @@ def _cluster() -> Iterator[Finding]:
     for table in distributed:
         yield from _table(table)
     for request in DistributionRequest.objects.exclude(error="").select_related("table__account"):
-        yield Finding(Severity.WARNING, f"Moving {_name(request.table)} has failed: {request.error}")
+        yield Finding(Severity.WARNING, f"Moving {_name(request.table)} has failed: {request.refusal}")
 
 
 def _table(table: Table) -> Iterator[Finding]:

@@ -73,52 +73,7 @@ async def run() -> None:
             "Tables could not be distributed or brought back",
         ),
         _Job(lambda: recovery.run(), _SOON, "Operations that were killed could not be ended"),
-        _Job(
-            lambda: run_exclusively("metrics", _INTERVAL, writer.write),
-            _INTERVAL,
-            "Metrics could not be written",
-        ),
-        _Job(
-            lambda: run_exclusively("indexes", _ADAPT_INTERVAL, adaptive_indexes.adapt),
-            _ADAPT_INTERVAL,
-            "Adaptive indexes could not be decided on",
-        ),
-        _Job(
-            lambda: run_exclusively("tables", _ADAPT_INTERVAL, lambda _: table_relations.complete_all()),
-            _ADAPT_INTERVAL,
-            "Tables of older servers could not be completed",
-        ),
         _Job(lambda: feed.keep_mark(), _MARK_INTERVAL, "The change feed could not be marked"),
-        _Job(
-            lambda: run_exclusively("tidy", _TIDY_INTERVAL, _tidy),
-            _TIDY_INTERVAL,
-            "Records could not be tidied",
-        ),
-        _Job(
-            lambda: run_exclusively("history", _RETENTION_INTERVAL, retention.tidy),
-            _RETENTION_INTERVAL,
-            "The history could not be tidied",
-        ),
-        _Job(
-            lambda: run_exclusively("distribution", _ADAPT_INTERVAL, distribution.tidy),
-            _ADAPT_INTERVAL,
-            "Distributed tables could not be measured",
-        ),
-        _Job(
-            lambda: run_exclusively("daily", _DAY, _tidy_daily),
-            _TIDY_INTERVAL,
-            "Sessions could not be tidied",
-        ),
-        _Job(
-            lambda: run_exclusively("accounts", _INTERVAL, accounts.expire),
-            _INTERVAL,
-            "Expired accounts could not be frozen or deleted",
-        ),
-        _Job(
-            lambda: run_exclusively("snapshots", _ADAPT_INTERVAL, snapshots.tidy),
-            _ADAPT_INTERVAL,
-            "Snapshots could not be taken or deleted",
-        ),
         _Job(
             lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),
             _TIDY_INTERVAL,
@@ -126,11 +81,36 @@ async def run() -> None:
         ),
         _Job(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
         _Job(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
+        _exclusive("metrics", writer.write, _INTERVAL, "Metrics could not be written"),
+        _exclusive(
+            "indexes", adaptive_indexes.adapt, _ADAPT_INTERVAL, "Adaptive indexes could not be decided on"
+        ),
+        _exclusive(
+            "tables",
+            lambda _: table_relations.complete_all(),
+            _ADAPT_INTERVAL,
+            "Tables of older servers could not be completed",
+        ),
+        _exclusive("tidy", _tidy, _TIDY_INTERVAL, "Records could not be tidied"),
+        _exclusive("history", retention.tidy, _RETENTION_INTERVAL, "The history could not be tidied"),
+        _exclusive(
+            "distribution", distribution.tidy, _ADAPT_INTERVAL, "Distributed tables could not be measured"
+        ),
+        _exclusive("daily", _tidy_daily, _DAY, "Sessions could not be tidied", looks_every=_TIDY_INTERVAL),
+        _exclusive("accounts", accounts.expire, _INTERVAL, "Expired accounts could not be frozen or deleted"),
+        _exclusive("snapshots", snapshots.tidy, _ADAPT_INTERVAL, "Snapshots could not be taken or deleted"),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
     async with asyncio.TaskGroup() as group:
         for job in jobs:
             group.create_task(_repeat(job))
+
+
+def _exclusive(
+    name: str, do: Callable[[datetime], object], interval: float, failure: str, looks_every: float = 0.0
+) -> _Job:
+    """Return a job that one of all processes runs once in the interval."""
+    return _Job(lambda: run_exclusively(name, interval, do), looks_every or interval, failure)
 
 
 async def _repeat(job: _Job) -> None:

@@ -207,21 +207,21 @@ def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded
 def soft_delete(table_id: int, *, is_spread: bool) -> list[str]:
     """Return commands that hide a relation from all statements by renaming it."""
     relation = relation_name(table_id, is_distributed=True)
-    drop = f"DROP FUNCTION IF EXISTS {relation}_change_set"
-    rename = f"ALTER TABLE {relation} RENAME TO {deleted_name(relation)}"
-    stop = CANCEL_INDEXING.format(table_id=table_id)
-    return [stop, _IN_ORDER, drop, rename] if is_spread else [stop, locally(drop), rename]
+    return [
+        CANCEL_INDEXING.format(table_id=table_id),
+        *_drop_function(relation, is_spread=is_spread),
+        f"ALTER TABLE {relation} RENAME TO {deleted_name(relation)}",
+    ]
 
 
 def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
     """Return commands that revert soft_delete."""
     relation = relation_name(table_id, is_distributed=True)
     deleted = deleted_name(relation)
-    function = locally(batch.create_delegated_function(relation, kind))
-    rename = f"ALTER TABLE {deleted} RENAME TO {relation}"
-    if not is_spread:
-        return [function, rename]
-    return [_IN_ORDER, function, _DELEGATE.format(relation=relation, beside=deleted), rename]
+    return [
+        *_create_function(relation, kind, beside=deleted if is_spread else None),
+        f"ALTER TABLE {deleted} RENAME TO {relation}",
+    ]
 
 
 def raises_refusals(relation: str) -> bool:
@@ -232,11 +232,23 @@ def raises_refusals(relation: str) -> bool:
 def renew_function(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
     """Return commands that replace the function of a relation by that of this version."""
     relation = relation_name(table_id, is_distributed=True)
+    return [
+        *_drop_function(relation, is_spread=is_spread),
+        *_create_function(relation, kind, beside=relation if is_spread else None),
+    ]
+
+
+def _drop_function(relation: str, *, is_spread: bool) -> list[str]:
     drop = f"DROP FUNCTION IF EXISTS {relation}_change_set"
+    return [_IN_ORDER, drop] if is_spread else [locally(drop)]
+
+
+def _create_function(relation: str, kind: AccountKind, *, beside: str | None) -> list[str]:
+    """Return commands that create the function of a relation, and distribute it ``beside`` one that is spread."""
     create = locally(batch.create_delegated_function(relation, kind))
-    if not is_spread:
-        return [locally(drop), create]
-    return [_IN_ORDER, drop, create, _DELEGATE.format(relation=relation, beside=relation)]
+    if beside is None:
+        return [create]
+    return [_IN_ORDER, create, _DELEGATE.format(relation=relation, beside=beside)]
 
 
 def drop(table_id: int) -> list[str]:

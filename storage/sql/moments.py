@@ -186,25 +186,19 @@ def present() -> Statement[int]:
 
 
 _CLOSE_PRESENT: Final = f"""
-SELECT ticks, raise_moment_floor(ticks)
-FROM (SELECT (extract(epoch FROM {PRESENT_TIME}) * 10000000)::bigint AS ticks OFFSET 0) AS present
+SELECT ticks, raise_moment_floor(ticks) FROM (
+    SELECT keep_moment_floor(), (extract(epoch FROM {PRESENT_TIME}) * 10000000)::bigint AS ticks OFFSET 0
+) AS present
 """
 
 
 def close_present() -> Statement[int]:
-    """Return the statement that closes the present moment; its result is the ``present_time`` in ticks.
+    """Return the statement that closes the past and the present moment; its result is the ``present_time`` in ticks.
 
-    Each later ``present_time`` is later, wherever the clock is set.
+    Each later ``present_time`` is later, and the past stays what it was, wherever the clock is set. If the clock was
+    wrong by more than an hour, the time since is opened first.
     """
     return Statement(_CLOSE_PRESENT, (), Lane.KEY, lambda result: integer_at(result, 0, 0))
-
-
-def keep_floor() -> Statement[None]:
-    """Return the statement that closes the past, so that it stays what it was when the clock is set back.
-
-    If the clock was wrong by more than an hour, it opens the time since.
-    """
-    return Statement("SELECT keep_moment_floor()", (), Lane.KEY, lambda _: None)
 
 
 def close(moment: Moment, relation: str, latest: int = 0) -> Statement[str | None]:

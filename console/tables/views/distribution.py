@@ -20,9 +20,11 @@ from storage.operations.tables.distribution import DistributionError
 
 def describe(table: Table) -> dict[str, Any]:
     """Return what the card of a table's settings shows of its distribution."""
+    moving = distribution_requests.find(table)
     return {
         "is_cluster": table_relations.can_distribute() or table.distributed,
-        "moving": distribution_requests.find(table),
+        "moving": moving,
+        "failure": describe_refusal(DistributionError(moving.refusal)) if moving and moving.error else "",
     }
 
 
@@ -40,9 +42,7 @@ def start(request: HttpRequest, table: Table) -> HttpResponse:
     is_back = request.POST.get("back") == "1"
     try:
         distribution_requests.ask(table, distributed=not is_back, by=actor_of(request))
-    except DistributionError as error:
-        notify_error(request, describe_refusal(error))
-    except StorageError as error:
+    except (DistributionError, StorageError) as error:
         notify_error(request, describe_refusal(error))
     else:
         text = _("Bringing %(table)s back.") if is_back else _("Distributing %(table)s.")

@@ -102,7 +102,6 @@ def keep_mark() -> None:
     """
     history.end_unless_available()
     history.begin_in_this_cluster()
-    sql.run(moments.keep_floor())
     # before the snapshot is taken: the mark must not seem to belong to a segment that starts after it
     sql.run(statements.keep_mark(sql.run(moments.close_present())))
 

@@ -112,6 +112,17 @@ def complete(table_id: int) -> bool:
     return True
 
 
+def renew_function(table: Table) -> None:
+    """Replace a distributed table's function of an older server: it raises refusals, which costs a connection."""
+    if not distributed_relations.raises_refusals(relations.relation_of(table)):
+        return
+    spread = is_spread(table)
+    with _all_nodes(), transaction.atomic():
+        if Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None, distributed=True).exists():
+            kind = AccountKind(table.account.kind)
+            run_all(distributed_relations.renew_function(table.pk, kind, is_spread=spread))
+
+
 @contextmanager
 def _all_nodes() -> Iterator[None]:
     try:

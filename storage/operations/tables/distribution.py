@@ -205,7 +205,7 @@ def tidy(now: datetime) -> None:
     for table in distributed:
         try:
             _forget_changes(table, now)
-            _renew_function(table)
+            table_relations.renew_function(table)
             if table_relations.is_spread(table):
                 if distributed_relations.local_bytes(relation_of(table)):
                     free_local_rows(table)
@@ -214,17 +214,6 @@ def tidy(now: datetime) -> None:
             failed.append(error)
     if failed:
         raise ExceptionGroup("Not every distributed table could be measured", failed)
-
-
-def _renew_function(table: Table) -> None:
-    """Replace a function that an older server made: it raises its refusals, which costs the node a connection."""
-    relation = relation_of(table)
-    if distributed_relations.raises_refusals(relation):
-        is_spread = table_relations.is_spread(table)
-        with transaction.atomic():
-            _lock(table)
-            kind = AccountKind(table.account.kind)
-            run_all(distributed_relations.renew_function(table.pk, kind, is_spread=is_spread))
 
 
 def _forget_changes(table: Table, now: datetime) -> None:

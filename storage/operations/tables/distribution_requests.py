@@ -26,9 +26,8 @@ def ask(table: Table, *, distributed: bool, by: Actor) -> None:
     if distributed and not table_relations.can_distribute():
         raise DistributionError(Reason.NO_COORDINATOR)
     if _is_done(table, distributed=distributed):
-        if distributed:
-            raise DistributionError(Reason.DISTRIBUTED_ALREADY, table=table.name)
-        raise DistributionError(Reason.NOT_DISTRIBUTED, table=table.name)
+        reason = Reason.DISTRIBUTED_ALREADY if distributed else Reason.NOT_DISTRIBUTED
+        raise DistributionError(reason, table=table.name)
     wanted = {"distributed": distributed, "actor": dump_actor(by), "error": ""}
     found, is_new = DistributionRequest.objects.get_or_create(table=table, defaults=wanted)
     if is_new:
@@ -66,16 +65,15 @@ def _run(request: DistributionRequest) -> None:
     try:
         if not _is_done(table, distributed=request.distributed):
             (distribution.distribute if request.distributed else distribution.undistribute)(table, by=by)
-    except DistributionError as error:
-        own.update(error=str(error))
     except ResourceNotFound:
         pass  # it was deleted meanwhile; should it be restored, this is tried again
-    except StorageError as error:
-        own.update(error=error.text)
+    except (DistributionError, StorageError) as error:
+        own.update(error=error.refusal.dump())
     except DatabaseError as error:
         if not connection.is_usable():
             raise
-        own.update(error=f"The rows of {table.name} could not be moved: {str(error).strip()}")
+        failed = Reason.DISTRIBUTION_FAILED if request.distributed else Reason.GATHERING_FAILED
+        own.update(error=failed.of(table=table.name, why=str(error).strip()).dump())
     else:
         own.delete()
 
