@@ -22,7 +22,6 @@ NOTES: Final = frozenset(
         Mistake.ACCOUNT_NOT_NAMED,
         Mistake.BEARER,
         Mistake.PART_UNKNOWN,
-        Mistake.PROTOCOL_DIFFERS,
         Mistake.TABLE_MISSING,
     }
 )
@@ -58,9 +57,6 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     ),
     Mistake.OTHER_ACCOUNT: _(
         "The account in the string to sign is %(account)s, which is not the account in the URL."
-    ),
-    Mistake.SECONDARY_ACCOUNT: _(
-        "The account was signed as %(account)s. Requests to the secondary also sign the primary name."
     ),
     Mistake.ACCOUNT_DOUBLED: _(
         "The account %(account)s was signed twice. That is right only for a Shared Key request whose path starts with"
@@ -105,9 +101,6 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
         "The string to sign has the layout for blobs and queues, with more headers and all x-ms- headers. Tables use a"
         " different layout, shown below."
     ),
-    Mistake.DATE_HEADER: _(
-        "The Date header was signed. When x-ms-date is present, sign x-ms-date instead; Date is ignored."
-    ),
     Mistake.NO_DATE_SIGNED: _(
         "The date line was left empty. For tables, sign the date even when it comes from x-ms-date."
     ),
@@ -123,9 +116,7 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     Mistake.CONTENT_TYPE_OTHER: _(
         "The Content-Type %(signed)s was signed, but %(sent)s was sent. HTTP clients often add a charset."
     ),
-    Mistake.CONTENT_MD5: _("The request has a Content-MD5 header that was not signed."),
     Mistake.PATH_DECODED: _("The path was decoded before signing. Sign it as sent, with its percent signs."),
-    Mistake.PATH_ENCODED: _("The path was encoded again before signing. Sign it as sent."),
     Mistake.TRAILING_SLASH: _(
         "The signed path and the sent path differ in a trailing slash (/). Sign the path as sent."
     ),
@@ -217,7 +208,6 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     Mistake.PART_MALFORMED: _(
         "The part that starts with %(text)s has no equals sign (=). Write parts as Name=value, separated by semicolons."
     ),
-    Mistake.PART_TWICE: _("%(name)s appears twice. Which value applies depends on the client."),
     Mistake.PART_UNKNOWN: _("%(name)s is not part of a connection string. Clients ignore it."),
     Mistake.NO_ACCOUNT_NAME: _(
         "A valid AccountName is missing: it has 3 to 24 lowercase letters and digits."
@@ -237,16 +227,12 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     Mistake.ENDPOINT_OTHER_ACCOUNT: _(
         "TableEndpoint is for the account %(named)s, but AccountName is %(account)s."
     ),
-    Mistake.PROTOCOL_DIFFERS: _(
-        "DefaultEndpointsProtocol is %(protocol)s, but TableEndpoint is %(endpoint)s. The endpoint takes precedence."
-    ),
     Mistake.LINE_UNREADABLE: _("Line %(line)s is not a header (Name: value) and was ignored."),
     Mistake.SHELL_VARIABLE: _(
         "The text contains a $ that a shell would expand; here it is read literally. In double quotes, a shell removes"
         " $filter."
     ),
     Mistake.OPTION_UNKNOWN: _("The curl option %(option)s is not supported here and was ignored."),
-    Mistake.QUOTE_OPEN: _("A quotation mark is not closed, so the command may have been misread."),
 }
 
 

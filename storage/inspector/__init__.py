@@ -7,20 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from storage.domain.errors import AuthenticationFailed, StorageError
+from storage.domain.errors import StorageError
 from storage.domain.requests.routes import resolve_address
-from storage.inspector import connections, pasted_text
+from storage.inspector import pasted_text
+from storage.inspector.connections import inspect_connection
 from storage.inspector.facts import Facts, Key, ManagedAccount
-from storage.inspector.judging import IncomingRequest, check_account
+from storage.inspector.judging import IncomingRequest
 from storage.inspector.pasted_text import PastedConnection, PastedRequest, PastedToken, UnreadableText, Url
-from storage.inspector.reports import (
-    Finding,
-    Mistake,
-    Report,
-    ReportKind,
-    Verdict,
-    finding,
-)
+from storage.inspector.reports import Finding, Mistake, Report, ReportKind, finding
 from storage.inspector.requests import inspect_request
 from storage.inspector.tokens import inspect_token
 
@@ -55,7 +49,7 @@ def inspect(text: str, facts: Facts, account: str = "") -> Report | UnreadableTe
         case PastedRequest() as request:
             return _request(request, facts)
         case PastedConnection(connection):
-            return _connection(connection, facts)
+            return inspect_connection(connection, facts)
         case unreadable:
             return unreadable
 
@@ -99,41 +93,3 @@ def _places(url: Url) -> list[Finding]:
 
 def _with(report: Report, *more: Finding) -> Report:
     return replace(report, findings=[*more, *report.findings])
-
-
-def _connection(text: str, facts: Facts) -> Report:
-    connection = connections.read_connection(text)
-    account = facts.accounts.get(connection.account)
-    mistakes = [
-        *(setting.problem for setting in connection.settings if setting.problem),
-        *connections.find_mistakes(connection, account, facts),
-    ]
-    if connection.signature:
-        report = inspect_token(connection.signature, None, facts, connection.account)
-        return replace(
-            report,
-            kind=ReportKind.CONNECTION,
-            settings=connection.settings,
-            findings=[*mistakes, *report.findings],
-        )
-    key = connections.find_key(connection, account) if account is not None else None
-    return Report(
-        ReportKind.CONNECTION,
-        connection.account,
-        is_managed=account is not None,
-        settings=connection.settings,
-        verdict=_by_key(account, key, facts) if account is not None else None,
-        findings=mistakes,
-        key=key.name if key else "",
-    )
-
-
-def _by_key(account: ManagedAccount, key: Key | None, facts: Facts) -> Verdict:
-    """Judge requests that are signed with the key of a connection string."""
-    try:
-        if key is None or not key.is_accepted:
-            raise AuthenticationFailed
-        check_account(account, facts.client)
-    except StorageError as error:
-        return Verdict(key.name if key else "", error)
-    return Verdict(key.name)

@@ -3,165 +3,143 @@
 import binascii
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
+from storage.domain.errors import AuthenticationFailed, StorageError
 from storage.domain.requests.routes import SECONDARY
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
-from storage.inspector.facts import Facts, Key, ManagedAccount
-from storage.inspector.reports import ConnectionSetting, Finding, Mistake, finding, mask
+from storage.inspector.facts import Facts, ManagedAccount
+from storage.inspector.judging import check_account
+from storage.inspector.reports import (
+    ConnectionSetting,
+    Finding,
+    Mistake,
+    Report,
+    ReportKind,
+    Verdict,
+    finding,
+    mask,
+)
+from storage.inspector.signatures import candidate_keys
+from storage.inspector.tokens import inspect_token
 
+_ENDPOINTS: Final = [
+    f"{service}{secondary}Endpoint"
+    for service in ("Blob", "Queue", "File", "Table")
+    for secondary in ("", "Secondary")
+]
+_SECRET: Final = ("AccountKey", "SharedAccessSignature")
 _NAMES: Final = {
     name.lower(): name
     for name in (
-        "DefaultEndpointsProtocol",
-        "AccountName",
-        "AccountKey",
-        "SharedAccessSignature",
-        "EndpointSuffix",
-        "UseDevelopmentStorage",
-        "DevelopmentStorageProxyUri",
-        "BlobEndpoint",
-        "QueueEndpoint",
-        "FileEndpoint",
-        "TableEndpoint",
-        "TableSecondaryEndpoint",
-        "BlobSecondaryEndpoint",
-        "QueueSecondaryEndpoint",
-        "FileSecondaryEndpoint",
+        *("DefaultEndpointsProtocol", "AccountName", "EndpointSuffix"),
+        *("UseDevelopmentStorage", "DevelopmentStorageProxyUri", *_ENDPOINTS, *_SECRET),
     )
 }
-_SECRET: Final = frozenset({"AccountKey", "SharedAccessSignature"})
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    settings: tuple[ConnectionSetting, ...]
-    values: Mapping[str, str] = field(repr=False)
-    account: str
-
-    @property
-    def signature(self) -> str:
-        return self.values.get("SharedAccessSignature", "").removeprefix("?")
-
-
-def read_connection(text: str) -> Connection:
+def inspect_connection(text: str, facts: Facts) -> Report:
     settings: list[ConnectionSetting] = []
     values: dict[str, str] = {}
-    for piece in filter(None, (piece.strip() for piece in text.split(";"))):
+    for piece in filter(None, map(str.strip, text.split(";"))):
         name, equals, value = piece.partition("=")
         known = _NAMES.get(name.strip().lower())
         if known is None or not equals:
             settings.append(_unknown(name, equals, value))
             continue
-        twice = finding(Mistake.PART_TWICE, name=known) if known in values else None
         values.setdefault(known, value.strip())
-        shown = mask(value.strip()) if known in _SECRET else value.strip()
-        settings.append(ConnectionSetting(known, shown, twice))
-    return Connection(tuple(settings), values, _account_of(values))
+        settings.append(ConnectionSetting(known, mask(value.strip()) if known in _SECRET else value.strip()))
+    name = _account_name(values)
+    account = facts.accounts.get(name)
+    mistakes = [setting.problem for setting in settings if setting.problem]
+    mistakes += _find_mistakes(values, name, account, facts)
+    if signature := values.get("SharedAccessSignature", "").removeprefix("?"):
+        report = inspect_token(signature, None, facts, name)
+        mistakes += report.findings
+        return replace(report, kind=ReportKind.CONNECTION, settings=settings, findings=mistakes)
+    verdict = None if account is None else _judge(_decode_key(values), account, facts)
+    return Report(
+        ReportKind.CONNECTION,
+        name,
+        is_managed=account is not None,
+        settings=settings,
+        verdict=verdict,
+        findings=mistakes,
+        key=verdict.key if verdict else "",
+    )
 
 
 def _unknown(name: str, equals: str, value: str) -> ConnectionSetting:
     # it may be a fragment of a secret, so only its beginning is shown
-    shown = name.strip()[:24] if equals else name.strip()[:6]
-    mistake = (
-        finding(Mistake.PART_UNKNOWN, name=shown) if equals else finding(Mistake.PART_MALFORMED, text=shown)
-    )
-    return ConnectionSetting(shown, mask(value) if value else "", mistake)
+    if not equals:
+        shown = name.strip()[:6]
+        return ConnectionSetting(shown, "", finding(Mistake.PART_MALFORMED, text=shown))
+    shown = name.strip()[:24]
+    return ConnectionSetting(shown, mask(value) if value else "", finding(Mistake.PART_UNKNOWN, name=shown))
 
 
-def _account_of(values: Mapping[str, str]) -> str:
+def _is_of_development(values: Mapping[str, str]) -> bool:
+    return values.get("UseDevelopmentStorage", "").lower() == "true"
+
+
+def _account_name(values: Mapping[str, str]) -> str:
     if "AccountName" in values:
         return values["AccountName"]
-    if values.get("UseDevelopmentStorage", "").lower() == "true":
+    if _is_of_development(values):
         return DEVELOPMENT_ACCOUNT
-    path = urlsplit(_endpoint(values)).path if _is_url(_endpoint(values)) else ""
+    endpoint = values.get("TableEndpoint", "")
+    path = urlsplit(endpoint).path if _is_url(endpoint) else ""
     return path.strip("/").partition("/")[0].removesuffix(SECONDARY)
 
 
-def _endpoint(values: Mapping[str, str]) -> str:
-    return values.get("TableEndpoint", "")
-
-
-def find_mistakes(connection: Connection, account: ManagedAccount | None, facts: Facts) -> Iterator[Finding]:
-    values = connection.values
-    if values.get("UseDevelopmentStorage", "").lower() == "true":
+def _find_mistakes(
+    values: Mapping[str, str], name: str, account: ManagedAccount | None, facts: Facts
+) -> Iterator[Finding]:
+    if _is_of_development(values):
         return
-    if not connection.account or not is_account_name(connection.account):
+    if not is_account_name(name):
         yield finding(Mistake.NO_ACCOUNT_NAME)
-    if "AccountKey" in values:
-        yield from _of_key(values["AccountKey"], account, facts)
-    elif "SharedAccessSignature" not in values:
+    key = _decode_key(values)
+    if "AccountKey" in values and key is None:
+        yield finding(Mistake.KEY_NOT_BASE64)
+    elif account is not None and key is not None:
+        known = {it.value: it.mistakes for it in candidate_keys(account, facts)}
+        yield from known.get(key, (finding(Mistake.KEY_UNKNOWN, account=name),))
+    if not values.keys() & {*_SECRET}:
         yield finding(Mistake.NO_CREDENTIAL)
-    yield from _of_endpoint(connection, facts)
+    yield from _of_endpoint(values, name, facts)
 
 
-def decode_key(text: str) -> bytes | None:
+def _decode_key(values: Mapping[str, str]) -> bytes | None:
     try:
-        return b64decode(text, validate=True) or None
+        return b64decode(values.get("AccountKey", ""), validate=True) or None
     except (binascii.Error, ValueError):
         return None
 
 
-def _of_key(text: str, account: ManagedAccount | None, facts: Facts) -> Iterator[Finding]:
-    value = decode_key(text)
-    if value is None:
-        yield finding(Mistake.KEY_NOT_BASE64)
-    elif account is not None:
-        key = next((key for key in account.keys if key.value == value), None)
-        if key is None:
-            yield _whose(value, account, facts)
-        elif not key.is_accepted:
-            yield finding(Mistake.RETIRED_KEY, key=key.name)
-
-
-def _whose(value: bytes, account: ManagedAccount, facts: Facts) -> Finding:
-    if facts.development is not None and facts.development.value == value:
-        return finding(Mistake.DEVELOPMENT_KEY)
-    for other in facts.accounts.values():
-        for key in other.keys:
-            if key.value == value and other.name != account.name:
-                return finding(Mistake.OTHER_ACCOUNT_KEY, key=key.name, account=other.name)
-    return finding(Mistake.KEY_UNKNOWN, account=account.name)
-
-
-def find_key(connection: Connection, account: ManagedAccount) -> Key | None:
-    """Return the key of the account that the connection string contains."""
-    value = decode_key(connection.values.get("AccountKey", ""))
-    return next((key for key in account.keys if key.value == value), None)
-
-
-def _of_endpoint(connection: Connection, facts: Facts) -> Iterator[Finding]:
-    endpoint, account = _endpoint(connection.values), connection.account
+def _of_endpoint(values: Mapping[str, str], account: str, facts: Facts) -> Iterator[Finding]:
+    endpoint = values.get("TableEndpoint", "")
     if not endpoint:
-        suffix = connection.values.get("EndpointSuffix", "core.windows.net")
-        yield finding(
-            Mistake.NO_TABLE_ENDPOINT,
-            address=f"{account}.table.{suffix}",
-            here=f"{facts.scheme}://{facts.host}/{account}",
-        )
-        return
-    if not _is_url(endpoint):
+        address = f"{account}.table.{values.get('EndpointSuffix', 'core.windows.net')}"
+        here = f"{facts.scheme}://{facts.host}/{account}"
+        yield finding(Mistake.NO_TABLE_ENDPOINT, address=address, here=here)
+    elif not _is_url(endpoint):
         yield finding(Mistake.ENDPOINT_MALFORMED, endpoint=endpoint)
-        return
-    parts = urlsplit(endpoint)
-    protocol = connection.values.get("DefaultEndpointsProtocol", parts.scheme).lower()
-    if protocol != parts.scheme.lower():
-        yield finding(Mistake.PROTOCOL_DIFFERS, protocol=protocol, endpoint=endpoint)
-    host = (parts.hostname or "").lower()
-    if any(host.endswith(f".{suffix}") for suffix in facts.suffixes):
-        named = host.partition(".")[0]
-        if named.removesuffix(SECONDARY) != account:
-            yield finding(Mistake.ENDPOINT_OTHER_ACCOUNT, named=named, account=account)
-        return
-    named = parts.path.strip("/").partition("/")[0]
-    if not named:
-        yield finding(
-            Mistake.ENDPOINT_WITHOUT_ACCOUNT, endpoint=endpoint, right=f"{endpoint.rstrip('/')}/{account}"
-        )
+    elif not (named := _addressed_account(endpoint, facts)):
+        right = f"{endpoint.rstrip('/')}/{account}"
+        yield finding(Mistake.ENDPOINT_WITHOUT_ACCOUNT, endpoint=endpoint, right=right)
     elif named.removesuffix(SECONDARY) != account:
         yield finding(Mistake.ENDPOINT_OTHER_ACCOUNT, named=named, account=account)
+
+
+def _addressed_account(endpoint: str, facts: Facts) -> str:
+    parts = urlsplit(endpoint)
+    host = (parts.hostname or "").lower()
+    if any(host.endswith(f".{suffix}") for suffix in facts.suffixes):
+        return host.partition(".")[0]
+    return parts.path.strip("/").partition("/")[0]
 
 
 def _is_url(text: str) -> bool:
@@ -170,3 +148,16 @@ def _is_url(text: str) -> bool:
     except ValueError:
         return False
     return parts.scheme.lower() in ("http", "https") and bool(parts.hostname)
+
+
+def _judge(value: bytes | None, account: ManagedAccount, facts: Facts) -> Verdict:
+    """Judge requests that are signed with the key of a connection string."""
+    key = next((key for key in account.keys if key.value == value), None)
+    name = key.name if key else ""
+    try:
+        if key is None or not key.is_accepted:
+            raise AuthenticationFailed
+        check_account(account, facts.client)
+    except StorageError as error:
+        return Verdict(name, error)
+    return Verdict(name)

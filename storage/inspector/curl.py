@@ -2,8 +2,9 @@
 
 import re
 import shlex
+from argparse import ArgumentParser
 from dataclasses import dataclass, field
-from typing import Final
+from typing import NoReturn
 
 from storage.inspector.reports import Finding, Mistake, finding
 
@@ -12,21 +13,35 @@ _CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # of a Unix shell, of cmd, of PowerS
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_{(]|env:)")
 
-_DATA: Final = frozenset(
-    {"-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode", "--json"}
-)
-_FORM: Final = "application/x-www-form-urlencoded"
 # options that do not affect the signed text: with an argument, and without
-_WITH_WORD: Final = (
+_IGNORED_WITH_WORD = (
     "-o --output -m --max-time --connect-timeout -x --proxy --cacert --cert --key -w --write-out --resolve --retry "
-    "--retry-delay -c --cookie-jar -b --cookie -e --referer -u --user --connect-to -D --dump-header"
+    "--retry-delay -c --cookie-jar -b --cookie -e --referer -u --user --connect-to -D --dump-header -A --user-agent"
 )
-_WITHOUT: Final = (
+_IGNORED = (
     "-s --silent -S --show-error -i --include -v --verbose -k --insecure -L --location -f --fail --fail-with-body "
     "--compressed -g --globoff -# --progress-bar --http1.1 --http2 --path-as-is -4 -6 -O --no-buffer -N"
 )
-_IGNORED_WITH_WORD: Final = frozenset(_WITH_WORD.split())
-_IGNORED: Final = frozenset(_WITHOUT.split())
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+_parser = _Parser("curl", add_help=False, allow_abbrev=False)
+_parser.add_argument(*_IGNORED.split(), action="store_true", dest="ignored")
+_parser.add_argument(*_IGNORED_WITH_WORD.split(), dest="ignored_word")
+_parser.add_argument("-I", "--head", action="store_const", const="HEAD", dest="method")
+_parser.add_argument("-X", "--request", dest="method")
+_parser.add_argument("-G", "--get", action="store_true")
+_parser.add_argument("-T", "--upload-file", dest="file")
+_parser.add_argument("-H", "--header", action="append", default=[])
+_parser.add_argument("--url", default="")
+_parser.add_argument("--json")
+_parser.add_argument(
+    *("-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"), dest="data"
+)
 
 
 @dataclass(slots=True)
@@ -42,89 +57,48 @@ def is_command(text: str) -> bool:
 
 
 def read(text: str) -> Command:
-    problems: list[Finding] = []
+    problems = []
     text = _ANSI_C.sub(_quoted, _CONTINUED.sub(" ", text))
     if _VARIABLE.search(re.sub(r"'[^']*'", "", text)):  # a shell expands none in single quotes
         problems.append(finding(Mistake.SHELL_VARIABLE))
     try:
         words = shlex.split(text)
-    except ValueError:
-        problems.append(finding(Mistake.QUOTE_OPEN))
+    except ValueError:  # a quote is not closed
         words = text.replace('"', " ").replace("'", " ").split()
-    command = _Reader(words[words.index(next(word for word in words if "curl" in word)) + 1 :])
-    return command.read(problems)
+    words = words[words.index(next(word for word in words if "curl" in word)) + 1 :]
+    try:
+        options, rest = _parser.parse_known_args(words)
+    except ValueError as error:  # an option lacks its argument, or has too many
+        option = str(error).removeprefix("argument ").partition(":")[0]
+        problems.append(finding(Mistake.OPTION_UNKNOWN, option=option))
+        options, rest = _parser.parse_known_args([word for word in words if not word.startswith("-")])
+    unknown = [word for word in rest if word.startswith("-")]
+    problems += [finding(Mistake.OPTION_UNKNOWN, option=word.partition("=")[0][:32]) for word in unknown]
+    url = options.url or next((word for word in rest if word not in unknown), "")
+    # `Name:` removes a header, `Name;` sends it empty
+    headers = [header.partition(":") for header in options.header]
+    sent = [(name.strip().rstrip(";"), value.strip()) for name, _, value in headers]
+    implied = _media_type(options.data, options.json)
+    if all(name.lower() != "content-type" for name, _ in sent):
+        sent.append(("Content-Type", implied))
+    return Command(
+        (options.method or _method(options.get, options.file, implied)).upper(),
+        url if "://" in url else f"http://{url}",
+        tuple((name, value) for name, value in sent if value),
+        tuple(problems),
+    )
 
 
-class _Reader:
-    """Reads the words in one pass; an option may be joined with its argument, and short options with each other."""
+def _media_type(data: str | None, json: str | None) -> str:
+    if json is not None:
+        return "application/json"
+    return "" if data is None else "application/x-www-form-urlencoded"
 
-    def __init__(self, words: list[str]) -> None:
-        self._words = words[::-1]
-        self._url = self._method = ""
-        self._headers: list[tuple[str, str]] = []
-        self._types: list[tuple[str, str]] = []  # headers that an option implies unless they are given
-        self._has_data = self._is_get = False
 
-    def read(self, problems: list[Finding]) -> Command:
-        while self._words:
-            word = self._words.pop()
-            if not word.startswith("-") or word == "-":
-                self._url = self._url or word
-            elif not self._option(word):
-                problems.append(finding(Mistake.OPTION_UNKNOWN, option=word.partition("=")[0][:32]))
-        given = {name.lower() for name, _ in self._headers}
-        headers = [*self._headers, *(pair for pair in self._types if pair[0].lower() not in given)]
-        kept = tuple((name, value) for name, value in headers if value)
-        method = self._method or ("POST" if self._has_data and not self._is_get else "GET")
-        url = self._url if "://" in self._url else f"http://{self._url}"
-        return Command(method.upper(), url, kept, tuple(problems))
-
-    def _option(self, word: str) -> bool:
-        if word.startswith("--"):
-            name, joined, value = word.partition("=")
-            if joined:
-                self._words.append(value)
-            return self._named(name)
-        name, rest = word[:2], word[2:]
-        if rest:
-            # the rest is the argument of an option that takes one, else more options
-            takes_word = name in _IGNORED_WITH_WORD or name in {"-X", "-H", "-d", "-A", "-T"}
-            self._words.append(rest if takes_word else f"-{rest}")
-        return self._named(name)
-
-    def _named(self, name: str) -> bool:
-        match name:
-            case _ if name in _IGNORED:
-                pass
-            case _ if name in _IGNORED_WITH_WORD:
-                self._word()
-            case "-I" | "--head":
-                self._method = "HEAD"
-            case "-G" | "--get":
-                self._is_get = True
-            case "-X" | "--request":
-                self._method = self._word()
-            case "-H" | "--header":
-                # `Name:` removes a header, `Name;` sends it empty
-                header, _, value = self._word().partition(":")
-                self._headers.append((header.strip().rstrip(";"), value.strip()))
-            case "-A" | "--user-agent":
-                self._headers.append(("User-Agent", self._word()))
-            case "--url":
-                self._url = self._word()
-            case "-T" | "--upload-file":
-                self._method = self._method or "PUT"
-                self._word()
-            case _ if name in _DATA:
-                self._word()
-                self._has_data = True
-                self._types.append(("Content-Type", "application/json" if name == "--json" else _FORM))
-            case _:
-                return False
-        return True
-
-    def _word(self) -> str:
-        return self._words.pop() if self._words else ""
+def _method(is_get: bool, file: str | None, media_type: str) -> str:
+    if file is not None:
+        return "PUT"
+    return "POST" if media_type and not is_get else "GET"
 
 
 def _quoted(match: re.Match[str]) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from storage.domain.access.grants import OWNER
 from storage.domain.access.signature import Authorization, Scheme, read_authorization, string_to_sign, verify
 from storage.domain.errors import AuthenticationFailed, StorageError
 from storage.domain.requests.options import read_options
-from storage.inspector import causes, request_drafts
+from storage.inspector import causes
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.judging import IncomingRequest, judge_request
 from storage.inspector.reports import (
@@ -23,8 +24,8 @@ from storage.inspector.reports import (
     mask,
     name_lines,
 )
-from storage.inspector.request_drafts import RequestDraft
-from storage.inspector.search import Mac, candidate_keys, search, search_depth
+from storage.inspector.request_mistakes import draft_request, usual_mistakes
+from storage.inspector.signatures import Mac, candidate_keys, search
 from storage.inspector.tokens import inspect_token, read_pairs
 
 
@@ -40,7 +41,7 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
         ReportKind.REQUEST,
         sent.address.account,
         is_managed=account is not None,
-        fields=list(request_fields(sent, authorization)),
+        fields=request_fields(sent, authorization),
         lines=_lines(sent, authorization),
         verdict=verdict,
         findings=list(dict.fromkeys(mistakes)),
@@ -54,11 +55,7 @@ def _with_token(sent: IncomingRequest, facts: Facts) -> Report:
         report,
         kind=ReportKind.REQUEST,
         parameters=[parameter for parameter in report.parameters if not parameter.name.startswith("$")],
-        fields=[
-            field
-            for field in request_fields(sent, None)
-            if not field.is_signed or field.part is not FieldKind.OPTION
-        ],
+        fields=request_fields(sent, None),
     )
 
 
@@ -112,18 +109,13 @@ def _of_signature(
 ) -> Iterator[Finding]:
     if _is_signed(sent, account, authorization):
         return
-    draft = RequestDraft(
-        sent.signed, authorization.scheme, sent.address.base.partition("/" + account.name)[0],
-        is_path_style=not sent.address.host_style,
-    )  # fmt: skip
+    origin = sent.address.base.partition("/" + account.name)[0]
     mistakes = search(
-        draft,
-        request_drafts.changes(facts),
+        draft_request(sent.signed, authorization.scheme),
+        usual_mistakes(sent.signed, authorization.scheme, origin, facts),
         (),
-        request_drafts.write,
         [Mac(authorization.mac)],
         candidate_keys(account, facts),
-        search_depth(len(sent.path) + len(sent.query)),
     )
     yield from (finding(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
 
@@ -144,46 +136,53 @@ def _lines(sent: IncomingRequest, authorization: Authorization | None) -> list[S
     if authorization is None:
         return []
     texts = string_to_sign(sent.signed, authorization.scheme).decode("utf-8", "replace").split("\n")
-    names = ("Date", "/…") if authorization.scheme is Scheme.SHARED_KEY_LITE else _NAMES
-    return name_lines(texts, names)
+    return name_lines(texts, _NAMES[authorization.scheme])
 
 
-_NAMES = ("Method", "Content-MD5", "Content-Type", "Date", "/…")
+_NAMES: Final = {
+    Scheme.SHARED_KEY: ("Method", "Content-MD5", "Content-Type", "Date", "/…"),
+    Scheme.SHARED_KEY_LITE: ("Date", "/…"),
+}
 
 
-def request_fields(sent: IncomingRequest, authorization: Authorization | None) -> Iterator[RequestField]:
-    is_full = authorization is not None and authorization.scheme is Scheme.SHARED_KEY
+def request_fields(sent: IncomingRequest, authorization: Authorization | None) -> list[RequestField]:
     is_signed = authorization is not None
-    yield RequestField("method", sent.method, FieldKind.METHOD, is_signed=is_full)
-    yield RequestField("account", sent.address.account, FieldKind.ACCOUNT, is_signed=is_signed)
-    if sent.address.secondary:
-        yield RequestField("secondary", sent.address.base, FieldKind.SECONDARY)
-    yield RequestField("path", sent.path.decode("latin-1"), FieldKind.RESOURCE, is_signed=is_signed)
-    for name, value in read_pairs(sent.query.decode("latin-1")):
-        is_comp = name.lower() == "comp"
-        shown = mask(value) if name.lower() == "sig" else value
-        yield RequestField(
-            name, shown, FieldKind.COMP if is_comp else FieldKind.OPTION, is_signed=is_signed and is_comp
-        )
-    yield from _headers(sent, is_full=is_full, is_signed=is_signed)
-    if authorization is not None:
-        yield RequestField("Authorization", authorization.scheme.value.decode(), FieldKind.SCHEME)
-        yield RequestField("Authorization", authorization.account, FieldKind.SIGNER)
-        mac = sent.headers[b"authorization"].decode("latin-1").rpartition(":")[2]
-        yield RequestField("Authorization", mask(mac), FieldKind.SIGNATURE)
-
-
-def _headers(sent: IncomingRequest, *, is_full: bool, is_signed: bool) -> Iterator[RequestField]:
-    other_date = (
-        (FieldKind.OTHER_DATE, False) if b"x-ms-date" in sent.headers else (FieldKind.DATE, is_signed)
-    )
-    for name, part, covered in (
+    is_full = authorization is not None and authorization.scheme is Scheme.SHARED_KEY
+    has_own_date = b"x-ms-date" in sent.headers
+    headers = (
         ("x-ms-date", FieldKind.DATE, is_signed),
-        ("Date", *other_date),
+        ("Date", FieldKind.OTHER_DATE if has_own_date else FieldKind.DATE, is_signed and not has_own_date),
         ("Content-Type", FieldKind.CONTENT_TYPE, is_full),
         ("Content-MD5", FieldKind.CONTENT_MD5, is_full),
         ("x-ms-version", FieldKind.VERSION, False),
-    ):
-        value = sent.headers.get(name.lower().encode())
-        if value is not None:
-            yield RequestField(name, value.decode("latin-1"), part, is_signed=covered)
+    )
+    fields = [
+        RequestField("method", sent.method, FieldKind.METHOD, is_signed=is_full),
+        RequestField("account", sent.address.account, FieldKind.ACCOUNT, is_signed=is_signed),
+        RequestField("secondary", sent.address.base, FieldKind.SECONDARY),
+        RequestField("path", sent.path.decode("latin-1"), FieldKind.RESOURCE, is_signed=is_signed),
+        *(
+            _option(name, value, is_signed=is_signed)
+            for name, value in read_pairs(sent.query.decode("latin-1"))
+        ),
+        *(
+            RequestField(name, sent.headers[key].decode("latin-1"), part, is_signed=is_covered)
+            for name, part, is_covered in headers
+            if (key := name.lower().encode()) in sent.headers
+        ),
+    ]
+    if authorization is not None:
+        mac = sent.headers[b"authorization"].decode("latin-1").rpartition(":")[2]
+        fields += (
+            RequestField("Authorization", authorization.scheme.value.decode(), FieldKind.SCHEME),
+            RequestField("Authorization", authorization.account, FieldKind.SIGNER),
+            RequestField("Authorization", mask(mac), FieldKind.SIGNATURE),
+        )
+    return [field for field in fields if field.part is not FieldKind.SECONDARY or sent.address.secondary]
+
+
+def _option(name: str, value: str, *, is_signed: bool) -> RequestField:
+    shown = mask(value) if name.lower() == "sig" else value
+    if name.lower() == "comp":
+        return RequestField(name, shown, FieldKind.COMP, is_signed=is_signed)
+    return RequestField(name, shown, FieldKind.OPTION)

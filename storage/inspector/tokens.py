@@ -11,8 +11,8 @@ from storage.domain.errors import AuthenticationFailed, StorageError
 from storage.domain.requests.options import read_options
 from storage.domain.sas import SAS_NAMES, AccountSas, TableSas
 from storage.domain.sas.explain import Meaning, explain
-from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, read_leniently
-from storage.inspector import causes, token_drafts
+from storage.domain.sas.tokens import read_leniently
+from storage.inspector import causes
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.judging import IncomingRequest, judge_token
 from storage.inspector.reports import (
@@ -26,8 +26,8 @@ from storage.inspector.reports import (
     mask,
     name_lines,
 )
-from storage.inspector.search import candidate_keys, read_macs, search, search_depth
-from storage.inspector.token_drafts import TokenDraft
+from storage.inspector.signatures import candidate_keys, read_macs, search
+from storage.inspector.token_mistakes import draft_token, rare_mistakes, usual_mistakes
 
 Token = TableSas | AccountSas
 
@@ -55,7 +55,7 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
             replace(it, value=mask(it.value)) if it.meaning is Meaning.SIGNATURE else it
             for it in explain(pairs)
         ],
-        lines=signed_lines(token, name or "…"),
+        lines=_lines(token, name or "…"),
         token=replace(token, signature=""),
         verdict=verdict,
         findings=list(dict.fromkeys(mistakes)),
@@ -153,15 +153,13 @@ def _changed(token: Token, known: dict[str, str]) -> Iterator[Finding]:
 def _search(
     token: Token, account: ManagedAccount, facts: Facts, *, depth: int = 2
 ) -> tuple[Finding, ...] | None:
-    length = len(token.signature) + sum(len(value) for _, value in sas.to_parameters(token))
     return search(
-        TokenDraft(token, account.name, token.version),
-        token_drafts.usual_changes(facts),
-        token_drafts.rare_changes(account),
-        token_drafts.write,
+        draft_token(token, account.name),
+        usual_mistakes(token, account.name, facts),
+        rare_mistakes(token, account),
         read_macs(token.signature),
         candidate_keys(account, facts),
-        min(depth, search_depth(length)),
+        depth,
     )
 
 
@@ -175,14 +173,11 @@ def _others(
         yield from causes.find_operation_causes(sent, grant, account, sent.address.account)
 
 
-def signed_lines(token: Token, account: str) -> list[SignedLine]:
+def _lines(token: Token, account: str) -> list[SignedLine]:
     """Return the signed text, with the name of each line."""
-    texts = sas.string_to_sign(token, account).split("\n")
-    if isinstance(token, TableSas):
-        restricted = ("sip", "spr") if token.version >= RESTRICTED else ()
-        resource = "/table/…" if token.version >= NAMED_SERVICE else "/…"
-        names = ("sp", "st", "se", resource, "si", *restricted, "sv", "spk", "srk", "epk", "erk")
-    else:
-        scope = ("ses",) if token.version >= SCOPED else ()
-        names = ("…", "sp", "ss", "srt", "st", "se", "sip", "spr", "sv", *scope, "")
-    return name_lines(texts, names)
+    draft = draft_token(token, account)
+    resource = "/table/…" if draft.fields["service"] else "/…"
+    names = [line.strip("{}") if line.count("{") == 1 else resource for line in draft.lines]
+    if draft.has_final_newline:
+        names = ["…", *names[1:], ""]
+    return name_lines(draft.write().decode("utf-8", "replace").split("\n"), names)
