@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.grid import cells
-from console.site import roles
+from console.site import account_settings, roles
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.activity import Verb
@@ -126,16 +126,7 @@ def _document(stored: StoredEntity | None) -> str:
 # settings
 
 _NAMES: Final[Mapping[str, Promise]] = {
-    "label": gettext_lazy("Label"),
-    "description": gettext_lazy("Description"),
-    "colour": gettext_lazy("Colour"),
-    "protected": gettext_lazy("Protected"),
-    "read_only": gettext_lazy("Read-only"),
-    "enabled": gettext_lazy("Enabled"),
-    "shared_key_access": gettext_lazy("Shared key access"),
-    "networks": gettext_lazy("Networks"),
-    "labels": gettext_lazy("Labels"),
-    "expires_at": gettext_lazy("Expires"),
+    **account_settings.NAMES,
     "tags": gettext_lazy("Tags"),
     "is_admin": gettext_lazy("Server admin"),
     "is_active": gettext_lazy("Can sign in"),

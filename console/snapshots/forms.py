@@ -130,7 +130,7 @@ class BranchForm(forms.Form):
         name: str = self.cleaned_data["name"]
         if not is_account_name(name):
             raise forms.ValidationError(_("Use 3 to 24 lower-case letters and digits."))
-        if name in accounts.names():
+        if accounts.exists(name):
             raise forms.ValidationError(_("This name is not available."))
         return name
 

@@ -14,7 +14,7 @@ from console.snippets import Target
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.connections import write_connection as write_form
 from storage.models import Account, Table
-from storage.operations.accounts import accounts
+from storage.operations.accounts import sealed_keys
 
 MASK: Final = "•" * 12
 
@@ -30,8 +30,8 @@ def snippet_target(request: HttpRequest, table: Table) -> Target:
 
 def masked_connection_string(account: Account, endpoint: str) -> str:
     """A connection string that is safe to show: with the key only if the key is public."""
-    is_public = accounts.is_public(account)
-    key = accounts.encode_key(accounts.DEVELOPMENT_KEY) if is_public else MASK
+    is_public = sealed_keys.is_public(account)
+    key = sealed_keys.encode_key(sealed_keys.DEVELOPMENT_KEY) if is_public else MASK
     return connection_string(account.name, endpoint, key)
 
 

@@ -14,7 +14,7 @@ from storage.api import problems
 from storage.api.problems import FieldError, Problem, replace_surrogates
 from storage.domain.errors import ServerBusy, StorageError
 from storage.operations.access.api_tokens import TokenError
-from storage.operations.accounts.accounts import AccountError, AccountIsBusy
+from storage.operations.accounts.refusals import AccountError, AccountIsBusy
 from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
 
 RETRY_AFTER: Final = 5  # seconds

@@ -21,7 +21,7 @@ class Reason(StrEnum):
     NO_COORDINATOR_FOR_NEW_TABLES = "Tables can be distributed only in the database of a Citus coordinator."
     HISTORY_DAYS = "The history of an account is kept for 0 to {most} days."
     HISTORY_BYTES = "The history of an account may take {least} MiB or more."
-    UNKNOWN_CONSISTENCY = "{level!r} is not a consistency level; use one of {levels}."
+    UNKNOWN_CONSISTENCY = "The consistency level must be one of {levels}."
     STALENESS = "Reads may be behind by 1 to {most} seconds."
     ACCOUNT_PROTECTED = "The account {account} is protected; turn off the protection first."
     ACCOUNT_HAS_TABLES = (

@@ -10,7 +10,7 @@ from storage.domain.access.actor import Actor
 from storage.domain.errors import StorageError
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 
 

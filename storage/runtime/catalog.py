@@ -22,7 +22,7 @@ from storage.domain.values.names import is_account_name
 from storage.models import BlockedSas
 from storage.operations.access import retired_keys
 from storage.operations.access.retired_keys import AcceptedKey
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, sealed_keys, service_properties
 from storage.operations.health import database_version
 from storage.operations.relations import history
 from storage.operations.tables import indexes, tables
@@ -109,12 +109,14 @@ class Catalog:
         is_unknown = is_current and self._names is not None and name not in self._names
         if known is None and not is_unknown and is_account_name(name):
             generation = self._generation
-            known, others = await in_thread(_account, name)
+            known = await in_thread(_account, name)
+            # read once, not for each name; one that this server may not use is among them
+            names = await in_thread(accounts.names) if known is None and self._held else set()
             if self._held and generation == self._generation:
                 if known is not None:
                     self._accounts[name] = known
                 else:
-                    self._names = others
+                    self._names = names - {name}
         return known
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
@@ -213,7 +215,7 @@ class StandbyCatalog:
             return kept[1]
         if not is_account_name(name):
             return None
-        found, _ = await self.read(_account, name)
+        found = await self.read(_account, name)
         known = found and found._replace(standby=True)
         _keep(self._accounts, name, (self._clock() + _STANDBY_SECONDS, known))
         return known
@@ -253,18 +255,17 @@ def _keep(kept: dict[K, V], key: K, value: V) -> None:
     kept[key] = value
 
 
-def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
-    """Return the account, or the names of the others if it does not exist or may not be used."""
+def _account(name: str) -> KnownAccount | None:
     account = accounts.find(name)
     if account is None:
-        return None, accounts.names() - {name}
-    known = KnownAccount(
+        return None
+    return KnownAccount(
         account.pk,
         account.name,
-        accounts.keys_of(account),
+        sealed_keys.keys_of(account),
         account.enabled,
         account.shared_key_access,
-        accounts.networks_of(account),
+        account_settings.networks_of(account),
         service_properties.for_account(account),
         AccountKind(account.kind),
         account.read_only,
@@ -275,7 +276,6 @@ def _account(name: str) -> tuple[KnownAccount | None, Collection[str]]:
         float(account.max_staleness),
         outdated=database_version.read_writer() > database_version.WRITER,
     )
-    return known, ()
 
 
 def _table(account_id: int, folded_name: str) -> KnownTable | None:

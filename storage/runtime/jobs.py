@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from storage.domain.errors import StorageError
 from storage.models import Job
 from storage.operations.access import api_tokens, retired_keys
-from storage.operations.accounts import accounts
+from storage.operations.accounts import expiry
 from storage.operations.activity import activity
 from storage.operations.changes import feed, retention
 from storage.operations.counting import metrics, table_use, usage
@@ -97,7 +97,7 @@ async def run() -> None:
             "distribution", distribution.tidy, _ADAPT_INTERVAL, "Distributed tables could not be measured"
         ),
         _exclusive("daily", _tidy_daily, _DAY, "Sessions could not be tidied", looks_every=_TIDY_INTERVAL),
-        _exclusive("accounts", accounts.expire, _INTERVAL, "Expired accounts could not be frozen or deleted"),
+        _exclusive("accounts", expiry.expire, _INTERVAL, "Expired accounts could not be frozen or deleted"),
         _exclusive("snapshots", snapshots.tidy, _ADAPT_INTERVAL, "Snapshots could not be taken or deleted"),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all

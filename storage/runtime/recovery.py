@@ -3,7 +3,7 @@
 from storage.domain.access.actor import load_actor
 from storage.domain.service.activity import Verb
 from storage.models import LongOperation
-from storage.operations.accounts import accounts
+from storage.operations.accounts import removal
 from storage.operations.activity import long_operations
 from storage.operations.snapshots import account_building
 
@@ -17,6 +17,6 @@ def _end(left: LongOperation) -> None:
         case Verb.BRANCH_CREATE | Verb.ACCOUNT_CREATE:
             account_building.remove(left.account)
         case Verb.ACCOUNT_DELETE:
-            accounts.remove(left.account.name, with_tables=True, by=load_actor(left.actor), only=left.account)
+            removal.remove(left.account.name, with_tables=True, by=load_actor(left.actor), only=left.account)
         case _:
             long_operations.record_interruption(left)

@@ -11,8 +11,10 @@ from django.core.management.commands.migrate import Command as Migrate
 from django.db import ProgrammingError
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError, AccountKeys
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
+from storage.operations.accounts import declarations, sealed_keys
+from storage.operations.accounts.declarations import AccountKeys
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.health import database_version
 from storage.operations.relations import table_relations
 from storage.server.options import Options
@@ -51,11 +53,11 @@ def check() -> None:
 
 def declared_accounts(options: Options) -> list[AccountKeys]:
     """Like the emulator: AZURITE_ACCOUNTS takes the place of the development account."""
-    declared = accounts.read_declaration(options.azurite_accounts) + accounts.read_declaration(
+    declared = declarations.read_declaration(options.azurite_accounts) + declarations.read_declaration(
         options.accounts
     )
     if options.development_account_allowed and not options.azurite_accounts:
-        declared.insert(0, AccountKeys(accounts.DEVELOPMENT_ACCOUNT, accounts.DEVELOPMENT_KEY))
+        declared.insert(0, AccountKeys(DEVELOPMENT_ACCOUNT, sealed_keys.DEVELOPMENT_KEY))
     return declared
 
 
@@ -169,7 +171,7 @@ def _refuse_role() -> NoReturn:
 
 def _declare_accounts(options: Options) -> None:
     try:
-        accounts.check_secret()
-        accounts.ensure(declared_accounts(options))
+        sealed_keys.check_secret()
+        declarations.ensure(declared_accounts(options))
     except AccountError as error:
         raise Refusal(str(error)) from None

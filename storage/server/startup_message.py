@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.models import Account
-from storage.operations.accounts.accounts import DEVELOPMENT_ACCOUNT, connection_string, is_public, usable
+from storage.operations.accounts.accounts import usable
+from storage.operations.accounts.sealed_keys import connection_string, is_public
 from storage.operations.health import release
 from storage.server.options import Options
 

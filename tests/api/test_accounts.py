@@ -9,7 +9,7 @@ from storage.domain.requests.observed import retired_key_name
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations.access import retired_keys
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts, expiry, sealed_keys
 from storage.operations.tables import tables
 
 
@@ -23,7 +23,7 @@ def test_it_works(ada):
     made = ada("POST", "accounts", wanted | {"ttl": "8h"})
     assert made.status_code == 201, made.content
     found = made.json()
-    key = accounts.encode_key(accounts.keys_of(Account.objects.get(name="branch"))[0])
+    key = sealed_keys.encode_key(sealed_keys.keys_of(Account.objects.get(name="branch"))[0])
     assert found["connection_string"] == (
         "DefaultEndpointsProtocol=http;AccountName=branch;"
         f"AccountKey={key};TableEndpoint=http://testserver/branch;"
@@ -188,7 +188,7 @@ def test_tables_keep_an_account_unless_they_may_go(ada, account):
 
 
 def test_keys_and_connections(ada, account):
-    first, second = (accounts.encode_key(key) for key in accounts.keys_of(account))
+    first, second = (sealed_keys.encode_key(key) for key in sealed_keys.keys_of(account))
     shown = ada("GET", "accounts/acme/keys").json()["items"]
     assert [key["value"] for key in shown] == [first, second]
     string = ada("GET", "accounts/acme/connection-string?key=key2&host=tablero:10002")
@@ -204,7 +204,7 @@ def test_keys_and_connections(ada, account):
         assert first in ada("GET", f"accounts/acme/connection-string?form={form}").json()["text"]
     rotated = ada("POST", "accounts/acme/keys/key1/rotate").json()
     account.refresh_from_db()
-    assert rotated["value"] == accounts.encode_key(accounts.keys_of(account)[0]) != first
+    assert rotated["value"] == sealed_keys.encode_key(sealed_keys.keys_of(account)[0]) != first
     assert ada("POST", "accounts/acme/keys/key3/rotate").status_code == 404
     assert ada("POST", "accounts/acme/keys/key2/rotate", {"grace": "2h"}).status_code == 200
     assert [old.name for old in retired_keys.accepted(account)] == [retired_key_name(2)]
@@ -217,7 +217,7 @@ def test_keys_and_connections(ada, account):
 
 def over(account):
     Account.objects.filter(pk=account.pk).update(expires_at=datetime(2026, 1, 1, tzinfo=UTC))
-    accounts.expire(datetime.now(UTC))
+    expiry.expire(datetime.now(UTC))
     account.refresh_from_db()
 
 
@@ -231,9 +231,9 @@ def test_a3_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, a
     assert gone == account.frozen_at + timedelta(hours=24)
     assert Activity.objects.filter(verb=Verb.ACCOUNT_EXPIRE, actor_kind=ActorKind.SERVER).count() == 1
 
-    accounts.expire(gone - timedelta(seconds=1))
+    expiry.expire(gone - timedelta(seconds=1))
     assert Account.objects.filter(pk=account.pk).exists()
-    accounts.expire(gone)
+    expiry.expire(gone)
     assert not Account.objects.filter(pk=account.pk).exists()
 
 
@@ -243,16 +243,16 @@ def test_an_account_that_cannot_be_deleted_keeps_no_other(account):
         over(found)
     Table.objects.create(account=account, name="broken", folded_name="broken")  # it has no relation
     with pytest.raises(ExceptionGroup):
-        accounts.expire(datetime.now(UTC) + timedelta(days=2))
+        expiry.expire(datetime.now(UTC) + timedelta(days=2))
     assert list(Account.objects.values_list("name", flat=True)) == ["acme"]
 
 
 @pytest.mark.parametrize("guard", ["protected", "read_only"])
 def test_an_account_that_is_guarded_only_freezes(ada, account, guard):
-    accounts.change(account, **{guard: True})
+    account_settings.change(account, **{guard: True})
     over(account)
     assert ada("GET", "accounts/acme").json()["deleted_at"] is None
-    accounts.expire(datetime.now(UTC) + timedelta(days=9))
+    expiry.expire(datetime.now(UTC) + timedelta(days=9))
     assert Account.objects.filter(pk=account.pk).exists()
 
 

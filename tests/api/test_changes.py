@@ -8,7 +8,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import RegisteredSas
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.relations import history
 from storage.operations.tables import tables
 from storage.sql import entities
@@ -137,5 +137,5 @@ def test_refusals(call, account, people, put):
     problem = check(ask("GET", f"{CHANGES}?after={token}"), 410)
     assert problem["type"].endswith("#problem-expired-token")
     assert "Re-read the entities" in problem["detail"]
-    accounts.change(account, history_days=0)
+    account_settings.change(account, history_days=0)
     assert "keeps no history" in check(ask("GET", CHANGES), 409)["detail"]

@@ -6,7 +6,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import RegisteredSas
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.changes import past
 from storage.operations.relations import history
 from storage.operations.tables import tables
@@ -85,7 +85,7 @@ def test_a_deleted_table_is_found_by_its_name(call, account, people):
     assert numbers() == [3]
     assert numbers(f"&as_of={then}") == [2, 1]
 
-    accounts.change(account, history_days=0)
+    account_settings.change(account, history_days=0)
     refused = call("victor", "read")("GET", f"{HISTORY}?pk=se&rk=1")
     assert refused.status_code == 404
 

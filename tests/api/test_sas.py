@@ -9,7 +9,7 @@ from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.service.activity import Verb
 from storage.models import Activity, IdempotencyRecord, RegisteredSas
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
 
 SAS = "accounts/acme/sas"
 READS = {"label": "report", "table": "people", "permissions": "r", "ttl": "12h"}
@@ -29,7 +29,7 @@ def test_it_works(ask, account):
     assert made.status_code == 201, made.content
     found = made.json()
     token = signature(found["token"])
-    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 0
+    assert sas.find_signing_key(token, "acme", sealed_keys.keys_of(account)) == 0
     assert (token.start_partition, token.end_partition, token.permissions) == ("a b", "\u0131", "r")
     assert found["fingerprint"] == sas.fingerprint(token)
     assert found["url"] == f"http://testserver/acme/people?{found['token']}"
@@ -59,7 +59,7 @@ def test_by_a_policy_and_of_an_account_by_the_second_key(ask, account):
     wanted = {"label": "all", "key": "key2", "permissions": "rl", "ttl": "1h", "protocol": "https"}
     token = signature(ask("POST", SAS, wanted).json()["token"])
     assert (token.resource_types, token.services, token.protocol) == ("sco", "t", "https")
-    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 1
+    assert sas.find_signing_key(token, "acme", sealed_keys.keys_of(account)) == 1
 
 
 def test_the_same_key_is_the_same_token(ask, account, call):

@@ -11,7 +11,8 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Branch, LongOperation, Snapshot
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.activity import long_operations
 from storage.operations.relations import history
 from storage.operations.snapshots import snapshots
@@ -98,7 +99,7 @@ def test_who_may_do_what(call, people, account):
         ("sam", "manage", "GET", SNAPSHOTS, None, 404),
     ):
         assert call(name, scope)(method, path, body).status_code == status, (name, scope, path, body)
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     assert call("max")("POST", f"{SNAPSHOTS}/base/restore", {}).status_code == 403
 
 
@@ -164,7 +165,7 @@ def test_a_branch_whose_maker_died_is_made_again(call, people, direct):
         lock = long_operations.lock_of("branch")
         direct.execute("SELECT pg_advisory_lock(%s, %s)", [long_operations.LOCKS, lock])
         # as its maker begins: frozen, without tables
-        half = accounts.add("branch", enabled=False)
+        half = accounts.add("branch", NewAccount(enabled=False))
         long_operations.Operation.begin(Verb.BRANCH_CREATE, half, lock, by=SERVER)
         waiting = ask("POST", "accounts/acme/branches", body)
         assert (waiting.status_code, waiting["Retry-After"]) == (409, "5")
@@ -179,7 +180,7 @@ def test_an_incomplete_branch_of_an_older_version_is_no_success(call, people):
     ask, body = call("ada"), {"name": "branch"}
     assert ask("POST", "accounts/acme/branches", body).status_code == 201
     Branch.objects.update(origin=None)
-    accounts.set_fields("branch", {"enabled": False})
+    account_settings.change(accounts.by_name("branch"), enabled=False)
     refused = ask("POST", "accounts/acme/branches", body)
     assert refused.status_code == 409
     assert "incomplete" in refused.json()["detail"]

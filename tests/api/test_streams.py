@@ -20,7 +20,7 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.models import ApiToken, Membership
 from storage.operations.access import api_tokens, members
-from storage.operations.accounts import accounts
+from storage.operations.accounts import removal
 from storage.operations.changes import feed
 from storage.operations.changes.feed import Feed
 from storage.operations.relations import history
@@ -135,7 +135,7 @@ REVOCATIONS = {
     "token revoked": ("api", lambda victor, account: api_tokens.revoke(victor.token, by=SERVER)),
     "member removed": ("api", lambda victor, account: members.remove(account, victor.user, by=SERVER)),
     "user deleted": ("api", delete_user),
-    "account deleted": ("api", lambda victor, account: accounts.remove("acme", with_tables=True)),
+    "account deleted": ("api", lambda victor, account: removal.remove("acme", with_tables=True)),
     "user disabled": (
         "console",
         lambda victor, account: users.set_active(victor.user, is_active=False, by=SERVER),

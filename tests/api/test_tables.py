@@ -5,7 +5,7 @@ import pytest
 from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.tables import tables
 
 POLICIES = "accounts/acme/tables/people/policies"
@@ -59,7 +59,7 @@ def test_finds_and_pages(ask, account):
 
 
 def test_a_read_only_account_refuses_writes_and_a_protected_one_wants_its_name(ask, people, account):
-    accounts.change(account, read_only=True, protected=True)
+    account_settings.change(account, read_only=True, protected=True)
     for method, path, body in (
         ("POST", "accounts/acme/tables", {"name": "more"}),
         ("DELETE", "accounts/acme/tables/people?confirm=acme", None),
@@ -68,7 +68,7 @@ def test_a_read_only_account_refuses_writes_and_a_protected_one_wants_its_name(a
         refused = ask(method, path, body)
         assert refused.status_code == 403, path
         assert refused.json()["code"] == "InsufficientAccountPermissions"
-    accounts.change(account, read_only=False)
+    account_settings.change(account, read_only=False)
     assert ask("DELETE", "accounts/acme/tables/people").status_code == 409
     assert ask("DELETE", "accounts/acme/tables/people?confirm=acme").status_code == 204
 

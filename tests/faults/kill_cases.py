@@ -17,8 +17,8 @@ from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity, PropertyIndex
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError, AccountExists
+from storage.operations.accounts import accounts, removal
+from storage.operations.accounts.refusals import AccountError, AccountExists
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.entities import edits
 from storage.operations.relations import table_relations
@@ -175,7 +175,7 @@ def many_tables():
 
 def delete_account():
     try:
-        accounts.remove("shop", with_tables=True, by=ADA)
+        removal.remove("shop", with_tables=True, by=ADA)
     except AccountError:
         assert not Account.objects.filter(name="shop").exists()
 

@@ -64,10 +64,10 @@ def main():
     from django.db import connections
 
     from console.entities import query_deletion
-    from storage.operations.accounts import accounts
+    from storage.operations.accounts import removal
     from tests.faults.kill_cases import CASES
 
-    accounts._DROPPED_TOGETHER = query_deletion._STEP = FEW
+    removal._DROPPED_TOGETHER = query_deletion._STEP = FEW
     known = json.loads(sys.stdin.readline())
     settings.SERVER_SECRET = known.pop("secret").encode()
     connections["default"].settings_dict.update(known)

@@ -12,7 +12,7 @@ from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Activity, Branch, LongOperation, PropertyIndex, Table
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
+from storage.operations.accounts import removal
 from storage.operations.entities import entities
 from storage.operations.tables import distribution_requests, indexes, tables
 from storage.operations.undo import undo
@@ -37,7 +37,7 @@ def forge(django_db_setup):
 
 @pytest.fixture(params=CASES)
 def name(request, monkeypatch):
-    monkeypatch.setattr(accounts, "_DROPPED_TOGETHER", FEW)
+    monkeypatch.setattr(removal, "_DROPPED_TOGETHER", FEW)
     monkeypatch.setattr(query_deletion, "_STEP", FEW)
     with citus.installed() if CASES[request.param].in_cluster else nullcontext():
         yield request.param

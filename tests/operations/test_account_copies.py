@@ -9,6 +9,7 @@ from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import entities
 from storage.operations.snapshots import account_copies
 from storage.operations.snapshots.account_copies import CopyRefused, Finding
@@ -36,7 +37,7 @@ def content(account: Account, table: str) -> dict[EntityKey, dict[str, EdmValue]
 
 
 def test_copies_into_the_other_kind_and_back():
-    source = accounts.add("source", label="Shop")
+    source = accounts.add("source", NewAccount(label="Shop"))
     many = [Entity(EntityKey(f"p{number % 7}", f"{number:04}"), {"T": TIME}) for number in range(1500)]
     fill(source, "People", *many)
     fill(source, "empty")
@@ -86,7 +87,7 @@ def test_tells_what_cosmos_does_not_take():
 
 
 def test_tells_what_storage_does_not_take():
-    source = accounts.add("source", kind=COSMOS)
+    source = accounts.add("source", NewAccount(kind=COSMOS))
     odd = {
         "time": {"T": EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)},
         "string": {"S": EdmValue(Edm.STRING, "x" * 32769)},

@@ -15,7 +15,8 @@ from storage.domain.service.recorded import ChangedEntity
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.models import Activity, EntityChange
 from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.tables import tables
@@ -30,7 +31,7 @@ KEY = EntityKey("p", "r")
 
 @pytest.fixture
 def account():
-    return accounts.add("acme", by=ADA, label="Acme")
+    return accounts.add("acme", NewAccount(label="Acme"), by=ADA)
 
 
 @pytest.fixture
@@ -71,17 +72,17 @@ def test_a_client_may_call_itself_anything():
 
 
 def test_every_control_operation_leaves_one_record(account, people):
-    kept = accounts.change(account, by=ADA, label="New", colour="")
+    kept = account_settings.change(account, by=ADA, label="New", colour="")
     assert (kept.before, kept.after) == ({"label": "Acme"}, {"label": "New"})
     kept = tables.change(people, by=ADA, tags=["a", "b"])
     assert (kept.before, kept.after) == ({"tags": []}, {"tags": ["a", "b"]})
-    assert accounts.change(account, by=ADA, label="New") is None
+    assert account_settings.change(account, by=ADA, label="New") is None
     assert tables.change(people, by=ADA, description="", tags=["a", "b"]) is None
     with pytest.raises(Exception, match="already exists"), transaction.atomic():
         tables.create(account.pk, "people", by=ADA)
     tables.delete(account.pk, "people", by=ADA, keep=timedelta(days=7))
     tables.restore(people.pk, by=ADA)
-    accounts.remove("acme", with_tables=True, by=COMMAND)
+    removal.remove("acme", with_tables=True, by=COMMAND)
 
     found = activity.page(ActivityFilter()).activities
     assert [it.verb for it in found] == [
@@ -94,7 +95,7 @@ def test_every_control_operation_leaves_one_record(account, people):
 
 def test_no_key_is_ever_in_it(account):
     accounts.rotate("acme", 2, by=ADA)
-    keys = [accounts.encode_key(key) for key in accounts.keys_of(accounts.find("acme"))]
+    keys = [sealed_keys.encode_key(key) for key in sealed_keys.keys_of(accounts.find("acme"))]
     kept = Activity.objects.order_by("pk").last()
     assert (kept.verb, kept.detail) == (Verb.KEY_ROTATE, {"key": "key2"})
     for row in Activity.objects.values():
@@ -201,7 +202,7 @@ def test_finds_by_everything(account, people):
 
 def test_pages_in_both_directions(account):
     for number in range(9):
-        accounts.change(account, label=str(number))
+        account_settings.change(account, label=str(number))
     wanted = ActivityFilter(account_ids=[account.pk], verbs=[Verb.ACCOUNT_CHANGE])
     labels = lambda page: [found.after["label"] for found in page.activities]  # noqa: E731
 
@@ -230,7 +231,7 @@ def test_does_not_look_for_ever(account):
 def test_exports_all(account, monkeypatch):
     monkeypatch.setattr(activity, "_BATCH", 2)
     for number in range(5):
-        accounts.change(account, label=str(number))
+        account_settings.change(account, label=str(number))
     exported = list(activity.export(ActivityFilter()))
     assert [found.pk for found in exported] == sorted((found.pk for found in exported), reverse=True)
     assert len(exported) == 6

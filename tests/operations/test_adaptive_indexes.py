@@ -14,7 +14,8 @@ from storage.domain.service import indexes as policy
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Activity, PropertyIndex, PropertyScans
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import entities
 from storage.operations.tables import adaptive_indexes, indexes, tables
 from storage.operations.tables.adaptive_indexes import ScanCosts
@@ -41,7 +42,7 @@ FROM generate_series(1, {rows}) AS n
 
 @pytest.fixture
 def account():
-    return accounts.add("acme", kind=AccountKind.COSMOS)
+    return accounts.add("acme", NewAccount(kind=AccountKind.COSMOS))
 
 
 @pytest.fixture
@@ -99,9 +100,9 @@ def test_only_where_it_is_wanted_and_possible(account, large):
     assert adapt() == set()
     scan(large, "Score")
     for fields in ({"adaptive_indexes": False}, {"adaptive_indexes": True, "read_only": True}):
-        accounts.set_fields("acme", fields)
+        account_settings.change(accounts.by_name("acme"), **fields)
         assert adapt() == set()
-    accounts.set_fields("acme", {"read_only": False})
+    account_settings.change(accounts.by_name("acme"), read_only=False)
     assert adapt() == {"Score"}
 
 

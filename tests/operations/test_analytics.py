@@ -17,7 +17,7 @@ from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
 from storage.domain.service.service_properties import Metrics, ServiceProperties
 from storage.models import Account, Table
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, removal
 from storage.operations.counting.metrics import HOUR, MINUTE, Counts
 from storage.operations.tables import tables
 from storage.operations.tables.analytics import Writer
@@ -91,7 +91,7 @@ def test_an_account_with_nothing_else_can_be_removed(account):
     Writer().write(NOON + MINUTE)
     assert rows(account)
 
-    accounts.remove("measured")
+    removal.remove("measured")
 
     assert not Table.objects.exists()
 

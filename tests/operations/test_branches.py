@@ -16,7 +16,8 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.operations.access import policies
 from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import entities
 from storage.operations.relations import history
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
@@ -55,7 +56,7 @@ def content(account, name):
 
 @pytest.fixture
 def shop():
-    return accounts.add("shop", label="Shop")
+    return accounts.add("shop", NewAccount(label="Shop"))
 
 
 LONG = ("名" * 1000, "前" * 1000)

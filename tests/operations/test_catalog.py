@@ -16,7 +16,8 @@ from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRu
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.tables import indexes, tables
 from storage.runtime import catalog
 from storage.runtime.catalog import Catalog
@@ -59,14 +60,14 @@ def break_listener(database):
 
 
 def keys_of(name):
-    return accounts.keys_of(Account.objects.get(name=name))
+    return sealed_keys.keys_of(Account.objects.get(name=name))
 
 
 # accounts
 
 
 async def test_knows_the_accounts():
-    added = await in_thread(accounts.add, "known", b"a" * 64, b"b" * 64)
+    added = await in_thread(accounts.add, "known", NewAccount(b"a" * 64, b"b" * 64))
 
     async with opened() as known:
         account = await known.account("known")
@@ -116,20 +117,20 @@ async def test_an_account_comes_and_goes_at_once():
     async with several() as processes:
         for known in processes:
             assert await known.account("short") is None
-        await in_thread(accounts.add, "short")
+        added = await in_thread(accounts.add, "short")
         for known in processes:
             assert (await known.account("short")).enabled
-        await in_thread(accounts.set_fields, "short", {"enabled": False})
+        await in_thread(account_settings.change, added, enabled=False)
         for known in processes:
             assert not (await known.account("short")).enabled
-        await in_thread(accounts.remove, "short")
+        await in_thread(removal.remove, "short")
         for known in processes:
             assert await known.account("short") is None
 
 
 @pytest.mark.parametrize("which", [1, 2])
 async def test_a_rotated_key_is_dead_at_once(which):
-    await in_thread(accounts.add, "rotated", b"a" * 64, b"b" * 64)
+    await in_thread(accounts.add, "rotated", NewAccount(b"a" * 64, b"b" * 64))
     async with several() as processes:
         for _ in range(3):
             before = (await processes[0].account("rotated")).keys
@@ -289,7 +290,7 @@ async def test_other_tables_stay_known_when_one_comes_or_goes(account, database)
 
 
 async def test_the_name_of_a_table_may_have_spaces(database):
-    await in_thread(accounts.add, "spacious", kind=AccountKind.COSMOS)
+    await in_thread(accounts.add, "spacious", NewAccount(kind=AccountKind.COSMOS))
     async with opened() as known:
         account = await known.account("spacious")
         await in_thread(tables.create, account.id, "two  words ü")
@@ -336,7 +337,7 @@ async def test_looks_a_forgotten_table_up_anew(account, database):
 
 async def test_uses_nothing_stale_while_nobody_brings_the_news(account, database, monkeypatch):
     monkeypatch.setattr(catalog, "_PAUSE", 60)
-    await in_thread(accounts.add, "rotated", b"a" * 64)
+    await in_thread(accounts.add, "rotated", NewAccount(b"a" * 64))
     await in_thread(tables.create, account.id, "People")
     async with opened() as known:
         assert not await is_missing(known, account, "people")
@@ -361,7 +362,7 @@ async def has_noticed(known):
 
 async def test_listens_again_and_has_missed_nothing(account, database, monkeypatch):
     monkeypatch.setattr(catalog, "_PAUSE", 0.1)
-    await in_thread(accounts.add, "rotated", b"a" * 64)
+    await in_thread(accounts.add, "rotated", NewAccount(b"a" * 64))
     async with opened() as known:
         for _ in range(3):
             assert break_listener(database) == 1
@@ -385,7 +386,7 @@ async def test_keeps_nothing_when_listening_ends_in_whatever_way(monkeypatch, ca
 
     monkeypatch.setattr(catalog, "listen", listen)
     monkeypatch.setattr(catalog, "_PAUSE", 60)
-    await in_thread(accounts.add, "rotated", b"a" * 64)
+    await in_thread(accounts.add, "rotated", NewAccount(b"a" * 64))
     async with opened() as known:
         await known.account("rotated")
         await asyncio.sleep(0.3)

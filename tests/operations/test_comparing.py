@@ -21,7 +21,8 @@ from storage.domain.values.kinds import AccountKind
 from storage.editing.comparison import DifferenceKind
 from storage.models import Account, Activity, HistorySegment, Snapshot
 from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, service_properties
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import edits, entities
 from storage.operations.relations import snapshot_copies
 from storage.operations.snapshots import applying, branches, comparing, sides, snapshots
@@ -430,13 +431,13 @@ def test_a_table_is_put_back_to_a_time(left):
     applying.apply(comparison, Target.RIGHT, Selection(), by=ADA)
 
     assert content(left, "people") == {"a": number(1), "b": number(2)}
-    accounts.change(left, read_only=True)
+    account_settings.change(left, read_only=True)
     with pytest.raises(InsufficientAccountPermissions):
         applying.apply(comparison, Target.RIGHT, Selection(), by=ADA, dry_run=True)
 
 
 def test_what_does_not_fit_into_the_other_kind_is_told(left):
-    cosmos = accounts.add("cosmos", kind=AccountKind.COSMOS)
+    cosmos = accounts.add("cosmos", NewAccount(kind=AccountKind.COSMOS))
     time = {"T": EdmValue(Edm.DATETIME, 15_000_000)}
     put(left, "people", a=time, b=number(1))
     put(cosmos, "people", a=time, b=number(2), early={"T": EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)})

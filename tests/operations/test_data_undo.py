@@ -13,7 +13,7 @@ from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.relations import history
@@ -171,7 +171,7 @@ def test_selections(account, people):
 
 def test_refuses_a_read_only_account(account, people):
     write(people, SCRIPT, Insert(entity("a", 1)))
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     with pytest.raises(InsufficientAccountPermissions):
         undo_script(account)
     assert not Activity.objects.filter(verb=Verb.ENTITY_REVERT).exists()

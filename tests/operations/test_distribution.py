@@ -30,8 +30,8 @@ from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.models import Activity, Table
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts import account_settings, accounts, removal
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import changes, feed, past, versions
 from storage.operations.changes.feed import Feed
 from storage.operations.entities import edits, entities
@@ -248,7 +248,7 @@ def test_only_a_coordinator_distributes(account):
     with pytest.raises(DistributionError, match="coordinator"):
         distribution.distribute(table)
     with pytest.raises(AccountError, match="coordinator"):
-        accounts.change(account, distributes=True)
+        account_settings.change(account, distributes=True)
 
 
 def test_states_that_do_not_fit_are_refused(table):
@@ -279,14 +279,14 @@ def test_a_deleted_table_is_restored_with_its_function(table, write):
 
 
 def test_an_account_says_that_its_new_tables_are_distributed(cluster, account):
-    accounts.change(account, distributes=True)
+    account_settings.change(account, distributes=True)
     table = tables.create(account.pk, "people")
     assert table.distributed and table_relations.is_spread(table)
     edits.apply(table, [Insert(entity(A=1))], by=ADA)
     assert kinds(table) == ["insert"]
-    accounts.change(account, distributes=False)
+    account_settings.change(account, distributes=False)
     assert not tables.create(account.pk, "others").distributed
-    accounts.remove("acme", with_tables=True)
+    removal.remove("acme", with_tables=True)
     left = fetch("SELECT relname FROM pg_class WHERE relname ~ %s", f"^distributed_{table.pk}(_|$)")
     assert left == []
 
@@ -430,7 +430,7 @@ def test_commands(table, capsys):
     assert table_relations.is_spread(tables.get(table.account_id, "people"))
     call_command("undistribute", "acme/people")
     assert capsys.readouterr().out == "acme/people is distributed.\nacme/people is on the coordinator.\n"
-    accounts.change(table.account, distributes=True)
+    account_settings.change(table.account, distributes=True)
     call_command("account", "list")
     assert capsys.readouterr().out.rstrip().endswith("  distributes")
     for wrong in ("acme/nothing", "nobody/people", "acme/people"):

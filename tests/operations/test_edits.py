@@ -26,6 +26,7 @@ from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity
 from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.activity import activity
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
@@ -227,7 +228,7 @@ def test_a_known_entity_is_not_read_again(table, monkeypatch):
 
 
 def test_an_entity_of_a_cosmos_account_is_written_as_such(db):
-    account = accounts.add("planets", kind=AccountKind.COSMOS)
+    account = accounts.add("planets", NewAccount(kind=AccountKind.COSMOS))
     table = tables.create(account.pk, "people")
     table.account = account
     moment = {"T": EdmValue(Edm.DATETIME, 0)}

@@ -17,7 +17,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import INDEX_LIMIT, IndexOrigin, IndexState
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import PropertyIndex
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.entities import entities
 from storage.operations.tables import indexes, tables
 from storage.operations.tables.indexes import IndexExists, IndexMissing, TooManyIndexes
@@ -127,7 +127,7 @@ def test_refuses_keys_names_that_no_property_has_too_many_and_read_only_accounts
     with pytest.raises(TooManyIndexes):
         indexes.add(people, "Score")
 
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     with pytest.raises(InsufficientAccountPermissions):
         indexes.drop(people, "Property0")
 

@@ -7,8 +7,9 @@ import pytest
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.activity import Verb
 from storage.models import Activity, LongOperation
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountIsBusy
+from storage.operations.accounts import account_settings, accounts, removal
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountIsBusy
 from storage.operations.activity import long_operations
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.snapshots import account_building
@@ -25,7 +26,7 @@ async def test_a_job_ends_what_was_abandoned(monkeypatch):
     monkeypatch.setattr(jobs, "_SOON", 0.02)
 
     def abandon():
-        account = accounts.add("half", enabled=False)
+        account = accounts.add("half", NewAccount(enabled=False))
         tables.create(account.pk, "people")
         long_operations.Operation.begin(Verb.ACCOUNT_CREATE, account, 1, by=ADA)
         acme = accounts.add("acme")
@@ -78,10 +79,10 @@ def test_a_failure_is_recorded_if_anything_was_done(saved):
 
 def test_an_account_that_is_not_completed_is_removed():
     def fail():
-        with account_building.building(Verb.ACCOUNT_CREATE, "twig", by=ADA) as operation:
+        with account_building.building(Verb.ACCOUNT_CREATE, "twig", NewAccount(), by=ADA) as operation:
             assert not operation.account.enabled
             with pytest.raises(AccountIsBusy):
-                accounts.set_fields("twig", {"enabled": True})
+                account_settings.change(accounts.by_name("twig"), enabled=True)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -91,8 +92,8 @@ def test_an_account_that_is_not_completed_is_removed():
 
 def test_an_account_that_took_the_name_stays():
     def fail():
-        with account_building.building(Verb.ACCOUNT_CREATE, "twig", by=ADA):
-            accounts.remove("twig")
+        with account_building.building(Verb.ACCOUNT_CREATE, "twig", NewAccount(), by=ADA):
+            removal.remove("twig")
             accounts.add("twig")
             raise ZeroDivisionError
 
@@ -103,14 +104,14 @@ def test_an_account_that_took_the_name_stays():
 
 
 def test_a_deletion_that_was_begun_is_completed(monkeypatch):
-    monkeypatch.setattr(accounts, "_DROPPED_TOGETHER", 2)
+    monkeypatch.setattr(removal, "_DROPPED_TOGETHER", 2)
     account = accounts.add("crowded")
     for number in range(5):
         tables.create(account.pk, f"table{number}")
     with long_operations.holding_account("crowded") as lock, invalidating_catalogs():
-        accounts._drop_some_tables(account, lock, ADA)
+        removal._drop_some_tables(account, lock, ADA)
     with pytest.raises(AccountIsBusy):
-        accounts.set_fields("crowded", {"protected": True})
+        account_settings.change(accounts.by_name("crowded"), protected=True)
 
     recovery.run()
 

@@ -19,7 +19,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.changes import past, reverting
 from storage.operations.entities import edits, entities
 from storage.operations.relations import history
@@ -192,20 +192,20 @@ def test_an_account_younger_than_a_transaction_that_runs_is_not_taken_for_change
 
 def test_a_history_that_began_after_its_account_is_not_whole(table):
     for days in (0, 7):
-        accounts.change(table.account, history_days=days)
+        account_settings.change(table.account, history_days=days)
     with another() as old:
         old.execute("SELECT 1")
         branch = tables.create(accounts.add("branch").pk, "people")
         write(branch, upsert(2))
         for days in (0, 7):
-            accounts.change(branch.account, history_days=days)
+            account_settings.change(branch.account, history_days=days)
         comparison = comparing.compare(side("branch"), side("acme"))
         done = applying.apply(comparison, Target.RIGHT, Selection(), by=SERVER, read_at=comparison.read_at)
     assert (done.written, [it.key for it in done.tables[0].examples]) == (0, [KEY])
 
 
 def test_without_history_timestamps_tell_what_is_newer(table):
-    accounts.change(table.account, history_days=0)
+    account_settings.change(table.account, history_days=0)
     other = tables.create(accounts.add("branch").pk, "people")
     write(table, upsert(1), upsert(1, OTHER))
     write(other, upsert(2), upsert(2, OTHER))
@@ -275,7 +275,7 @@ def test_applying_waits_for_writes_to_a_table_before_it_deletes_it(table):
 
 def test_without_history_a_table_is_deleted_only_if_its_timestamps_are_old(table):
     branch = accounts.add("branch")
-    accounts.change(branch, history_days=0)
+    account_settings.change(branch, history_days=0)
     for name in ("new", "old"):
         write(tables.create(branch.pk, name), Insert(entity(1)))
     old = relation_name(tables.get(branch.pk, "old").pk)

@@ -11,10 +11,11 @@ from django.db import transaction
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.service.account_settings import LEAST_HISTORY
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import HistorySegment
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts, refusals, removal
 from storage.operations.changes import retention
 from storage.operations.entities import edits
 from storage.operations.relations import history
@@ -33,7 +34,7 @@ def account(transactional_db):
     account = accounts.add("acme")
     yield account
     if type(account).objects.filter(pk=account.pk).exists():
-        accounts.remove("acme", with_tables=True)
+        removal.remove("acme", with_tables=True)
 
 
 @pytest.fixture
@@ -118,8 +119,8 @@ def test_too_much_goes_before_its_time(account, people, monkeypatch):
     assert segments(account) == [5, 6]
     monkeypatch.undo()
 
-    assert retention.limit(account) >= accounts.LEAST_HISTORY
-    accounts.change(account, history_bytes=64 << 20)
+    assert retention.limit(account) >= LEAST_HISTORY
+    account_settings.change(account, history_bytes=64 << 20)
     assert retention.limit(account) == 64 << 20
 
 
@@ -154,14 +155,14 @@ def test_what_has_ended_is_packed_and_reads_the_same(account, people, monkeypatc
 
 def test_turned_off_and_on_again_it_begins_anew(account, people):
     write(people)
-    accounts.change(account, history_days=0)
+    account_settings.change(account, history_days=0)
     assert not catalog._account("acme")[0].records
     assert retention.kept(account) == retention.Kept(None, 0)
     write(people, 2)
     retention.tidy(later(0))
     assert segments(account) == []
 
-    accounts.change(account, history_days=3)
+    account_settings.change(account, history_days=3)
     assert catalog._account("acme")[0].records
     write(people, 3)
     assert segments(account) == [3, 4]
@@ -171,13 +172,13 @@ def test_turned_off_and_on_again_it_begins_anew(account, people):
 
 @pytest.mark.parametrize("fields", [{"history_days": 367}, {"history_days": -1}, {"history_bytes": 1}])
 def test_what_cannot_be_kept_is_refused(account, fields):
-    with pytest.raises(accounts.AccountError):
-        accounts.change(account, **fields)
+    with pytest.raises(refusals.AccountError):
+        account_settings.change(account, **fields)
 
 
 def test_nothing_remains_of_the_history_of_a_removed_account(account, people):
     write(people)
-    accounts.remove("acme", with_tables=True)
+    removal.remove("acme", with_tables=True)
     assert fetch("SELECT relname FROM pg_class WHERE relname LIKE %s", f"history_{account.pk}%") == []
 
 

@@ -13,7 +13,7 @@ from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Account
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.changes import reverting
 from storage.operations.changes.reverting import apply_images
 from storage.operations.tables import tables
@@ -160,7 +160,7 @@ def test_without_history_nothing_is_recorded(table):
 
 
 def test_refuses_a_read_only_account(table):
-    accounts.change(table.account, read_only=True)
+    account_settings.change(table.account, read_only=True)
     with pytest.raises(InsufficientAccountPermissions):
         apply_images(table, images((key("a"), None, entity("a"))), by=ADA)
 

@@ -20,7 +20,7 @@ from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
 from storage.operations.access import policies, retired_keys
 from storage.operations.access import sas as sas_operations
 from storage.operations.access.sas import Refusal, SasDescription, SasRefused
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, removal, sealed_keys
 from storage.operations.counting import usage
 from storage.operations.counting.metrics import hour_of
 from storage.operations.counting.usage import Uses
@@ -45,7 +45,7 @@ def account():
 
 def use(account, token, count=1, *, ago=timedelta(0)):
     """As if somebody had used it, made with key1 by whoever."""
-    signed = sas.sign(token, account.name, accounts.keys_of(account)[0])
+    signed = sas.sign(token, account.name, sealed_keys.keys_of(account)[0])
     moment = timezone.now() - ago
     uses = Uses("one")
     client = CredentialClient(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "sdk")
@@ -70,7 +70,7 @@ def issue(account, token=TOKEN, key=1, label="partner demo"):
 
 def test_issues_and_knows_it(account):
     issued = issue(account, key=2)
-    assert sas.find_signing_key(issued.token, "acme", accounts.keys_of(account)) == 1
+    assert sas.find_signing_key(issued.token, "acme", sealed_keys.keys_of(account)) == 1
     done = Activity.objects.get(verb=Verb.SAS_ISSUE)
     assert (done.actor, done.table_name) == ("max", "Orders")
     assert done.detail == {
@@ -186,7 +186,7 @@ def test_nothing_is_noted_of_what_is_not_known_or_gone(account):
     for attempt in change("f" * 64):
         with pytest.raises(ResourceNotFound):
             attempt()
-    accounts.remove("acme", with_tables=True)
+    removal.remove("acme", with_tables=True)
     for attempt in (*change(fingerprint), lambda: issue(account, WHOLE)):
         with pytest.raises(ServerBusy):
             attempt()

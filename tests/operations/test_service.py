@@ -25,7 +25,8 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.counting import table_use
 from storage.operations.tables import analytics, tables
 from storage.runtime.service import Service
@@ -167,7 +168,7 @@ def cancel_waiting(relation):
 
 
 async def test_a_write_that_is_repeated_on_a_new_table_is_charged_there(service):
-    await in_thread(lambda: accounts.add("planets", kind=AccountKind.COSMOS))
+    await in_thread(lambda: accounts.add("planets", NewAccount(kind=AccountKind.COSMOS)))
     account = await service.account("planets")
     table = await in_thread(tables.create, account.id, "people")
     await service.change(account, "people", Insert(entity()))
@@ -267,7 +268,7 @@ async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account
 
 
 async def test_a_read_only_account_still_has_its_metrics_written(service, account):
-    await in_thread(lambda: accounts.set_fields("owner", {"read_only": True}, by=SERVER))
+    await in_thread(lambda: account_settings.change(accounts.by_name("owner"), read_only=True, by=SERVER))
     writer, now = analytics.Writer(), datetime.now(UTC)
     name = "$metricshourprimarytransactionstable"
     await in_thread(tables.get, account.id, name)  # somebody looks at them
@@ -290,7 +291,7 @@ async def test_counts_requests_for_entities_and_remembers_writes(service, accoun
 
 
 async def test_a_table_with_a_throughput_limit_refuses_more_until_units_are_back(service):
-    await in_thread(lambda: accounts.add("planets", kind=AccountKind.COSMOS))
+    await in_thread(lambda: accounts.add("planets", NewAccount(kind=AccountKind.COSMOS)))
     account = await service.account("planets")
     table = await in_thread(tables.create, account.id, "people")
     await in_thread(lambda: tables.change(table, throughput=1))

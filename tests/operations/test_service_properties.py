@@ -14,7 +14,7 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
 )
 from storage.models import Account
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import accounts, removal, service_properties
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,7 +50,7 @@ def test_come_back_as_they_were_set(account):
 
 
 def test_an_account_that_is_gone_has_none(account):
-    accounts.remove("propertied")
+    removal.remove("propertied")
 
     with pytest.raises(ServerBusy):
         service_properties.get(account)

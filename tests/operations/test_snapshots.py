@@ -19,7 +19,7 @@ from storage.domain.service.snapshots import Schedule, SnapshotReason
 from storage.domain.values.etag import ANY
 from storage.models import HistorySegment, SnapshotSchedule, Table
 from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, removal, service_properties
 from storage.operations.changes import retention
 from storage.operations.relations import snapshot_copies, table_relations
 from storage.operations.snapshots import snapshot_restores, snapshots
@@ -193,7 +193,7 @@ def test_what_is_copied_survives_the_history(shop):
     table = fill(shop, "customers", ROWS)
     snapshot = snapshots.take(shop, "before")
     assert not snapshot.tables.get().is_copied
-    accounts.change(shop, history_days=0)
+    account_settings.change(shop, history_days=0)
     assert snapshot.tables.get().is_copied
     # without history, a snapshot is copied when it is taken
     again = snapshots.take(shop, "again")
@@ -206,7 +206,7 @@ def test_what_is_copied_survives_the_history(shop):
     assert content(shop, "customers") == ROWS
     ids = snapshot.pk, again.pk
     snapshots.delete(snapshot)
-    accounts.remove("shop", with_tables=True)
+    removal.remove("shop", with_tables=True)
     kept = sql.fetch("SELECT relname FROM pg_class WHERE relkind = 'r'")
     assert not {f"snapshot_{pk}_{table.pk}" for pk in ids} & {name for (name,) in kept}
 
@@ -301,7 +301,7 @@ def test_as_much_as_copied_snapshots_may_take(shop, settings):
     fill(shop, "customers", ROWS)
     settings.SNAPSHOT_BYTES = 1
     snapshots.take(shop, "in-the-history")
-    accounts.change(shop, history_days=0)
+    account_settings.change(shop, history_days=0)
     with pytest.raises(SnapshotLimitReached, match="may take 0 MiB"):
         snapshots.take(shop, "copied")
     settings.SNAPSHOT_BYTES = None
@@ -335,7 +335,7 @@ def test_snapshots_at_once_do_not_pass_the_limit(shop, settings, in_threads):
 def test_a_table_that_is_deleted_meanwhile_is_left_out(shop, in_threads, days):
     fill(shop, "customers", ROWS)
     orders = fill(shop, "orders", ROWS)
-    accounts.change(shop, history_days=days)
+    account_settings.change(shop, history_days=days)
     with transaction.atomic():
         table_relations.soft_delete(orders)
         Table.objects.filter(pk=orders.pk).update(deleted_at=timezone.now())

@@ -19,8 +19,8 @@ from storage.domain.errors import (
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
 from storage.models import Table
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountHasTables
+from storage.operations.accounts import account_settings, accounts, removal
+from storage.operations.accounts.refusals import AccountHasTables
 from storage.operations.counting import remembered, totals
 from storage.operations.counting.table_use import TableUses
 from storage.operations.tables import table_list, tables
@@ -78,7 +78,7 @@ def test_a_table_whose_relation_cannot_be_made_is_not_there(account):
 @pytest.mark.django_db(transaction=True)
 def test_a_table_of_an_account_that_is_gone_cannot_be_made():
     account = accounts.add("goneforgood").pk
-    accounts.remove("goneforgood")
+    removal.remove("goneforgood")
 
     with pytest.raises(ServerBusy):
         tables.create(account, "people")
@@ -99,13 +99,13 @@ async def test_no_account_goes_while_a_table_is_being_made_in_it():
             [account],
         )
         await maker.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as its end does
-        removal = asyncio.create_task(in_thread(accounts.remove, "inthemaking"))
+        removing = asyncio.create_task(in_thread(removal.remove, "inthemaking"))
         async with asyncio.timeout(60):
             while not await is_waiting(watcher):  # noqa: ASYNC110 - the event is PostgreSQL's
                 await asyncio.sleep(0.005)
         await maker.commit()
         with pytest.raises(AccountHasTables):
-            await removal
+            await removing
 
 
 async def is_waiting(watcher):
@@ -206,7 +206,7 @@ def test_what_a_client_deletes_is_kept_as_long_as_the_history_unless_it_is_empty
         delete(f"many{number}", 1)
     assert [it.name for it in tables.deleted(account)] == ["many2", "many1"]
 
-    accounts.set_fields("tablesofmine", {"history_days": 0})
+    account_settings.change(accounts.by_name("tablesofmine"), history_days=0)
     delete("unrecorded", 1)
     assert len(tables.deleted(account)) == 2
 

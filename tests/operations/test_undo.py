@@ -16,7 +16,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Table
 from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, removal, service_properties
 from storage.operations.activity import activity
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
@@ -160,11 +160,11 @@ def test_of_a_table_that_is_gone(account, people):
 def test_nothing_in_a_read_only_account(account, people, settings_done):
     done = [apply(people, Insert(entity("a"))), *settings_done[1:]]
     done.append(tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION))
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     assert reason(done[-1]) == reason(done[-2]) == Reason.READ_ONLY
-    accounts.change(account, read_only=False)
+    account_settings.change(account, read_only=False)
     undo(done.pop(), ADA)
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     assert {reason(it) for it in done} == {Reason.READ_ONLY}
 
 
@@ -256,7 +256,7 @@ def settings_done(account, people):
     """What was done to the settings of an account and a table."""
     tables.change(people, description="First", tags=["a"])
     return [
-        accounts.change(account, by=ADA, read_only=False, label="New", networks=["10.0.0.0/8"]),
+        account_settings.change(account, by=ADA, read_only=False, label="New", networks=["10.0.0.0/8"]),
         tables.change(people, description="Second", by=ADA),
         policies.replace(account.pk, "people", READERS),
         service_properties.replace(account.pk, lambda _: METRICS),
@@ -285,10 +285,10 @@ def test_settings_go_back_and_forth(account, people, settings_done):
 
 
 def test_settings_that_were_changed_since_stay(account, people, settings_done):
-    accounts.change(account, label="b")
+    account_settings.change(account, label="b")
     tables.change(people, description="b")
     policies.replace(account.pk, "people", [])
     service_properties.replace(account.pk, lambda _: DEFAULT_PROPERTIES)
     assert [reason(done) for done in settings_done] == [Reason.CHANGED_SINCE] * 4
-    accounts.remove("acme", with_tables=True)
+    removal.remove("acme", with_tables=True)
     assert [reason(done) for done in settings_done[:3]] == [Reason.GONE] * 3

@@ -10,8 +10,8 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ResourceNotFound
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts import account_settings, accounts
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import feed, retention
 from storage.operations.changes.feed import OLDEST, Feed, NoHistory
 from storage.operations.entities import edits, entities
@@ -65,7 +65,7 @@ def test_changes_are_made_and_undone_but_not_recorded(older, account):
 def test_it_is_said(older, account):
     assert len(findings()) == 1
     with pytest.raises(AccountError, match="needs PostgreSQL 18"):
-        accounts.change(account, by=ADA, history_days=30)
+        account_settings.change(account, by=ADA, history_days=30)
 
 
 def test_a_history_does_not_go_on_after_a_gap(account, monkeypatch):

@@ -14,8 +14,9 @@ from storage.inspector import inspect
 from storage.models import Account, BlockedSas
 from storage.operations.access import policies
 from storage.operations.access.inspection import facts
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountKeys
+from storage.operations.accounts import accounts, declarations
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.declarations import AccountKeys
 from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
 from storage.sql import entities as sql
@@ -34,10 +35,10 @@ BLOCKED = {**OPEN, "sp": "d"}
 
 
 def make_accounts():
-    account = accounts.add(ACCOUNT, OLD, SECOND)
+    account = accounts.add(ACCOUNT, NewAccount(OLD, SECOND))
     accounts.rotate(ACCOUNT, 1)
-    accounts.ensure([AccountKeys(ACCOUNT, FIRST)])
-    accounts.add("other", OTHER)
+    declarations.ensure([AccountKeys(ACCOUNT, FIRST)])
+    accounts.add("other", NewAccount(OTHER))
     table = tables.create(account.pk, "People")
     for key in (EntityKey("a", "0"), EntityKey("a", "1"), EntityKey("c", "")):
         run(sql.change(relation_name(table.pk), Insert(Entity(key, {}))))

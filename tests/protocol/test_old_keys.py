@@ -10,7 +10,8 @@ from storage.domain.access.signature import SignedRequest, sign
 from storage.domain.sas import TableSas
 from storage.models import Activity, CredentialUse, RetiredKey
 from storage.operations.access import retired_keys
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
 from tests.protocol.test_table_service import ACCOUNT, KEY, call, service  # noqa: F401
@@ -55,7 +56,7 @@ async def test_an_old_key_is_refused_at_once(ask):
 async def test_k2_an_old_key_is_accepted_until_its_grace_is_over(ask, monkeypatch):
     account = await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
     assert await ask(KEY) == [200, 200]
-    new, second = await in_thread(accounts.keys_of, account)
+    new, second = await in_thread(sealed_keys.keys_of, account)
     assert await ask(new) == await ask(second) == [200, 200]
     until = (await in_thread(retired_keys.accepted, account))[0].until
     # what a process knows of the key does not change, only the time
@@ -75,7 +76,7 @@ async def test_k2_a_grace_ends_when_somebody_ends_it(ask):
 
 async def test_two_old_keys_of_a_number_are_accepted_side_by_side(ask):
     account = await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
-    between, _ = await in_thread(accounts.keys_of, account)
+    between, _ = await in_thread(sealed_keys.keys_of, account)
     await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
     assert await ask(KEY) == await ask(between) == [200, 200]
 
@@ -83,7 +84,7 @@ async def test_two_old_keys_of_a_number_are_accepted_side_by_side(ask):
 async def test_a_key_replaced_at_once_takes_those_before_it_along(ask):
     account = await in_thread(lambda: accounts.rotate(ACCOUNT, 2, grace=HOUR))
     await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
-    between, second = await in_thread(accounts.keys_of, account)
+    between, second = await in_thread(sealed_keys.keys_of, account)
     await in_thread(accounts.rotate, ACCOUNT, 1)
     assert await ask(KEY) == await ask(between) == [403, 403]
     assert await ask(second) == [200, 200]
@@ -120,11 +121,11 @@ async def test_an_old_key_is_kept_sealed_and_for_a_month(ask):
 
 async def test_the_key_that_everybody_knows_has_no_grace_where_it_must_not_be_used(ask, settings):
     def rotate():
-        account = accounts.add("devs", accounts.DEVELOPMENT_KEY)
+        account = accounts.add("devs", NewAccount(sealed_keys.DEVELOPMENT_KEY))
         accounts.rotate("devs", 1, grace=HOUR)
         return [key.key for key in retired_keys.accepted(account)]
 
-    assert await in_thread(rotate) == [accounts.DEVELOPMENT_KEY]
+    assert await in_thread(rotate) == [sealed_keys.DEVELOPMENT_KEY]
     settings.DEVELOPMENT_ACCOUNT_ALLOWED = False
     account = await in_thread(accounts.find, "devs")
     assert await in_thread(retired_keys.accepted, account) == ()

@@ -18,7 +18,8 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.tables import tables
 from storage.protocol import body_budget, http_request
 from storage.protocol.body_budget import BodyBudget
@@ -75,7 +76,7 @@ async def running(**rules):
 async def service(monkeypatch):
     monkeypatch.setitem(lanes.COUNTS, Lane.KEY, 2)
     monkeypatch.setitem(lanes.COUNTS, Lane.FILTER, 1)
-    await in_thread(accounts.add, ACCOUNT, KEY)
+    await in_thread(accounts.add, ACCOUNT, NewAccount(KEY))
     async with running(host_suffixes=("table.localhost",)) as service:
         yield service
 
@@ -165,7 +166,7 @@ async def test_a_key_that_was_rotated(send):
     assert (await send("GET", "/Tables")).status == 200
 
     account = await in_thread(accounts.rotate, ACCOUNT, 1)
-    new, _ = accounts.keys_of(account)
+    new, _ = sealed_keys.keys_of(account)
 
     async with asyncio.timeout(60):
         while (await send("GET", "/Tables")).status != 403:  # noqa: ASYNC110 - PostgreSQL has the event
@@ -206,7 +207,7 @@ async def test_a_token_is_kept_in_mind_by_its_fingerprint(send):
 
 
 async def test_a_disabled_account_is_refused(monkeypatch):
-    await in_thread(accounts.add, ACCOUNT, KEY)
+    await in_thread(accounts.add, ACCOUNT, NewAccount(KEY))
     await in_thread(Account.objects.update, enabled=False)
 
     async with running() as service:

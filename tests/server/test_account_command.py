@@ -9,8 +9,9 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts import accounts, declarations, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.tables import tables
 from storage.sql import notify
 
@@ -25,7 +26,7 @@ def run(capsys):
         call_command("account", *arguments)
         return capsys.readouterr().out
 
-    accounts.add("ada", b"k" * 64)
+    accounts.add("ada", NewAccount(b"k" * 64))
     return run
 
 
@@ -107,7 +108,7 @@ def test_is_kept_in_mind(run):
 
 def test_shows_keys_only_when_asked(run):
     assert "key1" not in run("list")
-    assert f"key1={accounts.encode_key(b'k' * 64)}" in run("list", "--keys")
+    assert f"key1={sealed_keys.encode_key(b'k' * 64)}" in run("list", "--keys")
 
 
 @pytest.mark.parametrize("action", [["disable", "bob"], ["enable", "bob"], ["shared-key", "bob", "off"]])
@@ -128,8 +129,8 @@ def test_changes_nothing_while_another_change_hangs(run, monkeypatch):
         with pytest.raises(CommandError, match="Nothing was changed"):
             run("rotate", "ada", "1")
 
-    assert f"key1={accounts.encode_key(b'k' * 64)}" in run("list", "--keys")
-    assert f"key1={accounts.encode_key(b'k' * 64)}" not in run("rotate", "ada", "1")
+    assert f"key1={sealed_keys.encode_key(b'k' * 64)}" in run("list", "--keys")
+    assert f"key1={sealed_keys.encode_key(b'k' * 64)}" not in run("rotate", "ada", "1")
 
 
 def test_makes_and_copies_accounts_of_either_kind(run):
@@ -152,11 +153,11 @@ def test_makes_and_copies_accounts_of_either_kind(run):
 
 def test_a_declared_account_keeps_its_kind():
     key = base64.b64encode(b"k" * 64).decode()
-    accounts.ensure(accounts.read_declaration(f"planets@cosmos:{key};shop:{key}"))
+    declarations.ensure(declarations.read_declaration(f"planets@cosmos:{key};shop:{key}"))
     kinds = dict(Account.objects.values_list("name", "kind"))
     assert (kinds["planets"], kinds["shop"]) == ("cosmos", "storage")
-    accounts.ensure(accounts.read_declaration(f"planets@cosmos:{key}"))
+    declarations.ensure(declarations.read_declaration(f"planets@cosmos:{key}"))
     with pytest.raises(AccountError, match="cannot be changed"):
-        accounts.ensure(accounts.read_declaration(f"planets:{key}"))
+        declarations.ensure(declarations.read_declaration(f"planets:{key}"))
     with pytest.raises(AccountError, match="unknown kind"):
-        accounts.read_declaration(f"planets@mongo:{key}")
+        declarations.read_declaration(f"planets@mongo:{key}")

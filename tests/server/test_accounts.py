@@ -10,13 +10,11 @@ from django.db import connection
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations.access import retired_keys
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import (
-    DEVELOPMENT_KEY,
-    AccountError,
-    AccountIsProtected,
-    AccountKeys,
-)
+from storage.operations.accounts import account_settings, accounts, declarations, removal, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.declarations import AccountKeys
+from storage.operations.accounts.refusals import AccountError, AccountIsProtected
+from storage.operations.accounts.sealed_keys import DEVELOPMENT_KEY
 from storage.operations.tables import tables
 from storage.server import migration, options
 from storage.sql.django import fetch
@@ -27,9 +25,9 @@ KEY = b"k" * 64
 
 
 def test_keys_survive_sealing():
-    account = accounts.add("ada", KEY)
+    account = accounts.add("ada", NewAccount(KEY))
 
-    primary, secondary = accounts.keys_of(Account.objects.get(name="ada"))
+    primary, secondary = sealed_keys.keys_of(Account.objects.get(name="ada"))
 
     assert primary == KEY
     assert len(secondary) == 64
@@ -44,8 +42,8 @@ def test_refuses_names(name):
 
 @pytest.mark.parametrize("which", [1, 2])
 def test_rotates_one_key(which):
-    before = accounts.keys_of(accounts.add("ada"))
-    after = accounts.keys_of(accounts.rotate("ada", which))
+    before = sealed_keys.keys_of(accounts.add("ada"))
+    after = sealed_keys.keys_of(accounts.rotate("ada", which))
     assert [before[i] != after[i] for i in range(2)] == [which == 1, which == 2]
 
 
@@ -53,32 +51,32 @@ def test_removes_an_account_and_its_tables_unless_it_is_protected_or_read_only()
     account = accounts.add("ada")
     tables.create(account.pk, "people")
     with pytest.raises(AccountError, match=r"still has tables .*--with-tables"):
-        accounts.remove("ada")
-    accounts.change(account, protected=True)
+        removal.remove("ada")
+    account_settings.change(account, protected=True)
     with pytest.raises(AccountIsProtected):
-        accounts.remove("ada", with_tables=True)
+        removal.remove("ada", with_tables=True)
 
-    accounts.change(account, protected=False, read_only=True)
+    account_settings.change(account, protected=False, read_only=True)
     with pytest.raises(AccountError, match="read-only"):
-        accounts.remove("ada", with_tables=True)
-    accounts.change(account, read_only=False)
-    accounts.remove("ada", with_tables=True)
+        removal.remove("ada", with_tables=True)
+    account_settings.change(account, read_only=False)
+    removal.remove("ada", with_tables=True)
     assert not Account.objects.exists()
     assert not Table.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_removes_an_account_with_more_tables_than_one_transaction_can_lock(monkeypatch):
-    monkeypatch.setattr(accounts, "_DROPPED_TOGETHER", 2)
+    monkeypatch.setattr(removal, "_DROPPED_TOGETHER", 2)
     account = accounts.add("crowded")
     made = [tables.create(account.pk, f"table{number}") for number in range(5)]
-    accounts.set_fields("crowded", {"protected": True})
+    account_settings.change(accounts.by_name("crowded"), protected=True)
     with pytest.raises(AccountIsProtected):
-        accounts.remove("crowded", with_tables=True)
+        removal.remove("crowded", with_tables=True)
     assert Table.objects.count() == 5
-    accounts.set_fields("crowded", {"protected": False})
+    account_settings.change(accounts.by_name("crowded"), protected=False)
 
-    accounts.remove("crowded", with_tables=True)
+    removal.remove("crowded", with_tables=True)
 
     assert not Table.objects.exists()
     relations = [name(table.pk) for table in made for name in (relation_name, deleted_name)]
@@ -92,7 +90,7 @@ def test_drops_tables_that_could_have_been_brought_back():
     table = tables.create(account.pk, "people")
     tables.delete(account.pk, "people", keep=timedelta(days=7))
 
-    accounts.remove("ada")
+    removal.remove("ada")
 
     assert not Table.objects.exists()
     with connection.cursor() as cursor:
@@ -101,15 +99,15 @@ def test_drops_tables_that_could_have_been_brought_back():
 
 
 def test_changes_its_settings():
-    account = accounts.add("ada", label="Ada", description="Of Ada", colour="#0a6b66")
-    accounts.change(account, label="New", networks=["10.0.0.0/8"], read_only=True)
+    account = accounts.add("ada", NewAccount(label="Ada", description="Of Ada", colour="#0a6b66"))
+    account_settings.change(account, label="New", networks=["10.0.0.0/8"], read_only=True)
     stored = Account.objects.get()
     assert (stored.label, stored.description, stored.networks, stored.read_only) == (
         "New", "Of Ada", ["10.0.0.0/8"], True,
     )  # fmt: skip
     assert (account.label, account.read_only) == ("New", True)
     with pytest.raises(AccountError, match="not an IP address or network"):
-        accounts.change(account, label="Other", networks=["x"])
+        account_settings.change(account, label="Other", networks=["x"])
     assert Account.objects.get().label == "New"
 
 
@@ -118,14 +116,14 @@ def test_keys_of_one_account_do_not_open_for_another():
     bob = accounts.add("bob")
     bob.primary_key_sealed = ada.primary_key_sealed
     with pytest.raises(AccountError, match="another secret"):
-        accounts.keys_of(bob)
+        sealed_keys.keys_of(bob)
 
 
 def test_another_secret_is_told_in_a_sentence(monkeypatch):
     accounts.add("ada")
     monkeypatch.setattr(settings, "SERVER_SECRET", b"quite another secret")
     with pytest.raises(AccountError, match=r"sealed with another secret\. Restore that secret"):
-        accounts.check_secret()
+        sealed_keys.check_secret()
 
 
 def test_every_account_is_checked_for_another_secret(monkeypatch):
@@ -134,7 +132,7 @@ def test_every_account_is_checked_for_another_secret(monkeypatch):
         accounts.add("bob")
     accounts.add("ada")
     with pytest.raises(AccountError, match="The account keys of bob in this database"):
-        accounts.check_secret()
+        sealed_keys.check_secret()
 
 
 def test_a_lost_secret_is_replaced_by_rotating_both_keys(monkeypatch, capsys):
@@ -147,8 +145,8 @@ def test_a_lost_secret_is_replaced_by_rotating_both_keys(monkeypatch, capsys):
         call_command("account", "rotate", "ada", str(which))
         printed = capsys.readouterr().out.strip().partition("=")[2]
         account.refresh_from_db()
-        assert accounts.decode_key(printed) == accounts.key_of(account, which)
-    accounts.check_secret()
+        assert sealed_keys.decode_key(printed) == sealed_keys.key_of(account, which)
+    sealed_keys.check_secret()
     assert retired_keys.accepted(account) == ()
     assert retired_keys.opened_of(account, retired_keys.for_account(account)) == []
 
@@ -156,31 +154,31 @@ def test_a_lost_secret_is_replaced_by_rotating_both_keys(monkeypatch, capsys):
 def test_reads_declarations_as_the_emulator_does():
     one, two = (base64.b64encode(text).decode() for text in (b"one", b"two"))
     expected = [AccountKeys("ada", b"one", b"two"), AccountKeys("bob", b"one")]
-    assert accounts.read_declaration(f"ada:{one}:{two};bob:{one};") == expected
+    assert declarations.read_declaration(f"ada:{one}:{two};bob:{one};") == expected
 
 
 @pytest.mark.parametrize("text", ["ada", "ada:", "ada:no base64", "ada:QQ==:QQ==:QQ=="])
 def test_refuses_declarations(text):
     with pytest.raises(AccountError):
-        accounts.read_declaration(text)
+        declarations.read_declaration(text)
 
 
 def test_declared_accounts_exist_with_their_keys():
     accounts.add("ada")
-    accounts.ensure([AccountKeys("ada", KEY), AccountKeys("bob", KEY, KEY)])
-    accounts.ensure([AccountKeys("ada", KEY)])
-    assert [accounts.keys_of(account)[0] for account in Account.objects.all()] == [KEY, KEY]
+    declarations.ensure([AccountKeys("ada", KEY), AccountKeys("bob", KEY, KEY)])
+    declarations.ensure([AccountKeys("ada", KEY)])
+    assert [sealed_keys.keys_of(account)[0] for account in Account.objects.all()] == [KEY, KEY]
 
 
 def test_development_account_on_loopback_only(monkeypatch):
-    accounts.add("devstoreaccount1", DEVELOPMENT_KEY)
+    accounts.add("devstoreaccount1", NewAccount(DEVELOPMENT_KEY))
     assert [account.name for account in accounts.usable()] == ["devstoreaccount1"]
 
     monkeypatch.setattr(settings, "DEVELOPMENT_ACCOUNT_ALLOWED", False)
 
     assert not accounts.usable()
     with pytest.raises(AccountError, match="--allow-development-account"):
-        accounts.ensure([AccountKeys("other", DEVELOPMENT_KEY)])
+        declarations.ensure([AccountKeys("other", DEVELOPMENT_KEY)])
 
 
 @pytest.mark.parametrize(
@@ -203,6 +201,6 @@ def test_changes_are_told_to_the_servers():
         listener.execute("LISTEN tablero_catalog")
         accounts.add("ada")
         accounts.rotate("ada", 1)
-        accounts.remove("ada")
+        removal.remove("ada")
         heard = [notification.payload for notification in listener.notifies(timeout=30, stop_after=4)]
     assert sorted(heard) == ["access", "change", "change", "change"]  # streams of a removed account end

@@ -27,7 +27,7 @@ from storage.domain.sas.known import ACCEPTED_STATES, TokenState, token_state
 from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations.access import keys, retired_keys, sas
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.activity import activity
 
 REVEALED_FOR: Final = 60  # seconds
@@ -53,7 +53,7 @@ def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
     return {
         "keys": states,
         "now": now,
-        "is_public": accounts.is_public(account),
+        "is_public": sealed_keys.is_public(account),
         "choice": choice,
         "hosts": hosts(),
         "formats": FORMATS,
@@ -180,13 +180,13 @@ def _render_rotation(request: HttpRequest, account: Account, which: int, form: R
 
 def _key(account: Account, which: int) -> str:
     _check(which)
-    return accounts.encode_key(accounts.keys_of(account)[which - 1])
+    return sealed_keys.encode_key(sealed_keys.keys_of(account)[which - 1])
 
 
 def _masked_key(account: Account, which: int) -> str:
     """Return the public development key as it is, and a mask for any other key."""
-    key = accounts.keys_of(account)[which - 1]
-    return accounts.encode_key(key) if key == accounts.DEVELOPMENT_KEY else MASK
+    key = sealed_keys.keys_of(account)[which - 1]
+    return sealed_keys.encode_key(key) if key == sealed_keys.DEVELOPMENT_KEY else MASK
 
 
 def _check(which: int) -> None:

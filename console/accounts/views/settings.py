@@ -1,7 +1,7 @@
 """Creating, configuring and deleting an account."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.conf import settings as options
@@ -17,7 +17,7 @@ from console.accounts.forms.settings import (
     ConfirmNameForm,
     LifetimeForm,
     NewAccountForm,
-    initial_values,
+    settings_form,
 )
 from console.people.reauthentication import is_post, recently_authenticated_if
 from console.site.access import account_required, actor_of, admin_required
@@ -29,8 +29,8 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import retention
 from storage.operations.counting import totals
 from storage.operations.counting.totals import Contents
@@ -56,7 +56,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _create(request: HttpRequest, form: NewAccountForm) -> bool:
     try:
-        accounts.add(by=actor_of(request), **form.settings())
+        accounts.add(form.cleaned_data["name"], form.account(), by=actor_of(request))
     except AccountError as error:  # another request took the name first
         form.add_error("name", describe_refusal(error))
         return False
@@ -70,7 +70,7 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the keys of a new account, once."""
     if request.session.pop(CREATED, None) != account.name:
         return redirect("accounts:keys", account.name)
-    keys = [accounts.encode_key(key) for key in accounts.keys_of(account)]
+    keys = [sealed_keys.encode_key(key) for key in sealed_keys.keys_of(account)]
     endpoint = connections.endpoint(request, account)
     context = {
         "keys": keys,
@@ -84,10 +84,9 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
 def settings(request: HttpRequest, account: Account) -> HttpResponse:
     """Show several forms, each saved on its own."""
     which = request.POST.get("form", "")
-    initial = initial_values(account)
     found = {
-        name: form(request.POST if name == which else None, initial=initial)
-        for name, form in FORMS.items()
+        name: settings_form(name, account, request.POST if name == which else None)
+        for name in FORMS
         if name != "cluster" or table_relations.can_distribute()
     }
     for form in found.values():
@@ -124,7 +123,7 @@ def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
 
 def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -> Activity | None:
     changed = {field: value for field, value in values.items() if getattr(account, field) != value}
-    return accounts.change(account, by=actor_of(request), **cast("Any", changed)) if changed else None
+    return account_settings.change(account, by=actor_of(request), **changed) if changed else None
 
 
 @account_required(Capability.OWN)
@@ -145,7 +144,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
 
 def _remove(request: HttpRequest, form: forms.Form) -> bool:
     try:
-        accounts.remove(form.cleaned_data["name"], with_tables=True, by=actor_of(request))
+        removal.remove(form.cleaned_data["name"], with_tables=True, by=actor_of(request))
     except AccountError as error:
         notify_error(request, describe_refusal(error))
         return False

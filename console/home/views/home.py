@@ -22,7 +22,7 @@ from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account, Table
 from storage.operations.access import sas
 from storage.operations.access.members import visible_accounts, with_roles
-from storage.operations.accounts import accounts
+from storage.operations.accounts import sealed_keys
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.counting import totals
@@ -155,7 +155,7 @@ def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:
     card = next((card for card in cards if card.account.enabled), None)
     if card is None:
         return {"card": None, "connection_string": "", "may_fill": False}
-    is_public = accounts.is_public(card.account)
+    is_public = sealed_keys.is_public(card.account)
     return {
         "card": card,
         "connection_string": connections.masked_connection_string(card.account, card.endpoint)

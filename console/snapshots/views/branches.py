@@ -24,7 +24,7 @@ from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.values.edm import EdmValue
 from storage.models import Account, Table
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import masking
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.branches import BranchRequest

@@ -13,7 +13,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.indexes import IndexOrigin
 from storage.models import Table
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.tables import indexes
 
 

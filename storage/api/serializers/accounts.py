@@ -1,7 +1,7 @@
 """Accounts, their keys and connection strings."""
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -17,6 +17,7 @@ from storage.api.serializers.fields import (
     StrictIntegerField,
     StrictSerializer,
     StringMapField,
+    StringsField,
     endpoint,
 )
 from storage.domain.access.addresses import read_network
@@ -24,16 +25,15 @@ from storage.domain.access.roles import Role
 from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
 from storage.domain.service import labels
+from storage.domain.service.account_settings import SETTINGS, Setting
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
-from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
 from storage.domain.service.labels import LabelError
 from storage.domain.service.lifetimes import AccountStage
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations.access.keys import KeyState
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import HISTORY_DAYS_LIMIT, LEAST_HISTORY
+from storage.operations.accounts import sealed_keys
 from storage.operations.snapshots.account_copies import Finding
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
@@ -50,6 +50,21 @@ class LabelsField(StringMapField):
             labels.check_labels(found)
         except LabelError as error:
             raise ValidationError(str(error)) from None
+        return found
+
+
+class NetworksField(serializers.ListField):
+    child = StrictCharField(max_length=64)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        found: list[str] = super().to_internal_value(data)
+        wrong = {
+            index: ["This is not an IP address or network."]
+            for index, text in enumerate(found)
+            if read_network(text) is None
+        }
+        if wrong:
+            raise ValidationError(wrong)
         return found
 
 
@@ -89,28 +104,59 @@ class AccountKindField(serializers.ChoiceField):
         return AccountKind(super().to_internal_value(data))
 
 
-class ConsistencyField(serializers.ChoiceField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(choices=[level.value for level in Consistency], **options)
+def _setting_field(setting: Setting) -> serializers.Field:
+    """Make the field of a setting in a request."""
+    options: dict[str, Any] = {"required": False, "help_text": setting.help or None}
+    if setting.is_nullable:
+        options["allow_null"] = True
+    if setting.choices:
+        return serializers.ChoiceField(choices=setting.choices, **options)
+    if setting.name == "colour":
+        return ColourField(**options)
+    if setting.type is int:
+        return StrictIntegerField(min_value=setting.least, max_value=setting.most, **options)
+    if setting.type is str:
+        return StrictCharField(max_length=setting.most, allow_blank=True, **options)
+    if setting.type is list:
+        return NetworksField(max_length=setting.most, **options)
+    return _FIELDS[setting.type](**options)
+
+
+def _setting_answer(setting: Setting) -> serializers.Field:
+    """Make the field of a setting in an answer."""
+    options: dict[str, Any] = {"help_text": setting.help or None}
+    if setting.is_nullable:
+        options["allow_null"] = True
+    if setting.choices:
+        return serializers.ChoiceField(choices=setting.choices, **options)
+    return _ANSWER_FIELDS[setting.type](**options)
+
+
+_FIELDS: Final = {bool: StrictBooleanField, dict: LabelsField, datetime: InstantField}
+_ANSWER_FIELDS: Final = {
+    bool: serializers.BooleanField,
+    int: serializers.IntegerField,
+    str: serializers.CharField,
+    dict: StringMapField,
+    datetime: InstantField,
+    list: StringsField,
+}
+# the first in the order of answers
+_DESCRIPTION: Final = ("label", "description", "colour", "labels")
+# a state in answers, which operations of its own change
+_OTHERS: Final = tuple(name for name in SETTINGS if name not in {*_DESCRIPTION, "enabled"})
 
 
 class AccountFieldsSerializer(StrictSerializer):
-    label = StrictCharField(
-        max_length=64, allow_blank=True, required=False, help_text="Shown beside the name in the console."
-    )
-    description = StrictCharField(max_length=2000, allow_blank=True, required=False)
-    colour = ColourField(
-        required=False, help_text="`#rrggbb`, shown as a band on the pages of the account; empty for none."
-    )
-    labels = LabelsField(
-        required=False,
-        help_text="Up to 32 labels to find accounts by. A name consists of letters, digits and `. _ / -`.",
-    )
     ttl = LifetimeField(
         required=False,
         help_text="Lifetime from now: `90m`, `8h`, `2d`, `1w`. At its end the account is frozen, and 24 hours"
         " later it is deleted.",
     )
+
+    def get_fields(self) -> dict[str, Any]:
+        described = {name: _setting_field(SETTINGS[name]) for name in _DESCRIPTION}
+        return {**described, **super().get_fields()}
 
 
 class NewAccountSerializer(AccountFieldsSerializer):
@@ -127,65 +173,8 @@ class NewAccountSerializer(AccountFieldsSerializer):
 
 
 class AccountChangeSerializer(AccountFieldsSerializer):
-    expires_at = InstantField(
-        required=False,
-        allow_null=True,
-        help_text="End of the lifetime, instead of `ttl`; null: the account does not expire.",
-    )
-    protected = StrictBooleanField(
-        required=False, help_text="The account cannot be deleted, not even after its lifetime."
-    )
-    read_only = StrictBooleanField(required=False, help_text="Writes through any interface are refused.")
-    adaptive_indexes = StrictBooleanField(
-        required=False,
-        help_text="The server adds indexes of properties whose ranges are queried, and drops unused ones.",
-    )
-    distributes = StrictBooleanField(
-        required=False,
-        help_text="New tables are distributed over the nodes of the Citus cluster; 409 if there is none.",
-    )
-    history_days = StrictIntegerField(
-        required=False,
-        min_value=0,
-        max_value=HISTORY_DAYS_LIMIT,
-        help_text="How long changes of entities are kept; 0 turns history off and deletes it.",
-    )
-    history_bytes = StrictIntegerField(
-        required=False,
-        allow_null=True,
-        min_value=LEAST_HISTORY,
-        help_text="What they may take on disk; null: a share of it.",
-    )
-    consistency = ConsistencyField(
-        required=False,
-        help_text="Level of consistency of reads that do not ask for less: see the page *Consistency*.",
-    )
-    max_staleness = StrictIntegerField(
-        required=False,
-        min_value=1,
-        max_value=STALENESS_LIMIT,
-        help_text="Seconds by which reads may be behind at the level `BoundedStaleness`.",
-    )
-    shared_key_access = StrictBooleanField(
-        required=False,
-        help_text="Requests signed with an account key, and tokens signed with one, are accepted.",
-    )
-    networks = serializers.ListField(
-        child=StrictCharField(max_length=64),
-        max_length=100,
-        required=False,
-        help_text="IP addresses and networks that may send requests; empty: all.",
-    )
-
-    def validate_networks(self, networks: list[str]) -> list[str]:
-        wrong = {
-            index: ["This is not an IP address or network."]
-            for index, text in enumerate(networks)
-            if read_network(text) is None
-        }
-        if wrong:
-            raise ValidationError(wrong)
-        return networks
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), **{name: _setting_field(SETTINGS[name]) for name in _OTHERS}}
 
 
 class AccountListParameters(PageParameters):
@@ -228,31 +217,23 @@ class AccountSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     kind = AccountKindField()
-    label = serializers.CharField()
-    description = serializers.CharField()
-    colour = serializers.CharField()
-    labels = StringMapField()
     state = serializers.ChoiceField(
         choices=STAGES,
         help_text="`frozen`: by a user; `expired`: its lifetime is over, and it will be deleted.",
     )
-    protected = serializers.BooleanField()
-    read_only = serializers.BooleanField()
-    adaptive_indexes = serializers.BooleanField()
-    distributes = serializers.BooleanField(help_text="Whether new tables are distributed over several nodes.")
-    history_days = serializers.IntegerField()
-    history_bytes = serializers.IntegerField(allow_null=True)
-    consistency = ConsistencyField()
-    max_staleness = serializers.IntegerField()
-    shared_key_access = serializers.BooleanField()
-    networks = serializers.ListField(child=serializers.CharField())
     created_at = InstantField()
-    expires_at = InstantField(allow_null=True, help_text="When the account is frozen.")
     deleted_at = InstantField(allow_null=True, help_text="When an expired account will be deleted.")
     endpoint = serializers.CharField(
         help_text="URL for SDKs, on the host at which this request reached the server."
     )
     role = RoleField(help_text="Role of the token's user.")
+
+    def get_fields(self) -> dict[str, Any]:
+        settings = {name: _setting_answer(SETTINGS[name]) for name in (*_DESCRIPTION, *_OTHERS)}
+        found = {**super().get_fields(), **settings}
+        others = (name for name in _OTHERS if name != "expires_at")
+        order = ("name", "kind", *_DESCRIPTION, "state", *others, "created_at", "expires_at", *found)
+        return {name: found[name] for name in dict.fromkeys(order)}
 
     def to_representation(self, instance: tuple[Account, Role]) -> Any:
         return super().to_representation(self.values(*instance))
@@ -275,7 +256,7 @@ class CreatedAccountSerializer(AccountSerializer):
 
     def values(self, account: Account, role: Role) -> dict[str, Any]:
         found = super().values(account, role)
-        key = accounts.encode_key(accounts.keys_of(account)[0])
+        key = sealed_keys.encode_key(sealed_keys.keys_of(account)[0])
         return {**found, "connection_string": connection_string(account.name, found["endpoint"], key)}
 
 
@@ -334,7 +315,7 @@ class KeySerializer(serializers.Serializer[Any]):
     requests_24h = serializers.IntegerField(source="uses", help_text="Requests in the last 24 hours.")
 
     def get_value(self, state: KeyState) -> str:
-        return accounts.encode_key(accounts.keys_of(self.context["account"])[state.number - 1])
+        return sealed_keys.encode_key(sealed_keys.keys_of(self.context["account"])[state.number - 1])
 
 
 class KeyListSerializer(PageSerializer):

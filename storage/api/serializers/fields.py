@@ -120,6 +120,10 @@ class StringMapField(serializers.DictField):
     child = StrictCharField(allow_blank=True, max_length=255)
 
 
+class StringsField(serializers.ListField):
+    child = serializers.CharField()
+
+
 def read_expiry(data: Mapping[str, Any], now: datetime) -> datetime | None:
     """Return the end that `ttl` or `expires_at` sets; None when both are missing."""
     lifetime: timedelta | None = data.get("ttl")

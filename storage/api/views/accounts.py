@@ -24,8 +24,9 @@ from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ApiToken
 from storage.operations.access import idempotency_keys, keys, members
 from storage.operations.access.keys import KeyState
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountExists, AccountHasTables
+from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountExists, AccountHasTables
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.snapshots import account_copies
@@ -76,33 +77,35 @@ class AccountListViewSet(ApiViewSet):
     )
     def create(self, request: Request) -> Response:
         data = self.read_body()
-        fields = {name: value for name, value in data.items() if name in _OWN_FIELDS}
-        fields["expires_at"] = read_expiry(data, timezone.now())
-        fields["request_digest"] = idempotency.request_digest(request)
+        new = NewAccount(
+            expires_at=read_expiry(data, timezone.now()),
+            request_digest=idempotency.request_digest(request),
+            **{name: value for name, value in data.items() if name in _OWN_FIELDS},
+        )
         key, name = idempotency.read_key(request), data.get("name")
         account, is_new = (
-            self._create_named(name, fields)
+            self._create_named(name, new)
             if name
-            else idempotency.retry_concurrent(lambda: self._create_unnamed(key, fields))
+            else idempotency.retry_concurrent(lambda: self._create_unnamed(key, new))
         )
         if not is_new:
             activity.record(Verb.KEY_REVEAL, self.by, account=account, detail={"key": "key1"})
         return self.answer_created((account, Role.OWNER), is_new=is_new)
 
-    def _create_named(self, name: str, fields: dict[str, Any]) -> tuple[Account, bool]:
+    def _create_named(self, name: str, new: NewAccount) -> tuple[Account, bool]:
         try:
-            return accounts.add(name, by=self.by, **fields), True
+            return accounts.add(name, new, by=self.by), True
         except AccountExists as taken:
-            return _made_by_same_request(name, fields["request_digest"], taken), False
+            return _made_by_same_request(name, new.request_digest, taken), False
 
-    def _create_unnamed(self, key: str, fields: dict[str, Any]) -> tuple[Account, bool]:
-        digest = fields["request_digest"]
+    def _create_unnamed(self, key: str, new: NewAccount) -> tuple[Account, bool]:
+        digest = new.request_digest
         found = idempotency.find(self.token, key, digest, timezone.now()) if key else None
         if found is not None:
             return found.account, False
         with invalidating_catalogs():
             name = "a" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(15))
-            account = accounts.add(name, by=self.by, **fields)
+            account = accounts.add(name, new, by=self.by)
             if key:
                 idempotency_keys.save(self.token, key, digest, account)
         return account, True
@@ -158,7 +161,7 @@ class AccountViewSet(AccountScopedViewSet):
         if end is not None:
             fields["expires_at"] = end
         if fields:
-            accounts.set_fields(self.account.name, fields, by=self.by, seen=self.account)
+            account_settings.change(self.account, by=self.by, **fields)
         return self.answer((self.account, self.role))
 
     @operation(
@@ -172,7 +175,7 @@ class AccountViewSet(AccountScopedViewSet):
     def destroy(self, request: Request, account: str) -> Response:
         wanted = self.read_query()
         try:
-            accounts.remove(self.account.name, with_tables=wanted["with_tables"], by=self.by)
+            removal.remove(self.account.name, with_tables=wanted["with_tables"], by=self.by)
         except AccountHasTables:
             detail = "The account has tables; set with_tables=true to delete them too."
             raise Problem(problems.CONFLICT, detail) from None
@@ -185,7 +188,7 @@ class AccountViewSet(AccountScopedViewSet):
         answer=serializers.AccountSerializer,
     )
     def freeze(self, request: Request, account: str) -> Response:
-        accounts.change(self.account, by=self.by, enabled=False)
+        account_settings.change(self.account, by=self.by, enabled=False)
         return self.answer((self.account, self.role))
 
     @operation(
@@ -196,7 +199,7 @@ class AccountViewSet(AccountScopedViewSet):
         problems=[problems.CONFLICT],
     )
     def thaw(self, request: Request, account: str) -> Response:
-        accounts.change(self.account, by=self.by, enabled=True)
+        account_settings.change(self.account, by=self.by, enabled=True)
         return self.answer((self.account, self.role))
 
     @operation(
@@ -294,7 +297,7 @@ class KeyViewSet(AccountScopedViewSet):
     def connection(self, request: Request, account: str) -> Response | HttpResponse:
         wanted = self.read_query()
         number, base = _number(wanted["key"]), self._endpoint_at(wanted["host"])
-        key = accounts.encode_key(accounts.keys_of(self.account)[number - 1])
+        key = sealed_keys.encode_key(sealed_keys.keys_of(self.account)[number - 1])
         text = write_form(ConnectionFormat(wanted["form"]), connection_string(self.account.name, base, key))
         self._record_reveal(number)
         if request.headers.get("Accept", "").startswith("text/plain"):

@@ -19,7 +19,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import Schedule, SnapshotReason
 from storage.models import Snapshot
 from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountExists
+from storage.operations.accounts.refusals import AccountExists
 from storage.operations.activity import activity
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.branches import Branched, BranchRequest

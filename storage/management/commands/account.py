@@ -2,7 +2,8 @@
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.core.management.base import CommandError
 from django.db import OperationalError
@@ -12,11 +13,62 @@ from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
 from storage.management.command import DatabaseCommand
 from storage.models import Account
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.snapshots import account_copies
 from storage.operations.snapshots.account_copies import CopyRefused, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class _Switch:
+    """An action that turns a setting on or off: what it says when done, and what the list then shows."""
+
+    setting: str
+    help: str
+    on: str
+    off: str
+    shown_on: str = ""
+    shown_off: str = ""
+
+
+_SWITCHES: Final = {
+    "shared-key": _Switch(
+        "shared_key_access",
+        "accept account keys and tokens signed with them (on), or only bearer tokens (off)",
+        "{name} accepts its keys.",
+        "{name} accepts only bearer tokens.",
+        shown_off="no keys",
+    ),
+    "read-only": _Switch(
+        "read_only",
+        "refuse all writes to an account (on) or allow them (off)",
+        "{name} is read-only.",
+        "{name} accepts writes.",
+        shown_on="read-only",
+    ),
+    "protected": _Switch(
+        "protected",
+        "prevent an account from being removed (on) or allow it (off)",
+        "{name} is protected.",
+        "{name} is no longer protected.",
+        shown_on="protected",
+    ),
+    "adaptive-indexes": _Switch(
+        "adaptive_indexes",
+        "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
+        "{name} has adaptive indexes.",
+        "{name} has no adaptive indexes.",
+    ),
+    "distributes": _Switch(
+        "distributes",
+        "distribute new tables over the nodes of a Citus cluster (on), or not (off)",
+        "New tables of {name} are distributed.",
+        "New tables of {name} are local.",
+        shown_on="distributes",
+    ),
+}
 
 
 def _read_level(text: str) -> Consistency:
@@ -58,29 +110,16 @@ class Command(DatabaseCommand):
         actions.add_parser("disable", help="make an account refuse all requests").add_argument("name")
         actions.add_parser("enable", help="enable a disabled account").add_argument("name")
 
-        def add_switch(action: str, description: str) -> None:
-            switch = actions.add_parser(action, help=description)
-            switch.add_argument("name")
-            switch.add_argument("state", choices=("on", "off"))
-
-        add_switch(
-            "shared-key", "accept account keys and tokens signed with them (on), or only bearer tokens (off)"
-        )
         allow = actions.add_parser(
             "allow",
             help="accept requests only from these IP addresses and networks; without any: from everywhere",
         )
         allow.add_argument("name")
         allow.add_argument("networks", nargs="*", metavar="NETWORK", help="such as 192.0.2.1 or 192.0.2.0/24")
-        add_switch("read-only", "refuse all writes to an account (on) or allow them (off)")
-        add_switch("protected", "prevent an account from being removed (on) or allow it (off)")
-        add_switch(
-            "adaptive-indexes",
-            "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
-        )
-        add_switch(
-            "distributes", "distribute new tables over the nodes of a Citus cluster (on), or not (off)"
-        )
+        for action, switch in _SWITCHES.items():
+            parser = actions.add_parser(action, help=switch.help)
+            parser.add_argument("name")
+            parser.add_argument("state", choices=("on", "off"))
         history = actions.add_parser("history", help="set how long changes of entities are kept")
         history.add_argument("name")
         history.add_argument("days", type=int, help="0 turns history off and deletes it")
@@ -108,7 +147,10 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
         try:
-            getattr(self, f"_{action.replace('-', '_')}")(**arguments)
+            if action in _SWITCHES:
+                self._turn(_SWITCHES[action], **arguments)
+            else:
+                getattr(self, f"_{action}")(**arguments)
         except AccountError as error:
             raise CommandError(str(error)) from None
         except OperationalError as error:
@@ -119,8 +161,9 @@ class Command(DatabaseCommand):
             ) from None
 
     def _add(self, name: str, kind: str, key1: str | None, key2: str | None, **_: Any) -> None:
-        given = [accounts.decode_key(key) if key else None for key in (key1, key2)]
-        self._show(accounts.add(name, *given, kind=AccountKind(kind), by=command_actor()), with_keys=True)
+        primary, secondary = (sealed_keys.decode_key(key) if key else None for key in (key1, key2))
+        new = NewAccount(primary, secondary, AccountKind(kind))
+        self._show(accounts.add(name, new, by=command_actor()), with_keys=True)
 
     def _copy(self, name: str, new_name: str, kind: str | None, *, check: bool, skip: bool, **_: Any) -> None:
         source = accounts.find(name)
@@ -153,7 +196,7 @@ class Command(DatabaseCommand):
 
     def _rotate(self, name: str, key: int, **_: Any) -> None:
         sealed = accounts.rotate(name, key, by=command_actor())
-        self.stdout.write(f"{name}  key{key}={accounts.encode_key(accounts.key_of(sealed, key))}")
+        self.stdout.write(f"{name}  key{key}={sealed_keys.encode_key(sealed_keys.key_of(sealed, key))}")
 
     def _disable(self, name: str, **_: Any) -> None:
         self._set(f"{name} is disabled.", name, enabled=False)
@@ -161,31 +204,14 @@ class Command(DatabaseCommand):
     def _enable(self, name: str, **_: Any) -> None:
         self._set(f"{name} is enabled.", name, enabled=True)
 
-    def _shared_key(self, name: str, state: str, **_: Any) -> None:
-        accepted = "its keys" if state == "on" else "only bearer tokens"
-        self._set(f"{name} accepts {accepted}.", name, shared_key_access=state == "on")
+    def _turn(self, switch: _Switch, name: str, state: str, **_: Any) -> None:
+        is_on = state == "on"
+        done = switch.on if is_on else switch.off
+        self._set(done.format(name=name), name, **{switch.setting: is_on})
 
     def _allow(self, name: str, networks: list[str], **_: Any) -> None:
         origins = " and ".join(networks) or "everywhere"
         self._set(f"{name} accepts requests from {origins}.", name, networks=networks)
-
-    def _read_only(self, name: str, state: str, **_: Any) -> None:
-        done = f"{name} is read-only." if state == "on" else f"{name} accepts writes."
-        self._set(done, name, read_only=state == "on")
-
-    def _protected(self, name: str, state: str, **_: Any) -> None:
-        done = f"{name} is protected." if state == "on" else f"{name} is no longer protected."
-        self._set(done, name, protected=state == "on")
-
-    def _adaptive_indexes(self, name: str, state: str, **_: Any) -> None:
-        done = f"{name} has adaptive indexes." if state == "on" else f"{name} has no adaptive indexes."
-        self._set(done, name, adaptive_indexes=state == "on")
-
-    def _distributes(self, name: str, state: str, **_: Any) -> None:
-        done = (
-            f"New tables of {name} are distributed." if state == "on" else f"New tables of {name} are local."
-        )
-        self._set(done, name, distributes=state == "on")
 
     def _history(self, name: str, days: int, megabytes: int | None, **_: Any) -> None:
         done = f"{name} keeps its history for {days} days." if days else f"{name} keeps no history."
@@ -196,24 +222,27 @@ class Command(DatabaseCommand):
         bound = {} if max_staleness is None else {"max_staleness": max_staleness}
         self._set(f"{name} has the consistency level {level}.", name, consistency=level.value, **bound)
 
-    def _set(self, done: str, name: str, **fields: object) -> None:
-        accounts.set_fields(name, fields, by=command_actor())
+    def _set(self, done: str, name: str, **fields: Any) -> None:
+        account = accounts.by_name(name)
+        if account is None:
+            raise AccountError(Reason.NO_ACCOUNT, account=name)
+        account_settings.change(account, by=command_actor(), **fields)
         self.stdout.write(done)
 
     def _remove(self, name: str, *, with_tables: bool, **_: Any) -> None:
-        accounts.remove(name, with_tables=with_tables, by=command_actor())
+        removal.remove(name, with_tables=with_tables, by=command_actor())
         self.stdout.write(f"{name} was removed.")
 
     def _show(self, account: Account, *, with_keys: bool) -> None:
-        state = f"  {account.kind}" if account.kind != AccountKind.STORAGE else ""
-        state += ("" if account.enabled else "  disabled") + (
-            "" if account.shared_key_access else "  no keys"
-        )
-        state += ("  read-only" if account.read_only else "") + ("  protected" if account.protected else "")
-        state += "  distributes" if account.distributes else ""
-        state += f"  {account.consistency}" if account.consistency != Consistency.STRONG else ""
-        state += f"  from {', '.join(account.networks)} only" if account.networks else ""
+        facts = [
+            account.kind if account.kind != AccountKind.STORAGE else "",
+            "" if account.enabled else "disabled",
+            *(it.shown_on if getattr(account, it.setting) else it.shown_off for it in _SWITCHES.values()),
+            account.consistency if account.consistency != Consistency.STRONG else "",
+            f"from {', '.join(account.networks)} only" if account.networks else "",
+        ]
+        state = "".join(f"  {fact}" for fact in facts if fact)
         self.stdout.write(f"{account.name}  since {account.created_at:%Y-%m-%d}{state}")
         if with_keys:
-            for number, key in enumerate(accounts.keys_of(account), start=1):
-                self.stdout.write(f"  key{number}={accounts.encode_key(key)}")
+            for number, key in enumerate(sealed_keys.keys_of(account), start=1):
+                self.stdout.write(f"  key{number}={sealed_keys.encode_key(key)}")

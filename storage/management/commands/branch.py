@@ -14,8 +14,8 @@ from storage.domain.refusals import Reason
 from storage.domain.service.lifetimes import LifetimeError, read_lifetime
 from storage.management.command import DatabaseCommand
 from storage.models import Account
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.branches import BranchRequest
@@ -92,8 +92,8 @@ class Command(DatabaseCommand):
             self.stdout.write(f"{it.table}.{it.property} has {it.entities} original values.")
         if made.originals:
             self.stdout.write(f"{name} stays frozen; mask these properties, or enable it as it is.")
-        for number, key in enumerate(accounts.keys_of(made.branch.account), start=1):
-            self.stdout.write(f"  key{number}={accounts.encode_key(key)}")
+        for number, key in enumerate(sealed_keys.keys_of(made.branch.account), start=1):
+            self.stdout.write(f"  key{number}={sealed_keys.encode_key(key)}")
 
     def _reset(self, account: Account, **_: Any) -> None:
         branch = branches.find(account)

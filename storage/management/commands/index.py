@@ -10,7 +10,7 @@ from django.template.defaultfilters import filesizeformat
 from storage.domain.errors import StorageError
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.tables import indexes
 

@@ -12,7 +12,7 @@ from storage.domain.service.lifetimes import LifetimeError, read_lifetime
 from storage.management.command import DatabaseCommand
 from storage.models import Account, Snapshot
 from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.snapshots import snapshot_restores, snapshots
 from storage.operations.snapshots.snapshot_restores import RestoreRequest, TableAction

@@ -14,7 +14,7 @@ from storage.inspector import Facts, Key, ManagedAccount
 from storage.inspector.facts import Parameters
 from storage.models import Account, BlockedSas, RegisteredSas, Table
 from storage.operations.access import retired_keys, sas
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, sealed_keys
 from storage.operations.counting import usage
 
 
@@ -37,7 +37,7 @@ def facts(
         client,
         host,
         suffixes,
-        Key("", accounts.DEVELOPMENT_KEY),
+        Key("", sealed_keys.DEVELOPMENT_KEY),
         takes_bearer=takes_bearer,
     )
 
@@ -47,14 +47,14 @@ def _managed(account: Account, now: datetime) -> ManagedAccount:
     return ManagedAccount(
         account.name,
         (
-            *map(Key, KEY_NAMES, accounts.keys_of(account)),
+            *map(Key, KEY_NAMES, sealed_keys.keys_of(account)),
             *(Key(retired_key_name(key.number), value, key.accepted_until > now) for key, value in old),
         ),
         # read on first use: most inspections concern one account of many
         cast("Policies", SimpleLazyObject(partial(_policies, account))),
         partial(_known, account),
         cast("Container[str]", SimpleLazyObject(partial(_blocked, account))),
-        accounts.networks_of(account),
+        account_settings.networks_of(account),
         is_enabled=account.enabled,
         accepts_keys=account.shared_key_access,
         is_read_only=account.read_only,

@@ -12,7 +12,7 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, locking
 from storage.operations.activity import activity
 
 
@@ -108,7 +108,7 @@ def set_role(
     ``invited_by``: who sent the invitation that the user accepted, if that is how they got the role.
     Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
     """
-    accounts.lock(account)
+    locking.lock(account)
     before = _role(account, user)
     if before == role:
         return None
@@ -123,7 +123,7 @@ def remove(
     account: Account, user: Person, *, by: Actor, undoes: Activity | None = None, keeps_owner: bool = True
 ) -> Activity | None:
     """Remove a member; return None if the user is not one."""
-    accounts.lock(account)
+    locking.lock(account)
     before = _role(account, user)
     if before is None:
         return None
@@ -140,7 +140,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     user = find_person(str(done.detail.get("user")))
     if account is None or user is None:
         raise activity.ChangedSince
-    accounts.lock(account)
+    locking.lock(account)
     if _role(account, user) != done.after:
         raise activity.ChangedSince
     if done.before is None:

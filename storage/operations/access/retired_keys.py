@@ -11,7 +11,7 @@ from storage.domain.access.actor import SERVER, Actor
 from storage.domain.requests.observed import retired_key_name
 from storage.domain.service.activity import Verb
 from storage.models import Account, RetiredKey
-from storage.operations.accounts import accounts
+from storage.operations.accounts import refusals, sealed_keys
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 
@@ -33,7 +33,7 @@ def accepted(account: Account) -> tuple[AcceptedKey, ...]:
         AcceptedKey(retired_key_name(retired.number), key, retired.accepted_until.timestamp())
         for retired, key in opened
         # the public key is not accepted where it cannot be a current key either
-        if settings.DEVELOPMENT_ACCOUNT_ALLOWED or key != accounts.DEVELOPMENT_KEY
+        if settings.DEVELOPMENT_ACCOUNT_ALLOWED or key != sealed_keys.DEVELOPMENT_KEY
     )
 
 
@@ -50,8 +50,8 @@ def opened_of(account: Account, retired: Iterable[RetiredKey]) -> list[tuple[Ret
     """Return each key with its value in the clear, except those that were sealed with a lost secret."""
     opened = []
     for row in retired:
-        with suppress(accounts.SealedOtherwise):
-            opened.append((row, accounts.unseal(account, row.sealed)))
+        with suppress(refusals.SealedOtherwise):
+            opened.append((row, sealed_keys.unseal(account, row.sealed)))
     return opened
 
 

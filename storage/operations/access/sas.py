@@ -41,7 +41,7 @@ from storage.models import (
     Table,
 )
 from storage.operations.access import retired_keys
-from storage.operations.accounts import accounts
+from storage.operations.accounts import locking, sealed_keys
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.counting import usage
@@ -175,7 +175,7 @@ class _Key(NamedTuple):
 def _keys(account: Account) -> list[_Key]:
     old = retired_keys.opened_of(account, retired_keys.still_accepted(account, datetime.now(UTC)))
     return [
-        *(_Key(number, secret) for number, secret in enumerate(accounts.keys_of(account), 1)),
+        *(_Key(number, secret) for number, secret in enumerate(sealed_keys.keys_of(account), 1)),
         *(_Key(retired.number, secret, retired.accepted_until) for retired, secret in old),
     ]
 
@@ -235,7 +235,7 @@ def issue(
     account: Account, token: TableSas | AccountSas, key: int, description: SasDescription, *, by: Actor
 ) -> IssuedSas:
     """Sign a token with key 1 or 2 and register it; raises SasRefused."""
-    accounts.lock(account)
+    locking.lock(account)
     table = check(account, token)
     signed = _signed(account, token, key)
     fingerprint = sas.fingerprint(signed)
@@ -295,7 +295,7 @@ def kind_of(token: TableSas | AccountSas) -> str:
 
 
 def _signed(account: Account, token: TableSas | AccountSas, key: int) -> TableSas | AccountSas:
-    secret = accounts.keys_of(account)[key - 1]
+    secret = sealed_keys.keys_of(account)[key - 1]
     # the two calls differ in the type of their result
     if isinstance(token, TableSas):
         return sas.sign(token, account.name, secret)
@@ -328,7 +328,7 @@ def describe(
     """
     with transaction.atomic():
         # of two concurrent first labels the second waits
-        accounts.lock(account)
+        locking.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         before = None if record is None else {field: getattr(record, field) for field in _DESCRIPTION}
         after = None if description is None else asdict(description)
@@ -381,7 +381,7 @@ def set_blocked(
 ) -> Activity | None:
     """Block or unblock a token, effective from the next request on; return None if nothing changed."""
     with invalidating_catalogs():
-        accounts.lock(account)
+        locking.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         if record is None and usage.parameters(account.pk, fingerprint) is None:
             raise ResourceNotFound

@@ -15,8 +15,8 @@ from django.db import OperationalError, transaction
 from django.db.models import Count
 from django.db.models.functions import Now
 
+from storage.domain.service.account_settings import LEAST_HISTORY
 from storage.models import Account, HistorySegment
-from storage.operations.accounts.accounts import LEAST_HISTORY
 from storage.operations.health import disk
 from storage.operations.relations import history, snapshot_copies
 from storage.sql import django as sql

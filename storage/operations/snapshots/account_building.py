@@ -5,31 +5,33 @@ An account whose maker died is removed: by the next request for the name, or by 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
 
 from django.db import connection
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.service.activity import Verb
 from storage.models import Account
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts, removal
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import busy
 from storage.operations.activity import long_operations
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.activity.long_operations import Operation
 
 
 @contextmanager
-def building(verb: Verb, name: str, *, by: Actor, **described: Any) -> Iterator[Operation]:
+def building(verb: Verb, name: str, new: NewAccount, *, by: Actor) -> Iterator[Operation]:
     """Create an account, as accounts.add does, for the block to fill and to ``release``; else it is removed.
 
     Raises AccountIsBusy if another request makes or deletes an account of this name.
     """
     with long_operations.holding_account(name) as lock:
         if lock is None:
-            raise accounts.busy(name)
+            raise busy(name)
         _remove_abandoned(name)
         with invalidating_catalogs():
-            account = accounts.add(name, by=by, enabled=False, **described)
+            account = accounts.add(name, replace(new, enabled=False), by=by)
             operation = Operation.begin(verb, account, lock, by=by)
         try:
             yield operation
@@ -45,7 +47,7 @@ def release(operation: Operation, *, enabled: bool) -> None:
     with invalidating_catalogs():
         operation.finish(None)
         if enabled:
-            accounts.change(operation.account, by=operation.by, enabled=True)
+            account_settings.change(operation.account, by=operation.by, enabled=True)
 
 
 def _remove_abandoned(name: str) -> None:
@@ -58,4 +60,4 @@ def _remove_abandoned(name: str) -> None:
 def remove(account: Account) -> None:
     """Remove an account if it is incomplete."""
     if long_operations.unfinished(account) is not None:
-        accounts.remove(account.name, with_tables=True, by=SERVER, only=account)
+        removal.remove(account.name, with_tables=True, by=SERVER, only=account)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
@@ -16,7 +16,8 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.models import Account, Table
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.counting import totals
 from storage.operations.entities import entities
 from storage.operations.snapshots import account_building
@@ -94,13 +95,8 @@ def copy(
     with account_building.building(
         Verb.ACCOUNT_CREATE,
         name,
+        replace(NewAccount.like(source), kind=kind, request_digest=request_digest),
         by=by,
-        kind=kind,
-        label=source.label,
-        description=source.description,
-        colour=source.colour,
-        labels=source.labels,
-        request_digest=request_digest,
     ) as operation:
         account = operation.account
         copied = [_copy_table(table, account, by) for table in _tables(source) if table.name not in refused]

@@ -23,7 +23,8 @@ from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Branch, Membership, Snapshot, SnapshotTable, StoredAccessPolicy, Table
 from storage.operations.access import policies
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.activity.long_operations import Operation
@@ -108,18 +109,13 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bra
     for it in sources:
         if isinstance(it.table, Table) and not capabilities_of(it.table).has_past:
             raise AccountError(Reason.DISTRIBUTED_NOT_COPIED, table=it.table.name)
-    with account_building.building(
-        Verb.BRANCH_CREATE,
-        wanted.name,
-        by=by,
-        kind=AccountKind(source.kind),
-        label=source.label,
-        description=source.description,
-        colour=source.colour,
+    new = replace(
+        NewAccount.like(source),
         labels={**source.labels, **wanted.labels},
         expires_at=wanted.expires_at,
         request_digest=wanted.request_digest,
-    ) as operation:
+    )
+    with account_building.building(Verb.BRANCH_CREATE, wanted.name, new, by=by) as operation:
         made = _fill(source, operation.account, sources, wanted, by, is_whole=is_whole)
         _complete(operation, source, made.branch)
         return made

@@ -36,7 +36,7 @@ from storage.models import (
     Table,
 )
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, locking
 from storage.operations.activity import activity
 from storage.operations.changes import retention
 from storage.operations.relations import history, snapshot_copies
@@ -123,7 +123,7 @@ def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
     """Delete a new snapshot again if others, taken at the same time, have reached a limit with it."""
     reached = None
     with transaction.atomic():
-        accounts.lock(snapshot.account)
+        locking.lock(snapshot.account)
         try:
             _check_limits(snapshot.account)
         except SnapshotLimitReached as error:

@@ -18,7 +18,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin, IndexState
 from storage.domain.values.names import check_property_name
 from storage.models import Activity, PropertyIndex, PropertyScans, Table
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.counting.ledger import Ledger
 from storage.operations.tables import indexes
 from storage.sql import background

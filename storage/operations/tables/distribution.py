@@ -22,7 +22,7 @@ from storage.domain.values.names import is_analytics_name
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Activity, HistorySegment, SnapshotTable, Table
 from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.changes.retention import SEGMENTS
 from storage.operations.relations import history, snapshot_copies, table_relations

@@ -20,7 +20,7 @@ from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM, IndexOrigi
 from storage.domain.values.names import check_property_name
 from storage.models import Account, Activity, PropertyIndex, Table
 from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.sql import indexes
 from storage.sql.background import estimated_rows, try_lock

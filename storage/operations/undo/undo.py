@@ -25,8 +25,8 @@ from storage.domain.values.etag import Precondition
 from storage.models import Account, Activity, Table
 from storage.operations.access import policies, sas
 from storage.operations.access.sas import SasDescription
-from storage.operations.accounts import accounts, service_properties
-from storage.operations.accounts.accounts import AccountError
+from storage.operations.accounts import account_settings, service_properties
+from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.changes import changes
@@ -234,8 +234,8 @@ def _undo_properties(done: Activity, by: Actor) -> Activity | None:
 def _undo_account_change(done: Activity, by: Actor) -> Activity | None:
     account = _account(done)
     _check_first(done)
-    before = accounts.read_settings(done.before or {})
-    return accounts.set_fields(account.name, before, by=by, undoes=done)
+    before = account_settings.from_json(done.before or {})
+    return account_settings.change(account, by=by, undoes=done, **before)
 
 
 def _undo_restore(done: Activity, by: Actor) -> Activity:

@@ -12,7 +12,8 @@ from django.test import Client
 from console.models import User
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.tables import tables
 from tests.live_server import LiveServer
 
@@ -45,7 +46,7 @@ def make(stored: Any, server: LiveServer) -> Callable[..., str]:
 
     The console runs here, over an account of the same name and key: what it signs is good there.
     """
-    account = accounts.add(server.account, accounts.DEVELOPMENT_KEY)
+    account = accounts.add(server.account, NewAccount(sealed_keys.DEVELOPMENT_KEY))
     tables.create(account.pk, stored.table_name)
     partner = SignedIdentifier("partner", AccessPolicy(None, None, "r"))
     policies.replace(account.pk, stored.table_name.lower(), [partner])

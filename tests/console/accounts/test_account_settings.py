@@ -8,7 +8,7 @@ import pytest
 from console.accounts.forms.settings import COLOURS, name_rules
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts, sealed_keys
 from storage.operations.tables import tables
 from tests.console.markup import text
 from tests.sql import citus
@@ -47,7 +47,7 @@ def test_makes_an_account_and_shows_its_keys_once(visit):
     made = Account.objects.get(name="shop")
     assert (made.label, made.colour, made.description) == ("Shop", "#0f8a82", "of the shop")
     shown = client.get(answer["Location"])
-    first, second = (accounts.encode_key(key) for key in accounts.keys_of(made))
+    first, second = (sealed_keys.encode_key(key) for key in sealed_keys.keys_of(made))
     page = shown.content.decode()
     assert first in page
     assert second in page
@@ -127,7 +127,7 @@ def test_describes(visit, account):
 
 def test_keeps_a_colour_of_its_own(visit, account):
     """The management API takes any; without a choice of its own the form would take it away."""
-    accounts.set_fields("acme", {"colour": "#c2410c"})
+    account_settings.change(accounts.by_name("acme"), colour="#c2410c")
     client = visit("alice")
     page = client.get(SETTINGS).content.decode()
     assert "Custom" in page
@@ -174,7 +174,7 @@ def test_a5_deletes_by_the_typed_name(proven, account):
 
 
 def test_a5_a_protected_account_stays(proven, account):
-    accounts.change(account, protected=True)
+    account_settings.change(account, protected=True)
     client = proven("alice")
     page = client.get("/ui/a/acme/delete/").content.decode()
     assert "acme is protected" in page
@@ -223,7 +223,7 @@ def test_adaptive_indexes_are_a_setting(visit, account):
 
 def test_a_read_only_account_with_tables_stays(proven, account):
     tables.create(account.pk, "people")
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     answer = proven("alice").post("/ui/a/acme/delete/", {"name": "acme"})
     assert answer.status_code == 422
     assert b"read-only" in answer.content
@@ -234,7 +234,7 @@ def test_a_page_that_is_old_takes_nothing_back(visit, account):
     client = visit("alice")
     page = client.get(SETTINGS).content.decode()
     assert 'name="initial-read_only" value="False"' in page
-    accounts.change(account, read_only=True, label="Shop")
+    account_settings.change(account, read_only=True, label="Shop")
     seen = {"initial-protected": "False", "initial-read_only": "False"}
     client.post(SETTINGS, {"form": "guard", "protected": "on", **seen})
     seen = {"initial-label": "", "initial-description": "", "initial-colour": ""}

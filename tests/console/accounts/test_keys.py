@@ -19,7 +19,8 @@ from storage.models import Activity
 from storage.operations.access import keys, retired_keys
 from storage.operations.access import sas as sas_operations
 from storage.operations.access.inspection import facts
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.counting.metrics import hour_of
 from storage.operations.counting.usage import Uses
 
@@ -29,7 +30,7 @@ KEYS = "/ui/a/acme/keys/"
 
 @pytest.fixture
 def secrets(account):
-    return [accounts.encode_key(key) for key in accounts.keys_of(account)]
+    return [sealed_keys.encode_key(key) for key in sealed_keys.keys_of(account)]
 
 
 def use(account, authentication, name, count=1, *, ago=timedelta(0), parameters=(), agent="sdk"):
@@ -43,7 +44,7 @@ def use(account, authentication, name, count=1, *, ago=timedelta(0), parameters=
 def sas(account, number, table="people", *, expiry="2099-01-01", **options):
     """The fingerprint of a token that key 1 or 2 has made and that was used."""
     unsigned = TableSas(version="2019-02-02", table=table, permissions="r", expiry=expiry)
-    token = sign(unsigned, account.name, accounts.keys_of(account)[number - 1])
+    token = sign(unsigned, account.name, sealed_keys.keys_of(account)[number - 1])
     use(account, Authentication.SAS, fingerprint(token), parameters=parameters_of(token), **options)
     return fingerprint(token)
 
@@ -167,9 +168,9 @@ def test_hosts(visit, settings, host, name, endpoint):
 
 
 def test_everybody_knows_the_key_of_the_development_account(visit):
-    accounts.add("devs", accounts.DEVELOPMENT_KEY)
+    accounts.add("devs", NewAccount(sealed_keys.DEVELOPMENT_KEY))
     answer = visit("ada").get("/ui/a/devs/keys/")
-    assert accounts.encode_key(accounts.DEVELOPMENT_KEY) in answer.context["text"]
+    assert sealed_keys.encode_key(sealed_keys.DEVELOPMENT_KEY) in answer.context["text"]
     assert b"A key of this account is public" in answer.content
     assert MASK in visit("ada").get("/ui/a/devs/keys/?key=2").context["text"]
 
@@ -205,7 +206,7 @@ def test_k2_rotates_by_the_typed_name(proven, account, secrets):
     answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "0"})
     assert (answer.status_code, answer["Location"]) == (302, KEYS + "?rotated=2&key=2")
     account.refresh_from_db()
-    first, second = (accounts.encode_key(key) for key in accounts.keys_of(account))
+    first, second = (sealed_keys.encode_key(key) for key in sealed_keys.keys_of(account))
     assert first == secrets[0]
     assert second != secrets[1]
     assert record()[-1] == (Verb.KEY_ROTATE, {"key": "key2"}, "alice")
@@ -225,7 +226,7 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     assert "works until its grace period ends" in page
     assert "key2 (old)" in page
     (old,) = retired_keys.accepted(account)
-    assert (old.name, accounts.encode_key(old.key)) == ("key2 (old)", secrets[1])
+    assert (old.name, sealed_keys.encode_key(old.key)) == ("key2 (old)", secrets[1])
     assert abs(old.until - time.time() - 24 * 3600) < 60
     assert not any(secret in page for secret in secrets)
     assert list(record()[-1][1]) == ["key", "accepted_until"]

@@ -8,7 +8,7 @@ from django.utils import timezone
 from storage.domain.access.actor import SERVER
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts, expiry
 from storage.operations.activity.long_operations import Operation
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +21,7 @@ def save(client, **fields):
 
 def over(account):
     Account.objects.filter(pk=account.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    accounts.expire(timezone.now())
+    expiry.expire(timezone.now())
     account.refresh_from_db()
 
 
@@ -43,7 +43,7 @@ def test_a3_is_made_for_a_while_counts_down_freezes_and_goes(visit):
     over(account)
     for address in ("/ui/", "/ui/a/branch/", "/ui/a/branch/settings/"):
         assert "expired, will be deleted in 23\N{NO-BREAK SPACE}hours" in page(client, address), address
-    accounts.expire(account.frozen_at + timedelta(hours=24))
+    expiry.expire(account.frozen_at + timedelta(hours=24))
     assert client.get("/ui/a/branch/").status_code == 404
 
 
@@ -62,7 +62,7 @@ def test_an_owner_sets_its_end_and_takes_it_back(visit, account):
 
 
 def test_an_account_that_is_being_made_is_not_enabled(visit, account):
-    accounts.set_fields("acme", {"enabled": False})
+    account_settings.change(accounts.by_name("acme"), enabled=False)
     Operation.begin(Verb.BRANCH_CREATE, account, 1, by=SERVER)
     refused = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
     assert refused.status_code == 422

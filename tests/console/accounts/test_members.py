@@ -15,7 +15,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
 from storage.operations.access import members
 from storage.operations.access.members import LastOwner
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, removal
 from storage.operations.activity.activity import ChangedSince
 
 MEMBERS = "/ui/a/acme/members/"
@@ -124,7 +124,7 @@ def test_undo(account, cast):
 
 def test_nobody_becomes_a_member_of_an_account_that_is_gone(account, cast):
     gone = Account.objects.get(pk=account.pk)
-    accounts.remove("acme")
+    removal.remove("acme")
     with pytest.raises(ServerBusy):
         members.set_role(gone, cast["sam"], Role.VIEWER, by=SERVER)
     with pytest.raises(ServerBusy):

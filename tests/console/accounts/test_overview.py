@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from storage.models import RequestCount
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.counting.metrics import hour_of
 from storage.operations.tables import tables
 
@@ -47,17 +47,15 @@ def test_a_quiet_account_needs_nothing(visit, account):
 
 
 def test_says_what_an_account_lacks(visit, account):
-    accounts.set_fields("acme", {"enabled": False})
+    account_settings.change(accounts.by_name("acme"), enabled=False)
     assert "every request is refused" in visit("victor").get(PAGE).content.decode()
-    accounts.set_fields("acme", {"enabled": True, "read_only": True})
+    account_settings.change(accounts.by_name("acme"), enabled=True, read_only=True)
     assert "The account is read-only." in visit("victor").get(PAGE).content.decode()
 
 
 def test_leads_to_what_can_be_done(visit, account):
-    accounts.set_fields(
-        "acme",
-        {"expires_at": timezone.now() + timedelta(days=1, minutes=1), "description": "Copy of last night"},
-    )
+    end = timezone.now() + timedelta(days=1, minutes=1)
+    account_settings.change(account, expires_at=end, description="Copy of last night")
     page = visit("alice").get(PAGE).content.decode()
     assert "The account expires with everything in it: in 1\xa0day" in page
     assert "Copy of last night" in page

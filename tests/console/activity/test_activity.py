@@ -24,7 +24,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, RegisteredSas
 from storage.operations.access import members, policies
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, service_properties
 from storage.operations.activity import activity
 from storage.operations.entities import edits
 from storage.operations.tables import tables
@@ -138,7 +138,7 @@ def test_hostile_names_are_text(read, account, table):
 
 def test_filters(visit, account, table):
     apply(table, Insert(entity("a%b")))
-    accounts.change(account, label="New", by=COMMAND)
+    account_settings.change(account, label="New", by=COMMAND)
     today, client = timezone.localdate(), visit("victor")
     for number, asked in [
         (1, {"what": "tables"}),
@@ -168,7 +168,7 @@ def test_an_address_that_makes_no_sense_is_the_whole(read, account, wrong):
 @pytest.mark.parametrize(("who", "page"), [("victor", PAGE), ("ada", SERVER_PAGE)])
 def test_pages(visit, account, who, page):
     for number in range(102):
-        accounts.change(account, label=str(number))
+        account_settings.change(account, label=str(number))
     client = visit(who)
     first = client.get(page, {"what": "settings"})
     second = client.get(page + first.context["older"].removeprefix(page))
@@ -236,11 +236,11 @@ def test_shows_a_part_of_many(read, table):
 def test_shows_settings(read, account, table, cast):
     shown = [
         (
-            accounts.change(account, read_only=True, networks=["10.0.0.0/8"]),
+            account_settings.change(account, read_only=True, networks=["10.0.0.0/8"]),
             ["Read-only", "yes", "10.0.0.0/8"],
         ),
     ]
-    accounts.change(account, read_only=False)
+    account_settings.change(account, read_only=False)
     one = [SignedIdentifier("readers", AccessPolicy(None, "2030-01-01T00:00:00.0000000Z", "r"))]
     wanted = ServiceProperties(
         DEFAULT_PROPERTIES.logging,

@@ -11,7 +11,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity, HistorySegment, RegisteredSas
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.entities import edits
@@ -102,7 +102,7 @@ def test_pages_of_both_kinds(visit, account, table):
         if number % 3:
             record(table, 1, number, REQUESTS[number % 100] if number < 100 else None)
         else:
-            accounts.change(account, label=str(number))
+            account_settings.change(account, label=str(number))
     client = visit("victor")
     seen, address, pages = [], PAGE, 0
     while address and pages < 9:
@@ -220,7 +220,7 @@ def test_who_may_undo(visit, account, mistake):
     assert visit("eve").post(f"{REVERT}?how=sas").status_code == 403
     assert visit("victor").get(f"{REVERT}?how=sas").status_code == 403
     assert visit("sam").post(f"{REVERT}?how=sas").status_code == 404
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     assert b"disabled" in visit("max").get(f"{REVERT}?how=sas").content
     visit("max").post(f"{REVERT}?how=sas", {"next": "https://elsewhere.test/"})
     assert content(mistake) == {"a": 2, "b": 2, "c": 3, "e": 2}

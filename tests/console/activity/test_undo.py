@@ -9,7 +9,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
 from storage.operations.entities import edits
 from storage.operations.tables import tables
@@ -114,7 +114,7 @@ def test_changes_of_others(post, table, account):
 
 def test_tables_and_settings(post, table, account):
     deleted = tables.delete(account.pk, "people", by=by("eve"), keep=DELETED_TABLE_RETENTION)
-    changed = accounts.change(account, label="New", by=by("eve"))
+    changed = account_settings.change(account, label="New", by=by("eve"))
     for who, done, status in [
         ("victor", deleted, 403), ("eve", deleted, 403), ("max", deleted, 302),
         ("eve", changed, 403), ("max", changed, 403), ("alice", changed, 302),
@@ -124,7 +124,7 @@ def test_tables_and_settings(post, table, account):
 
 def test_of_an_account_that_is_not_theirs(post, cast):
     other = accounts.add("other")
-    done = accounts.change(other, label="New")
+    done = account_settings.change(other, label="New")
     for who in ("alice", "sam"):
         assert post(who, done).status_code == 404
     assert post("ada", done).status_code == 302
@@ -148,6 +148,6 @@ def test_several_at_once(visit, account, table):
 
 
 def test_not_one_of_several_that_they_may_not(post, account, table, inserted):
-    done = accounts.change(account, label="New")
+    done = account_settings.change(account, label="New")
     assert post("eve", inserted, done).status_code == 403
     assert exists(table)

@@ -17,7 +17,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Membership
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.entities import edits, entities
 from storage.operations.snapshots import branches, snapshots
 from storage.operations.snapshots.branches import BranchRequest
@@ -243,7 +243,7 @@ def test_who_may_look_and_who_may_apply(visit, cast, account, branch):
     assert "You may not make this change in acme." in refused.content.decode()
     past = visit("alice").get(address("acme", "acme@now"))
     assert "The right side is of the past." in text(past) and "Apply to" not in text(past)
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     assert "Apply to" not in text(visit("alice").get(address("branch", "acme")))
 
 

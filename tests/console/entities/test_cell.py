@@ -13,7 +13,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, write_etag
 from storage.models import Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
 from storage.operations.relations import history
 from storage.operations.tables import tables
@@ -295,7 +295,7 @@ def test_a_row_that_a_client_deleted_is_inserted_again_with_what_was_typed(visit
 
 
 def test_a_row_that_was_deleted_without_history_can_be_copied(visit, ada, account, by_a_client):
-    accounts.change(account, history_days=0)
+    account_settings.change(account, history_days=0)
     by_a_client(Delete(ADA, ANY))
     client = visit("eve")
     for answer in (opened(client, "Age"), client.post(EDITOR, form_of_gone("40"), headers=HTMX)):
@@ -309,7 +309,7 @@ def form_of_gone(value):
 
 
 def test_a_read_only_account_is_told_so(visit, ada, account, cast):
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "40"), headers=HTMX)
     assert answer.status_code == 422 and b"not allowed" in answer.content
     assert properties(account)["Age"].value == 36
@@ -385,7 +385,7 @@ def test_a_staged_cell_is_checked_but_not_saved(visit, ada, account, cast):
     cast["eve"].edit_mode = EditMode.STAGED
     cast["eve"].save()
     assert b"data-staged" in opened(visit("eve"), "Age").content
-    accounts.change(account, protected=True)  # there, everybody's are
+    account_settings.change(account, protected=True)  # there, everybody's are
     assert b"data-staged" in opened(visit("max"), "Age").content
     sent = form(account, "Since", "DateTime", "now", stage="1")
     text = visit("eve").post(EDITOR, sent, headers=HTMX).content.decode()

@@ -9,7 +9,7 @@ from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
 from storage.models import Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
 from storage.operations.tables import tables
 
@@ -129,6 +129,6 @@ def test_keys_stay(visit, three, account):
 
 
 def test_a_read_only_account_stays_as_it_is(change, account):
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     assert "not allowed" in change("clear", ["Name"], status=422)
     assert values(account, "Name") == ["Ada", "Alan", None]

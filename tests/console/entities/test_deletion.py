@@ -9,7 +9,7 @@ from storage.domain.access.actor import SERVER
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
 from storage.models import Activity, Snapshot
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
 from tests.console.forms import fields_of
@@ -77,7 +77,7 @@ def test_refuses_a_table_and_nothing(visit, three, account, sent, why):
 
 
 def test_a_protected_account_asks_by_its_name(visit, three, account):
-    accounts.change(account, protected=True)
+    account_settings.change(account, protected=True)
     client = visit("eve")
     answer = client.post(DELETE, chosen())
     text = answer.content.decode()
@@ -93,7 +93,7 @@ def test_a_protected_account_asks_by_its_name(visit, three, account):
 
 
 def test_a_read_only_account_keeps_them(visit, three, account):
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     client = visit("eve")
     assert "not allowed" in said(client, client.post(DELETE, chosen()))
     assert there(account) == KEYS
@@ -143,7 +143,7 @@ def test_stops_a_deletion_and_undoes_what_was_done(visit, three, account, small_
 
 
 def test_asks_before_all_matches_of_a_protected_account(visit, three, account):
-    accounts.change(account, protected=True)
+    account_settings.change(account, protected=True)
     client = visit("eve")
     answer = client.post(DELETE, {"scope": "query", "f": "Name eq 'x'"}, headers=HTMX)
     assert "Delete 3 entities from acme" in answer.content.decode() and there(account) == KEYS

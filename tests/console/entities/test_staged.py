@@ -9,7 +9,7 @@ from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
 from storage.models import Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
 from storage.operations.tables import tables
 
@@ -96,7 +96,7 @@ def test_a_deleted_row_is_named_and_a_read_only_account(visit, changes, account)
     answer = send(client, changes, apply="1")
     assert answer.status_code == 409 and b"eve deleted this entity at" in answer.content
     assert properties(account, ADA)["Age"].value == 1
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     answer = client.post(STAGED, {"changes": json.dumps(changes[:1]), "apply": "1"})
     assert answer.status_code == 409 and b"not allowed" in answer.content and b"<h1" in answer.content
 

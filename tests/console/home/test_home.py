@@ -13,7 +13,8 @@ from console.models import Bookmark
 from console.site import layout
 from storage.domain.access.roles import Role
 from storage.models import Membership, RequestCount
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.counting.metrics import hour_of
 from storage.operations.tables import tables
 
@@ -28,8 +29,8 @@ def test_redirects_to_the_console(client):
 
 
 def test_shows_the_accounts_of_a_user(visit, cast, people):
-    other = accounts.add("other", label="Shop", colour="#d1383f")
-    accounts.set_fields("other", {"enabled": False})
+    other = accounts.add("other", NewAccount(label="Shop", colour="#d1383f"))
+    account_settings.change(accounts.by_name("other"), enabled=False)
     Membership.objects.create(user=cast["victor"], account=other, role=Role.OWNER)
     answer = home(visit("victor"))
     assert [(card.account.name, card.role, card.contents.tables) for card in answer.context["cards"]] == [
@@ -80,8 +81,8 @@ def test_shows_no_key_that_is_a_secret(visit, account):
     tables.create(account.pk, "people")
     page = home(visit("alice")).content.decode()
     assert "http://testserver/acme" in page
-    for key in accounts.keys_of(account):
-        assert accounts.encode_key(key) not in page
+    for key in sealed_keys.keys_of(account):
+        assert sealed_keys.encode_key(key) not in page
 
 
 def test_h2_shows_where_to_begin(visit, account):
@@ -94,7 +95,7 @@ def test_h2_shows_where_to_begin(visit, account):
     assert b"You don't have access to any account yet" in home(visit("sam")).content
     tables.create(account.pk, "people")
     assert "/tables/sample/" not in home(visit("ada")).content.decode()
-    accounts.remove("acme", with_tables=True)
+    removal.remove("acme", with_tables=True)
     page = home(visit("ada")).content.decode()
     assert page.count('<li class="card"') == 3
     assert 'href="/ui/a/new/"' in page
@@ -146,7 +147,7 @@ def test_many_accounts_are_shown_page_by_page_and_found_by_name_or_label(visit, 
     monkeypatch.setattr(home_views, "ACCOUNTS", 2)
     monkeypatch.setattr(layout, "SWITCHER_LIMIT", 2)
     for name, label in (("beta", "Shop"), ("gamma", "Shop floor"), ("zeta", "")):
-        accounts.add(name, label=label)
+        accounts.add(name, NewAccount(label=label))
     client = visit("ada")
 
     def shown(address="/ui/", **query):

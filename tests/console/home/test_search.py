@@ -14,6 +14,7 @@ from storage.models import Membership
 from storage.operations.access import policies, sas
 from storage.operations.access.sas import SasDescription
 from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.tables import tables
 from storage.sql.django import run
 from storage.sql.entities import change
@@ -45,7 +46,7 @@ def test_finds_tables_the_exact_one_first(visit, named):
 
 
 def test_finds_nothing_that_one_may_not_see(visit, cast, named):
-    other = accounts.add("other", label="People of another")
+    other = accounts.add("other", NewAccount(label="People of another"))
     tables.create(other.pk, "people2")
     assert found(visit("sam"), "people") == {}
     assert found(visit("victor"), "people")["Tables"] == ["People", "peopleOld", "oldPeople"]

@@ -22,7 +22,7 @@ from storage.domain.sas.terms import _permissions
 from storage.domain.sas.tokens import TableSas
 from storage.models import Account, Activity
 from storage.operations.access import policies, sas
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.tables import tables
 from tests.console.forms import lists_of
 
@@ -415,7 +415,7 @@ def test_preview_says_that_an_account_takes_no_signatures(visit, keep):
     keep(*PLAIN)
     client = visit("max")
     assert "This account accepts bearer tokens only" not in text(client.get(PAGE))
-    accounts.set_fields("acme", {"shared_key_access": False})
+    account_settings.change(accounts.by_name("acme"), shared_key_access=False)
     assert "This account accepts bearer tokens only" in text(client.get(PAGE))
 
 

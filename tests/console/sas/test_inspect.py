@@ -12,7 +12,7 @@ from storage.domain.sas import TableSas, sign, write
 from storage.inspector import Mistake, UnreadableText
 from storage.inspector.reports import FieldKind, Finding
 from storage.models import Activity, RegisteredSas, SeenCredential
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.tables import tables
 
 INSPECT = "/ui/inspect/"
@@ -34,7 +34,7 @@ def table(account):
 
 @pytest.fixture
 def keys(account):
-    return accounts.keys_of(account)
+    return sealed_keys.keys_of(account)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_s5_names_a_wrong_key(paste, table, keys):
         paste("max", write(sign(TOKEN, "acme", b"?" * 64)), account="acme")
     )
     other = accounts.add("other")
-    text = write(sign(TOKEN, "acme", accounts.keys_of(other)[0]))
+    text = write(sign(TOKEN, "acme", sealed_keys.keys_of(other)[0]))
     # whoever may not see the keys of the other account does not learn that it is one of them
     assert "a different account" not in shown(paste("max", text, account="acme"))
     assert "It was signed with key1 of a different account, other." in shown(
@@ -130,7 +130,7 @@ def test_says_what_it_cannot_explain(paste, text):
 
 def secrets_in(keys):
     """Texts that hold a secret, with the secret."""
-    key = accounts.encode_key(keys[0])
+    key = sealed_keys.encode_key(keys[0])
     token = sign(TOKEN, "acme", keys[0])
     mac = "m" * 43 + "="
     yield f"AccountName=acme;AccountKey={key};Foo={key};TableEndpoint=http://testserver/acme", key
@@ -171,7 +171,7 @@ def test_only_what_holds_no_secret_stays_in_the_field(visit, keys):
     assert "GET /acme/people HTTP/1.1" in page
     assert "Nothing was stored" not in page
     # and nothing is read from the address
-    key = accounts.encode_key(keys[0])
+    key = sealed_keys.encode_key(keys[0])
     page = visit("max").get(INSPECT, {"text": f"AccountName=acme;AccountKey={key}"})
     assert key not in page.content.decode()
     assert "report" not in page.context

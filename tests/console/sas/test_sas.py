@@ -28,7 +28,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Activity, RegisteredSas
 from storage.operations.access import policies
 from storage.operations.access import sas as sas_operations
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.counting.metrics import hour_of
 from storage.operations.counting.usage import Uses
 from storage.operations.tables import tables
@@ -71,7 +71,7 @@ def secrets_of(answer):
 
 def use(account, token, count=1, *, key=0):
     """As if somebody had used it, made with a key by whoever."""
-    signed = sas.sign(token, account.name, accounts.keys_of(account)[key])
+    signed = sas.sign(token, account.name, sealed_keys.keys_of(account)[key])
     uses, now = Uses("one"), timezone.now()
     client = User(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "azsdk-python")
     parameters = sas.to_parameters(signed)
@@ -96,7 +96,7 @@ def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
     token = sas.read(dict(parse_qsl(found["token"])))
     assert (token.table, token.permissions, token.protocol) == ("Orders", "r", "https")
     assert (token.start_partition, token.end_partition) == ("A", "F")
-    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 0
+    assert sas.find_signing_key(token, "acme", sealed_keys.keys_of(account)) == 0
     assert found["url"] == f"http://testserver/acme/Orders?{found['token']}"
     assert (
         found["connection"] == f"TableEndpoint=http://testserver/acme;SharedAccessSignature={found['token']}"
@@ -143,7 +143,7 @@ def test_a_signature_of_the_account(proven, account, orders):
     token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
     assert (token.services, token.resource_types, token.permissions) == ("t", "co", "rlc")
     assert token.address == "10.0.0.0-10.255.255.255"
-    assert sas.find_signing_key(token, "acme", accounts.keys_of(account)) == 1
+    assert sas.find_signing_key(token, "acme", sealed_keys.keys_of(account)) == 1
     assert secrets_of(answer)["url"].startswith("http://testserver/acme/?sv=")
     assert answer.context["test"].startswith("/acme/Tables?$top=1&sv=")
 

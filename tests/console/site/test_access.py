@@ -14,7 +14,8 @@ from django.urls import URLResolver, get_resolver, resolve, reverse
 from console.site import roles
 from console.site.access import account_required, admin_required
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts.accounts import NewAccount
 from tests.console.addresses import ANSWERS, ARGUMENTS, EVERYBODY
 
 UNNAMED = {"", "ui", "ui/healthz", "ui/readyz", "ui/metrics"}  # redirects, and what machines ask
@@ -112,7 +113,7 @@ def test_an_admin_view_names_the_admin(cast):
 
 
 def test_an_account_that_must_not_be_used_here(visit, settings):
-    accounts.add("devs", accounts.DEVELOPMENT_KEY)
+    accounts.add("devs", NewAccount(sealed_keys.DEVELOPMENT_KEY))
     assert visit("ada").get("/ui/a/devs/").status_code == 200
     settings.DEVELOPMENT_ACCOUNT_ALLOWED = False
     assert visit("ada").get("/ui/a/devs/").status_code == 404

@@ -10,7 +10,7 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.query import EntityQuery
 from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import account_settings, accounts, service_properties
 from storage.operations.activity import activity
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
@@ -30,7 +30,7 @@ def locked(account, table):
     tables.create(account.pk, "gone")
     deleted = tables.delete(account.pk, "gone", keep=DELETED_TABLE_RETENTION)
     done = edits.apply(table, [Insert(Entity(KEY, {}))], by=Actor(ActorKind.USER, "alice")).activity
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     return account, table, done, deleted
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from storage.domain.service.activity import Verb
 from storage.models import Activity, DistributionRequest, Table
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings
 from storage.operations.tables import distribution_requests
 from storage.runtime import doctor
 from storage.sql.django import execute
@@ -103,7 +103,7 @@ def test_what_a_process_that_died_had_done_is_not_done_again(cluster, visit, peo
 def test_only_owners_are_offered_it_and_not_while_read_only(cluster, visit, account, people):
     assert START in card(visit("alice"))
     assert START not in card(visit("max"))
-    accounts.change(account, read_only=True)
+    account_settings.change(account, read_only=True)
     assert START not in card(visit("alice"))
     visit("alice").post(START)
     assert not DistributionRequest.objects.exists()

@@ -1,0 +1,85 @@
+"""The names of the settings of an account, and what the console says of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as LazyText
+
+
+@dataclass(frozen=True, slots=True)
+class SettingText:
+    """``name``: what the activity log calls it, if not by its label."""
+
+    label: "LazyText"
+    help: "LazyText | str" = ""
+    name: "LazyText | None" = None
+
+
+TEXTS: Final[Mapping[str, SettingText]] = {
+    "label": SettingText(_("Label"), _("Shown next to the name, e.g. “Test” or “Shop, production”.")),
+    "description": SettingText(_("Description")),
+    "colour": SettingText(
+        _("Colour"), _("Shown as a band on every page of the account, so you can tell accounts apart.")
+    ),
+    "labels": SettingText(_("Labels"), _("Key=value labels for scripts, one per line, e.g. branch=main")),
+    "expires_at": SettingText(_("Expires")),
+    "protected": SettingText(
+        _("Protected"), _("The account cannot be deleted, and deleting a table requires typing its name.")
+    ),
+    "read_only": SettingText(
+        _("Read-only"),
+        _(
+            "Rejects every write, in the console and from applications (403 InsufficientAccountPermissions):"
+            " creating and deleting tables, and changing entities, access policies and service properties."
+        ),
+    ),
+    "adaptive_indexes": SettingText(
+        _("Adaptive indexes"),
+        _(
+            "The server adds an index to a property when queries by its range scan large tables again and again,"
+            " and drops it after four weeks without use. The activity log lists each one."
+        ),
+    ),
+    "distributes": SettingText(
+        _("Distribute new tables"),
+        _(
+            "Spreads the tables that are created from now on over the nodes of the cluster. Others stay where they are:"
+            " their Settings page distributes them, and says what that costs and what does not work."
+        ),
+    ),
+    "history_days": SettingText(
+        _("Days to keep"),
+        _(
+            "Every change of an entity is recorded, whoever makes it, so that it can be seen and undone."
+            " 0 turns the history off and deletes it."
+        ),
+    ),
+    "history_bytes": SettingText(
+        _("Limit in MB"), _("When it is reached, the oldest changes are deleted first. Empty: automatic.")
+    ),
+    "consistency": SettingText(_("Level"), name=_("Consistency")),
+    "max_staleness": SettingText(_("Bound in seconds"), _("Applies to Bounded staleness.")),
+    "enabled": SettingText(
+        _("Enabled"), _("A disabled account rejects all requests from applications. No data is lost.")
+    ),
+    "shared_key_access": SettingText(
+        _("Allow storage account key access"),
+        _(
+            "Includes SAS tokens, which are signed with a key. If turned off, only bearer tokens are accepted."
+        ),
+        name=_("Shared key access"),
+    ),
+    "networks": SettingText(
+        _("Allowed IP addresses"),
+        _(
+            "IP addresses or ranges that may connect, one per line, e.g. 192.0.2.1 or 192.0.2.0/24."
+            " Leave empty to allow all."
+        ),
+        name=_("Networks"),
+    ),
+}
+NAMES: Final["Mapping[str, LazyText]"] = {name: text.name or text.label for name, text in TEXTS.items()}

@@ -1,0 +1,61 @@
+"""Accounts whose lifetime is over: frozen, and deleted later."""
+
+from datetime import datetime
+
+from storage.domain.access.actor import SERVER
+from storage.domain.service import lifetimes
+from storage.domain.service.activity import Verb
+from storage.models import Account
+from storage.operations.accounts import removal
+from storage.operations.accounts.account_settings import to_json
+from storage.operations.accounts.locking import lock_if_exists
+from storage.operations.activity import activity
+from storage.operations.activity.catalog_change import invalidating_catalogs
+
+
+def expire(now: datetime) -> None:
+    """Freeze expired accounts, and delete those whose purge delay is over.
+
+    A failure with one account does not stop the others; all failures are raised together at the end.
+    """
+    late = Account.objects.filter(expires_at__lte=now, frozen_at=None)
+    over = Account.objects.filter(
+        frozen_at__lte=now - lifetimes.PURGE_DELAY, protected=False, read_only=False
+    )
+    failed: list[Exception] = []
+    for act, found in ((_freeze, late), (_purge, over)):
+        for name in found.values_list("name", flat=True):
+            try:
+                act(name, now)
+            except Exception as error:
+                failed.append(error)
+    if failed:
+        raise ExceptionGroup("Not every expired account could be frozen or deleted", failed)
+
+
+def _freeze(name: str, now: datetime) -> None:
+    with invalidating_catalogs():
+        account = lock_if_exists(name)
+        if account is None or account.expires_at is None or account.expires_at > now:
+            return  # its lifetime was extended meanwhile
+        before = account.enabled
+        account.frozen_at, account.enabled = now, False
+        account.save(update_fields=("frozen_at", "enabled"))
+        activity.record(
+            Verb.ACCOUNT_EXPIRE,
+            SERVER,
+            account=account,
+            before={"enabled": before},
+            after={"enabled": False},
+            detail=to_json({"expires_at": account.expires_at}),
+        )
+
+
+def _purge(name: str, now: datetime) -> None:
+    def may_be_purged(account: Account) -> bool:
+        return account.purged_at is not None and account.purged_at <= now
+
+    with removal.dropping_many_tables(name, may_be_purged, by=SERVER), invalidating_catalogs():
+        account = lock_if_exists(name)
+        if account is not None and may_be_purged(account):
+            removal.remove_now(name, with_tables=True, by=SERVER)
