@@ -13,7 +13,7 @@ from console.grid.state import GridState
 from console.queries import drafts
 from console.queries.drafts import ROOT, ConditionDraft, GroupDraft, ValueNotEditable
 from console.queries.reading import Reading
-from console.queries.values import PropertyTypes, property_types
+from console.queries.values import property_types
 from console.site.typed_text import sentence
 from storage.domain.values.edm import Edm
 from storage.editing.filters.builder import (
@@ -26,6 +26,7 @@ from storage.editing.filters.builder import (
     operators_for,
     to_rows,
 )
+from storage.editing.filters.lint import KnownTypes
 from storage.models import Table
 
 OPERATORS: Final[Mapping[RowOperator, Promise]] = {
@@ -113,7 +114,7 @@ def draw_builder(table: Table, state: GridState, reading: Reading) -> Builder | 
     return Builder(view_group(draft, types), names=sorted(types))
 
 
-def view_group(draft: GroupDraft, types: PropertyTypes, place: str = ROOT, depth: int = 1) -> View:
+def view_group(draft: GroupDraft, types: KnownTypes, place: str = ROOT, depth: int = 1) -> View:
     items = [
         view_group(item, types, f"{place}-{index}", depth + 1)
         if isinstance(item, GroupDraft)
@@ -130,7 +131,7 @@ def view_group(draft: GroupDraft, types: PropertyTypes, place: str = ROOT, depth
     }
 
 
-def _view_condition(draft: ConditionDraft, types: PropertyTypes, place: str) -> View:
+def _view_condition(draft: ConditionDraft, types: KnownTypes, place: str) -> View:
     stored = tuple(types.get(draft.property, ()))
     ordered = (*stored, *(type_ for type_ in Edm if type_ not in stored))
     labels = {**OPERATORS, **TIME_OPERATORS} if draft.type is Edm.DATETIME else OPERATORS

@@ -11,11 +11,11 @@ from typing import Final, TypeVar, cast
 
 from django.http import QueryDict
 
-from console.queries.values import PropertyTypes
 from storage.domain.filters.literals import RELATIVE_UNITS, RelativeTime, read_relative
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator, operators_for
+from storage.editing.filters.lint import KnownTypes
 from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -81,7 +81,7 @@ def _write_value(operator: RowOperator, value: EdmValue) -> str:
 # from a form
 
 
-def read_form(sent: QueryDict, types: PropertyTypes) -> GroupDraft:
+def read_form(sent: QueryDict, types: KnownTypes) -> GroupDraft:
     """Read what was typed. A condition on another property than before takes a type of that property."""
     groups = {ROOT: GroupDraft(*_read_connective(sent, ROOT))}
     for place in sent.getlist("row")[:CONDITION_LIMIT]:
@@ -102,7 +102,7 @@ def _read_connective(sent: QueryDict, place: str) -> tuple[Connective, bool]:
     ), f"{place}:negated" in sent
 
 
-def _read_condition(sent: QueryDict, place: str, types: PropertyTypes) -> ConditionDraft:
+def _read_condition(sent: QueryDict, place: str, types: KnownTypes) -> ConditionDraft:
     name = sent.get(f"{place}:property", "").strip()
     type_ = _read_choice(Edm, sent.get(f"{place}:type"), Edm.STRING)
     if name != sent.get(f"{place}:was", name) and types.get(name):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from console.grid.state import ROWS, GridState
 from console.queries.access_paths import explain_access
+from console.queries.values import stored_types
 from console.site.refusals import describe_refusal
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import Improvement, plan_access
@@ -18,9 +19,10 @@ from storage.domain.filters.ast import IS_SET, Filter, IsSet, Match, all_of, con
 from storage.domain.filters.writer import write
 from storage.domain.values.edm import utf16_length
 from storage.editing.filters import parameters
-from storage.editing.filters.lint import KnownTypes, LintFinding, LintRule, lint_filter
+from storage.editing.filters.lint import lint_filter
 from storage.editing.filters.narrowing import add_condition_text
-from storage.editing.filters.quick_fixes import QuickFix, diagnose
+from storage.editing.filters.quick_fixes import diagnose
+from storage.editing.filters.suggestions import Finding, LintRule, Suggestion, apply_all
 from storage.models import Table
 from storage.operations.entities import estimates, properties
 from storage.operations.entities.properties import EMPTY, PropertySample
@@ -36,7 +38,7 @@ _IMPROVEMENTS: Final[Mapping[Improvement, tuple[str, Promise]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class QuickFixView:
+class OfferedText:
     """Another text for the filter, the address of its grid, and the place of the cursor in UTF-16 units."""
 
     label: str
@@ -52,7 +54,7 @@ class Diagnostic:
     message: str
     start: int
     end: int
-    quick_fixes: Sequence[QuickFixView]
+    quick_fixes: Sequence[OfferedText]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +100,11 @@ class _Reader:
         found = diagnose(self.state.filter, error, timezone.now())
         # at the end of the text there is nothing to mark but its last character
         start = max(0, found.start - 1) if found.start == found.end else found.start
-        return self._diagnostic(describe_refusal(error), start, found.end, found.fixes)
+        return self._diagnostic(describe_refusal(error), found._replace(start=start))
 
     def lint(self) -> list[Diagnostic]:
-        found = lint_filter(self.state.filter, _types(self.sample), timezone.now())
-        return [
-            self._diagnostic(self._message(finding), finding.start, finding.end, finding.fixes)
-            for finding in found
-        ]
+        found = lint_filter(self.state.filter, stored_types(self.sample), timezone.now())
+        return [self._diagnostic(self._message(finding), finding) for finding in found]
 
     def view_access(self, root: Filter | None, *, is_estimated: bool) -> dict[str, Any]:
         access = plan_access(root)
@@ -120,25 +119,24 @@ class _Reader:
             "console_functions": _console_functions(root),  # those that Azure refuses
         }
 
-    def _diagnostic(self, message: str, start: int, end: int, repairs: Sequence[QuickFix]) -> Diagnostic:
+    def _diagnostic(self, message: str, found: Finding) -> Diagnostic:
         text = self.state.filter
-        fixes = [self._quick_fix(repair) for repair in repairs[:_FIX_LIMIT]]
-        return Diagnostic(message, utf16_length(text[:start]), utf16_length(text[:end]), fixes)
+        fixes = [self._offer_fix(fix) for fix in found.fixes[:_FIX_LIMIT]]
+        return Diagnostic(message, utf16_length(text[: found.start]), utf16_length(text[: found.end]), fixes)
 
-    def _quick_fix(self, repair: QuickFix) -> QuickFixView:
-        start, end, replacement, _reason = repair
+    def _offer_fix(self, fix: Suggestion) -> OfferedText:
         text = self.state.filter
-        label = _label(text[start:end], replacement)
-        return self._view_fix(label, repair.apply(text), text[:start] + replacement)
+        label = _label(text[fix.start : fix.end], fix.replacement)
+        return self._offer(label, fix.apply(text), text[: fix.start] + fix.replacement)
 
-    def _improve(self, root: Filter | None, clause: str, label: Promise) -> QuickFixView:
+    def _improve(self, root: Filter | None, clause: str, label: Promise) -> OfferedText:
         text = add_condition_text(self.state.filter, root, clause)
-        return self._view_fix(str(label), text, text[:-1])
+        return self._offer(str(label), text, text[:-1])
 
-    def _view_fix(self, label: str, text: str, before_cursor: str) -> QuickFixView:
-        return QuickFixView(label, text, self.address(filter=text), utf16_length(before_cursor))
+    def _offer(self, label: str, text: str, before_cursor: str) -> OfferedText:
+        return OfferedText(label, text, self.address(filter=text), utf16_length(before_cursor))
 
-    def _message(self, finding: LintFinding) -> str:
+    def _message(self, finding: Finding) -> str:
         match finding.reason:
             case LintRule.INT64_SUFFIX:
                 digits = self.state.filter[finding.start : finding.end]
@@ -147,13 +145,10 @@ class _Reader:
                 return _("“%(name)s” wasn't found in any entity.") % {"name": finding.name}
             case LintRule.UNKNOWN_PROPERTY:
                 return _("“%(name)s” wasn't found in sampled entities.") % {"name": finding.name}
-            case LintRule.OTHER_TYPE:
-                types = ", ".join(type_.short_name for type_ in finding.types)
+            case _:
                 asked = finding.asked.short_name if finding.asked else ""
-                names = {"name": finding.name, "types": types, "asked": asked}
+                names = {"name": finding.name, "types": finding.type_names, "asked": asked}
                 return _("%(name)s is stored as %(types)s, not %(asked)s.") % names
-            case _ as unknown:
-                assert_never(unknown)
 
 
 def _label(replaced: str, replacement: str) -> str:
@@ -180,7 +175,7 @@ def _console_functions(root: Filter | None) -> list[str]:
 class Suggestions:
     """``repaired`` has the quick fix of each mismatch; ``looser`` lacks the last condition, which is ``dropped``."""
 
-    mismatches: Sequence[Mapping[str, Any]]
+    mismatches: Sequence[Finding]
     repaired: GridState | None
     looser: GridState | None = None
     dropped: str = ""
@@ -192,8 +187,8 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
     if root is None:
         return None
     findings = _mismatches(state.filter, properties.sample(table))
-    mismatches = list({finding.name: _describe_mismatch(finding) for finding in findings}.values())
-    repaired = _repair(state.filter, findings)
+    mismatches = list({finding.name: finding for finding in findings}.values())
+    repaired = apply_all(state.filter, [finding.fixes[0] for finding in findings if finding.fixes])
     start = state.at_start()
     better = replace(start, filter=repaired) if repaired != state.filter else None
     *rest, last = conjuncts(root)
@@ -202,29 +197,9 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
     return Suggestions(mismatches, better, replace(start, filter=write(all_of(rest))), write(last))
 
 
-def _mismatches(text: str, sample: PropertySample) -> list[LintFinding]:
+def _mismatches(text: str, sample: PropertySample) -> list[Finding]:
     """The comparisons that no entity can meet: of an unknown property, or with a literal of another type."""
     if not sample.is_whole:
         return []
-    found = lint_filter(text, _types(sample), timezone.now())
+    found = lint_filter(text, stored_types(sample), timezone.now())
     return [finding for finding in found if finding.reason is not LintRule.INT64_SUFFIX]
-
-
-def _repair(text: str, findings: Sequence[LintFinding]) -> str:
-    fixes = [finding.fixes[0] for finding in findings if finding.fixes]
-    for fix in sorted(fixes, key=lambda fix: fix.start, reverse=True):
-        text = fix.apply(text)
-    return text
-
-
-def _describe_mismatch(finding: LintFinding) -> dict[str, Any]:
-    return {
-        "name": finding.name,
-        "asked": finding.asked.short_name if finding.asked else "",
-        "types": [type_.short_name for type_ in finding.types],
-        "similar": finding.fixes[0].replacement if finding.asked is None and finding.fixes else "",
-    }
-
-
-def _types(sample: PropertySample) -> KnownTypes:
-    return {found.name: found.types for found in sample.properties}

@@ -19,18 +19,17 @@ from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
+from storage.editing.filters.lint import SYSTEM_TYPES, KnownTypes
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Table
 from storage.operations.entities import entities, facets, properties
-
-PropertyTypes = Mapping[str, Sequence[Edm]]
+from storage.operations.entities.properties import PropertySample
 
 LITERAL_LENGTH: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # in place of the type of a property that is not set
 _EXAMPLE_LENGTH: Final = 40  # characters of a clause
 _ORDERED: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE)
 _IN_EXAMPLES: Final = (*_ORDERED, Edm.STRING, Edm.BOOLEAN)
-_SYSTEM_TYPES: Final = {"PartitionKey": (Edm.STRING,), "RowKey": (Edm.STRING,), "Timestamp": (Edm.DATETIME,)}
 _ABSENT_FILTERS: Final[Mapping[ConditionKind, Callable[[str], Filter]]] = {
     ConditionKind.IS: lambda name: Not(IsSet(name)),
     ConditionKind.IS_NOT: IsSet,
@@ -41,9 +40,13 @@ _LITERALS: Final = {
 }
 
 
-def property_types(table: Table) -> PropertyTypes:
+def property_types(table: Table) -> KnownTypes:
     """Return the properties a filter can name, each with its stored types, the most frequent first."""
-    return _SYSTEM_TYPES | {found.name: found.types for found in properties.sample(table).properties}
+    return {**SYSTEM_TYPES, **stored_types(properties.sample(table))}
+
+
+def stored_types(sample: PropertySample) -> KnownTypes:
+    return {found.name: found.types for found in sample.properties}
 
 
 # the example of a filter

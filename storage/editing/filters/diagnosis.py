@@ -1,44 +1,14 @@
-"""The basis of quick fixes: the error in its context, a fix, and the fault of a well-formed but unsupported filter."""
+"""The basis of quick fixes: the error in its context, and the fault of a well-formed but unsupported filter."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from storage.domain.filters.ast import Operator
 from storage.domain.filters.lexer import Token, TokenKind
 from storage.domain.filters.literals import LITERALS, WORDS, write_literal
 from storage.domain.values.edm import Edm, EdmValue
-
-
-class FixReason(StrEnum):
-    """What a quick fix corrects."""
-
-    FOREIGN_SIGN = "foreign-sign"  # =, &&, "text", AND
-    FUNCTION = "function"  # the service has no functions
-    LIST = "list"  # in (...)
-    SQL = "sql"  # like, between, is null
-    NULL = "null"
-    UNCLOSED = "unclosed"
-    UNOPENED = "unopened"
-    UNQUOTED = "unquoted"
-    PREFIX = "prefix"  # datetime, guid
-    SPELLING = "spelling"  # of a literal
-    INT64_SUFFIX = "int64-suffix"
-    STORED_TYPE = "stored-type"
-    STORED_NAME = "stored-name"
-
-
-class QuickFix(NamedTuple):
-    """Replace the characters from ``start`` up to ``end`` by ``replacement``."""
-
-    start: int
-    end: int
-    replacement: str
-    reason: FixReason
-
-    def apply(self, text: str) -> str:
-        return text[: self.start] + self.replacement + text[self.end :]
+from storage.editing.filters.suggestions import FixReason, Suggestion
 
 
 class DiagnosisContext(NamedTuple):
@@ -58,9 +28,9 @@ class DiagnosisContext(NamedTuple):
             return ""
         return self.tokens[index].text
 
-    def fix(self, first: int, last: int, replacement: str, reason: FixReason) -> QuickFix:
+    def fix(self, first: int, last: int, replacement: str, reason: FixReason) -> Suggestion:
         """Replace the tokens from ``first`` to ``last``, inclusive."""
-        return QuickFix(self.tokens[first].start, self.tokens[last].end, replacement, reason)
+        return Suggestion(self.tokens[first].start, self.tokens[last].end, replacement, reason)
 
     def close(self, opening: int) -> int | None:
         """Return the index of the parenthesis that closes the one at ``opening``."""

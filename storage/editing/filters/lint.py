@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -12,7 +11,8 @@ from storage.domain.filters.literals import is_literal, read_int64, read_literal
 from storage.domain.values.edm import INT32, Edm, EdmValue
 from storage.editing.conversions import Loss, convert
 from storage.editing.filters.highlight import HighlightClass, classify_tokens
-from storage.editing.filters.quick_fixes import FixReason, QuickFix
+from storage.editing.filters.suggestions import Finding, FixReason, Suggestion
+from storage.editing.filters.suggestions import LintRule as LintRule
 from storage.editing.invalid_text import InvalidText
 
 KnownTypes = Mapping[str, Sequence[Edm]]  # the types of each property of the entities
@@ -26,24 +26,6 @@ FINDING_LIMIT: Final = 5  # findings per filter; others appear once these are fi
 _NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
 
 
-class LintRule(StrEnum):
-    INT64_SUFFIX = "int64-suffix"  # required by the service
-    UNKNOWN_PROPERTY = "unknown-property"
-    OTHER_TYPE = "other-type"
-
-
-class LintFinding(NamedTuple):
-    """``name`` is the property, ``asked`` the type it is compared with, ``types`` the types of its values."""
-
-    start: int
-    end: int
-    reason: LintRule
-    name: str
-    asked: Edm | None
-    types: tuple[Edm, ...]
-    fixes: tuple[QuickFix, ...]
-
-
 class _Mention(NamedTuple):
     """A property in a filter, and the literal that it is compared with."""
 
@@ -51,7 +33,7 @@ class _Mention(NamedTuple):
     literal: Token | None
 
 
-def lint_filter(text: str, known: KnownTypes, now: datetime) -> list[LintFinding]:
+def lint_filter(text: str, known: KnownTypes, now: datetime) -> list[Finding]:
     """Return the first findings of a valid filter; ``known`` is empty for an empty table."""
     found = list(classify_tokens(tokenize_leniently(text)))
     findings = (
@@ -92,26 +74,26 @@ def _mentions(found: Sequence[tuple[Token, HighlightClass]]) -> Iterator[_Mentio
             yield _Mention(token, None)
 
 
-def _check_suffix(mention: _Mention) -> LintFinding | None:
+def _check_suffix(mention: _Mention) -> Finding | None:
     token = mention.literal
     number = None if token is None else read_int64(token.text)
     if token is None or number is None or number in INT32:
         return None
-    fix = QuickFix(token.end, token.end, "L", FixReason.INT64_SUFFIX)
+    fix = Suggestion(token.end, token.end, "L", FixReason.INT64_SUFFIX)
     name = mention.property.text
-    return LintFinding(token.start, token.end, LintRule.INT64_SUFFIX, name, Edm.INT32, (Edm.INT64,), (fix,))
+    return Finding(token.start, token.end, (fix,), LintRule.INT64_SUFFIX, name, Edm.INT32, (Edm.INT64,))
 
 
-def _check_name(mention: _Mention, known: KnownTypes) -> LintFinding | None:
+def _check_name(mention: _Mention, known: KnownTypes) -> Finding | None:
     token = mention.property
     if not known or token.text in known or token.text in SYSTEM_TYPES:
         return None
     similar = similar_property(token.text, known)
-    fixes = (QuickFix(token.start, token.end, similar, FixReason.STORED_NAME),) if similar else ()
-    return LintFinding(token.start, token.end, LintRule.UNKNOWN_PROPERTY, token.text, None, (), fixes)
+    fixes = (Suggestion(token.start, token.end, similar, FixReason.STORED_NAME),) if similar else ()
+    return Finding(token.start, token.end, fixes, LintRule.UNKNOWN_PROPERTY, token.text)
 
 
-def _check_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) -> LintFinding | None:
+def _check_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) -> Finding | None:
     token, name = mention.literal, mention.property.text
     types = SYSTEM_TYPES.get(name) or known.get(name)
     if token is None or types is None or not is_literal(token):
@@ -121,9 +103,9 @@ def _check_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) 
         return None
     converted = (_converted(value, type_, now) for type_ in types)
     fixes = tuple(
-        QuickFix(token.start, token.end, it, FixReason.STORED_TYPE) for it in converted if it is not None
+        Suggestion(token.start, token.end, it, FixReason.STORED_TYPE) for it in converted if it is not None
     )
-    return LintFinding(token.start, token.end, LintRule.OTHER_TYPE, name, value.type, tuple(types), fixes)
+    return Finding(token.start, token.end, fixes, LintRule.OTHER_TYPE, name, value.type, tuple(types))
 
 
 def _converted(value: EdmValue, to: Edm, now: datetime) -> str | None:

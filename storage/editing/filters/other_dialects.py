@@ -7,7 +7,8 @@ from typing import Final
 from storage.domain.filters.ast import IS_SET, MatchKind
 from storage.domain.filters.lexer import TokenKind
 from storage.editing.filters.builder import prefix_end
-from storage.editing.filters.diagnosis import DiagnosisContext, FixReason, QuickFix, quote_text
+from storage.editing.filters.diagnosis import DiagnosisContext, quote_text
+from storage.editing.filters.suggestions import FixReason, Suggestion
 
 _FOREIGN = re.compile(
     r"""'[^']*(?:''[^']*)*'?
@@ -30,7 +31,7 @@ _SIGNS: Final = {
 }
 
 
-def fix_signs(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_signs(context: DiagnosisContext) -> Iterator[Suggestion]:
     wrong = [found for found in _FOREIGN.finditer(context.text) if _native(found) != found[0]]
     token = context.tokens[context.at]
     near = (token.start, context.tokens[max(0, context.at - 1)].start)
@@ -41,7 +42,7 @@ def fix_signs(context: DiagnosisContext) -> Iterator[QuickFix]:
     for found in wrong:
         replaced += context.text[position : found.start()] + _spaced(context.text, found, _native(found))
         position = found.end()
-    yield QuickFix(start, end, replaced, FixReason.FOREIGN_SIGN)
+    yield Suggestion(start, end, replaced, FixReason.FOREIGN_SIGN)
 
 
 def _native(found: re.Match[str]) -> str:
@@ -71,7 +72,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def fix_functions(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_functions(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Rewrite ``startswith(A, 'x')``, with arguments in either order, possibly followed by ``eq true``."""
     at = context.at
     function = _FUNCTIONS.get(context.name(at).lower())
@@ -96,7 +97,7 @@ def _call_condition(name: str, function: str, literal: str) -> str:
     return f"{name} ge {literal}" + ("" if end is None else f" and {name} lt {quote_text(end)}")
 
 
-def fix_sql_operators(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_sql_operators(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Rewrite ``A like 'x%'``, ``A contains 'x'``, ``A between 1 and 5``, ``A is not null``, ``A in ('x', 'y')``."""
     at = context.at
     subject = context.name(at - 1)
@@ -119,7 +120,7 @@ def fix_sql_operators(context: DiagnosisContext) -> Iterator[QuickFix]:
             yield context.fix(at - 1, at + 1 + is_not, _null(subject, is_set=is_not), FixReason.NULL)
 
 
-def _list(context: DiagnosisContext, subject: str) -> Iterator[QuickFix]:
+def _list(context: DiagnosisContext, subject: str) -> Iterator[Suggestion]:
     last = context.close(context.at + 1)
     if last is None:
         return
@@ -145,7 +146,7 @@ def _like(name: str, literal: str) -> str:
     return f"{name} eq {literal}"
 
 
-def fix_null_comparisons(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_null_comparisons(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Rewrite ``A eq null`` in either order."""
     for at in (context.at - 1, context.at + 1):
         sides = context.name(at - 1), context.name(at + 1)

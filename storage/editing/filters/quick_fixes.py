@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from storage.domain.errors import StorageError
 from storage.domain.filters.lexer import TokenKind, tokenize_leniently
@@ -13,19 +13,19 @@ from storage.domain.values.edm import Edm, read_datetime
 from storage.editing import typed_text
 from storage.editing.filters import other_dialects
 from storage.editing.filters.diagnosis import RELATIONS, DiagnosisContext, find_fault, quote_text
-from storage.editing.filters.diagnosis import FixReason as FixReason
-from storage.editing.filters.diagnosis import QuickFix as QuickFix
+from storage.editing.filters.suggestions import Finding, Suggestion
+from storage.editing.filters.suggestions import FixReason as FixReason
 from storage.editing.invalid_text import InvalidText
 
 
-def fix_unclosed(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_unclosed(context: DiagnosisContext) -> Iterator[Suggestion]:
     token, end = context.tokens[context.at], len(context.text.rstrip())
     if token.kind is TokenKind.UNREADABLE and token.text.startswith("'"):
-        yield QuickFix(end, end, "'", FixReason.UNCLOSED)
+        yield Suggestion(end, end, "'", FixReason.UNCLOSED)
     kinds = [other.kind for other in context.tokens]
     missing = kinds.count(TokenKind.OPEN) - kinds.count(TokenKind.CLOSE)
     if token.kind is TokenKind.END and missing > 0:
-        yield QuickFix(end, end, ")" * missing, FixReason.UNCLOSED)
+        yield Suggestion(end, end, ")" * missing, FixReason.UNCLOSED)
     elif token.kind is TokenKind.CLOSE and missing < 0:
         yield context.fix(context.at, context.at, "", FixReason.UNOPENED)
 
@@ -34,7 +34,7 @@ _BARE = re.compile(r"[^\s()',]+")
 _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?")
 
 
-def fix_unquoted(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_unquoted(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Quote a text, a time or a GUID without quotes."""
     places = {context.tokens[context.at].start} | {
         token.start for token in context.tokens[context.at + 2 :][:1]
@@ -46,7 +46,7 @@ def fix_unquoted(context: DiagnosisContext) -> Iterator[QuickFix]:
         index = next(i for i, token in enumerate(context.tokens) if token.end > found.start())
         literal, reason = _quote_bare(found[0])
         if context.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
-            yield QuickFix(found.start(), found.end(), literal, reason)
+            yield Suggestion(found.start(), found.end(), literal, reason)
 
 
 def _quote_bare(bare: str) -> tuple[str, FixReason]:
@@ -73,7 +73,7 @@ _PREFIXES: Final = {
 }
 
 
-def fix_prefixes(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_prefixes(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Correct the prefixes of ``DateTime'...'`` and ``datetime('...')``."""
     at = context.at
     if context.tokens[at].kind is TokenKind.STRING and (
@@ -85,7 +85,7 @@ def fix_prefixes(context: DiagnosisContext) -> Iterator[QuickFix]:
         yield context.fix(at, at + 3, prefix + context.tokens[at + 2].text, FixReason.PREFIX)
 
 
-def fix_spelling(context: DiagnosisContext) -> Iterator[QuickFix]:
+def fix_spelling(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Correct a time, GUID or binary that is valid as typed text."""
     token = context.tokens[context.at]
     type_ = _TYPES.get(token.kind)
@@ -104,7 +104,7 @@ def fix_spelling(context: DiagnosisContext) -> Iterator[QuickFix]:
         yield context.fix(context.at, context.at, token.text[:-1], FixReason.SPELLING)
 
 
-_FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[QuickFix]]]] = (
+_FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[Suggestion]]]] = (
     other_dialects.fix_signs,
     other_dialects.fix_functions,
     other_dialects.fix_sql_operators,
@@ -116,18 +116,10 @@ _FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[QuickFix]]]] = 
 )
 
 
-class Diagnosis(NamedTuple):
-    """The characters at fault, and quick fixes, the best first."""
-
-    start: int
-    end: int
-    fixes: tuple[QuickFix, ...]
-
-
-def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
+def diagnose(text: str, error: StorageError, now: datetime) -> Finding:
     """Find the fault and its fixes; ``error`` is what parsing the text raised."""
     if len(text) > CONSOLE_LIMIT:
-        return Diagnosis(0, len(text), ())
+        return Finding(0, len(text), ())
     tokens = tokenize_leniently(text)
     start, end = error.span or find_fault(tokens) or (0, len(text))
     at = next((index for index, token in enumerate(tokens) if token.end > start), len(tokens) - 1)
@@ -135,7 +127,7 @@ def diagnose(text: str, error: StorageError, now: datetime) -> Diagnosis:
     found = list(dict.fromkeys(fix for rule in _FIX_RULES for fix in rule(context)))
     complete = [fix for fix in found if _is_filter(fix.apply(text), now)]
     # a fix of one error of several is better than none
-    return Diagnosis(start, end, tuple(complete or found[:1]))
+    return Finding(start, end, tuple(complete or found[:1]))
 
 
 def _is_filter(text: str, now: datetime) -> bool:
