@@ -1,7 +1,8 @@
 """Changes of saved queries: each makes a version, and those of shared queries are in the activity log."""
 
+from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -26,12 +27,6 @@ def read_definition(query: SavedQuery) -> Definition:
     return Definition(query.name, query.description, query.content, query.is_shared)
 
 
-def read_version(version: SavedQueryVersion, *, is_shared: bool) -> Definition:
-    """The definition as it was; restoring a version does not change the sharing."""
-    kept = version.content
-    return Definition(kept["name"], kept["description"], kept["content"], is_shared)
-
-
 def create_query(table: Table, definition: Definition, *, owner: User, by: Actor) -> SavedQuery:
     """Create a query whose address comes from its name, and stays when the name changes."""
     for _attempt in range(_ATTEMPTS):
@@ -48,11 +43,8 @@ def _create(table: Table, definition: Definition, owner: User, by: Actor) -> Sav
         account_id=table.account_id,
         table_name=table.folded_name,
         slug=_free_slug(table.account_id, table.folded_name, definition.name),
-        name=definition.name,
-        description=definition.description,
-        content=dict(definition.content),
         owner=owner,
-        is_shared=definition.is_shared,
+        **asdict(definition),
     )
     _add_version(query, 1, by)
     if query.is_shared:
@@ -79,8 +71,8 @@ def change_query(
         raise ChangedSince
     if before == definition:
         return fresh
-    fresh.name, fresh.description = definition.name, definition.description
-    fresh.content, fresh.is_shared = dict(definition.content), definition.is_shared
+    for name, value in asdict(definition).items():
+        setattr(fresh, name, value)
     fresh.save()
     _add_version(fresh, number + 1, by)
     if before.is_shared or definition.is_shared:
@@ -117,12 +109,7 @@ def _lock(query: SavedQuery) -> SavedQuery:
 
 
 def _add_version(query: SavedQuery, number: int, by: Actor) -> None:
-    kept = {
-        "name": query.name,
-        "description": query.description,
-        "content": query.content,
-        "is_shared": query.is_shared,
-    }
+    kept = asdict(read_definition(query))
     SavedQueryVersion.objects.create(query=query, number=number, content=kept, author=by.name)
 
 
@@ -162,12 +149,8 @@ def _public_content(definition: Definition | None) -> dict[str, object] | None:
     """What the whole account may read: nothing of a private query."""
     if definition is None or not definition.is_shared:
         return None
-    return {
-        "name": definition.name,
-        "description": definition.description,
-        "query": dict(definition.content),
-        "is_shared": definition.is_shared,
-    }
+    kept = asdict(definition)
+    return {"query": kept.pop("content"), **kept}
 
 
 @transaction.atomic
@@ -182,15 +165,11 @@ def undo(done: Activity, *, by: Actor) -> Activity:
         case Verb.QUERY_DELETE if query.deleted_at is not None:
             return _restore_query(query, by=by, undoes=done)
         case Verb.QUERY_CHANGE if query.deleted_at is None and done.before and done.after:
-            return _undo_change(query, done, by)
+            before = dict(done.before)
+            definition = Definition(content=before.pop("query"), **before)
+            change_query(query, definition, seen=latest_version(query), by=by, undoes=done)
+            return activity.undo_of(done)
     raise ChangedSince
-
-
-def _undo_change(query: SavedQuery, done: Activity, by: Actor) -> Activity:
-    before: dict[str, Any] = done.before or {}
-    definition = Definition(before["name"], before["description"], before["query"], before["is_shared"])
-    change_query(query, definition, seen=latest_version(query), by=by, undoes=done)
-    return activity.undo_of(done)
 
 
 def tidy(now: datetime) -> None:

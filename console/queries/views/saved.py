@@ -12,6 +12,7 @@ from console.grid import differences
 from console.models import SavedQuery, SavedQueryVersion
 from console.queries import saved, saved_changes
 from console.queries.forms import ParameterValuesForm, VersionForm, field_name
+from console.queries.saved import Definition
 from console.site import notices
 from console.site.access import account_required, actor_of, role_of, table_required, user_of
 from console.site.addresses import is_console_path
@@ -98,7 +99,8 @@ def restore(request: HttpRequest, table: Table, slug: str, number: int) -> HttpR
     kept = {version.number: version for version in saved.list_versions(user_of(request), query)}
     if (version := kept.get(number)) is None:
         raise Http404
-    definition = saved_changes.read_version(version, is_shared=query.is_shared)
+    # restoring a version does not change the sharing
+    definition = Definition(**version.content | {"is_shared": query.is_shared})
     try:
         seen = VersionForm(request.POST).seen
         saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
