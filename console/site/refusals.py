@@ -1,11 +1,14 @@
 """What the console says when an operation is refused, in the language of the reader."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
+from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.site.notices import notify_error
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 
@@ -141,3 +144,12 @@ def describe_refusal(error: Refused | StorageError) -> str:
     refusal = error.refusal
     text = TEXTS.get(refusal.reason)
     return str(refusal) if text is None else str(text) % refusal.facts
+
+
+@contextmanager
+def notify_refusals(request: HttpRequest) -> Iterator[None]:
+    """Show the refusal of an operation as an error; the rest of the block is left out."""
+    try:
+        yield
+    except (Refused, StorageError) as error:
+        notify_error(request, describe_refusal(error))

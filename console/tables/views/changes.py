@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from console.site.access import account_required, actor_of
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
-from console.site.refusals import describe_refusal
+from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
 from console.tables.forms import NewTableForm, TagsField
 from console.tables.list_query import read_list_query, selected_names
@@ -62,14 +62,12 @@ def _create_table(request: HttpRequest, account: Account, form: NewTableForm) ->
 @account_required(Capability.MANAGE_TABLES)
 @require_POST
 def sample(request: HttpRequest, account: Account) -> HttpResponse:
-    try:
+    with notify_refusals(request):
         table = samples.create(account, by=actor_of(request))
-    except StorageError as error:
-        notify_error(request, describe_refusal(error))
-        return redirect("tables:index", account.name)
-    text = _("Created %(table)s with %(number)s entities.") % {"table": table.name, "number": samples.ROWS}
-    notify_success(request, text)
-    return redirect("entities:index", account.name, table.name)
+        text = _("Created %(table)s with %(number)s entities.")
+        notify_success(request, text % {"table": table.name, "number": samples.ROWS})
+        return redirect("entities:index", account.name, table.name)
+    return redirect("tables:index", account.name)
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -91,11 +89,8 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
             done.append(tables.delete(account.pk, name, by=actor, keep=DELETED_TABLE_RETENTION))
         except StorageError as error:
             notify_error(request, f"{name}: {describe_refusal(error)}")
-    if done:
-        one = _("Deleted %(name)s.")
-        several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
-        notify_success(request, _count_or_name(one, several, done), undo=done)
-    return redirect(read_list_query(request.POST).address(account))
+    several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
+    return _answer(request, account, _("Deleted %(name)s."), several, done)
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -103,7 +98,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
 def add_tags(request: HttpRequest, account: Account) -> HttpResponse:
     done = _change_tags(request, account, _merge_tags)
     several = ngettext("Tagged %(number)s table.", "Tagged %(number)s tables.", len(done))
-    return _answer_tags(request, account, _("Tagged %(name)s."), several, done)
+    return _answer(request, account, _("Tagged %(name)s."), several, done)
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -113,7 +108,7 @@ def remove_tags(request: HttpRequest, account: Account) -> HttpResponse:
     several = ngettext(
         "Removed tags from %(number)s table.", "Removed tags from %(number)s tables.", len(done)
     )
-    return _answer_tags(request, account, _("Removed tags from %(name)s."), several, done)
+    return _answer(request, account, _("Removed tags from %(name)s."), several, done)
 
 
 def _change_tags(
@@ -122,33 +117,26 @@ def _change_tags(
     """Change the tags of the ticked tables, all or none; ``change`` takes those of a table and those given."""
     actor = actor_of(request)
     try:
-        given = TagsField().clean(request.POST.get("add", ""))
-        found = [tables.get(account.pk, name) for name in selected_names(request.POST)]
-        lists = [change(table.tags, given) for table in found]
-        with transaction.atomic():
-            results = [
-                tables.change(table, by=actor, tags=tags) for table, tags in zip(found, lists, strict=True)
-            ]
+        with notify_refusals(request):
+            given = TagsField().clean(request.POST.get("add", ""))
+            found = [tables.get(account.pk, name) for name in selected_names(request.POST)]
+            lists = [(table, change(table.tags, given)) for table in found]
+            with transaction.atomic():
+                results = [tables.change(table, by=actor, tags=tags) for table, tags in lists]
+            return [result for result in results if result is not None]
     except forms.ValidationError as error:
         notify_error(request, " ".join(error.messages))
-    except StorageError as error:
-        notify_error(request, describe_refusal(error))
-    else:
-        return [result for result in results if result is not None]
     return []
 
 
-def _answer_tags(
+def _answer(
     request: HttpRequest, account: Account, one: str, several: str, done: Sequence[Activity]
 ) -> HttpResponse:
+    """Report what was done; a single table is named, which languages with one plural form cannot do in it."""
     if done:
-        notify_success(request, _count_or_name(one, several, done), undo=done)
+        text = (several if len(done) > 1 else one) % {"name": done[0].table_name, "number": len(done)}
+        notify_success(request, text, undo=done)
     return redirect(read_list_query(request.POST).address(account))
-
-
-def _count_or_name(one: str, several: str, done: Sequence[Activity]) -> str:
-    """Name a single table: languages with one plural form could not do so in the plural."""
-    return (several if len(done) > 1 else one) % {"name": done[0].table_name, "number": len(done)}
 
 
 def _merge_tags(tags: Sequence[str], added: Sequence[str]) -> list[str]:

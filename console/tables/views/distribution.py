@@ -8,23 +8,19 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
-from console.site.notices import notify_error, notify_success
-from console.site.refusals import describe_refusal
+from console.site.notices import notify_success
+from console.site.refusals import notify_refusals
 from storage.domain.access.roles import Capability
-from storage.domain.errors import StorageError
 from storage.models import Table
 from storage.operations.relations import table_relations
 from storage.operations.tables import distribution_requests
-from storage.operations.tables.distribution import DistributionError
 
 
 def describe(table: Table) -> dict[str, Any]:
     """Return what the card of a table's settings shows of its distribution."""
-    moving = distribution_requests.find(table)
     return {
         "is_cluster": table_relations.can_distribute() or table.distributed,
-        "moving": moving,
-        "failure": describe_refusal(DistributionError(moving.refusal)) if moving and moving.error else "",
+        "moving": distribution_requests.find(table),
     }
 
 
@@ -40,11 +36,8 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 @require_POST
 def start(request: HttpRequest, table: Table) -> HttpResponse:
     is_back = request.POST.get("back") == "1"
-    try:
+    with notify_refusals(request):
         distribution_requests.ask(table, distributed=not is_back, by=actor_of(request))
-    except (DistributionError, StorageError) as error:
-        notify_error(request, describe_refusal(error))
-    else:
         text = _("Bringing %(table)s back.") if is_back else _("Distributing %(table)s.")
         notify_success(request, text % {"table": table.name})
     return redirect("tables:settings", table.account.name, table.name)

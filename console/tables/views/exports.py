@@ -15,12 +15,10 @@ from console.grid.tokens import Scope, Selection
 from console.grid.views.exports import ExportRequest, escapes_formulas, write_export
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_bytes
-from console.site.notices import notify_error
-from console.site.refusals import describe_refusal
+from console.site.refusals import notify_refusals
 from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
-from storage.domain.errors import StorageError
 from storage.models import Account, Table
 from storage.operations.tables import tables
 
@@ -31,14 +29,12 @@ _PIECE: Final = 64 * 1024  # bytes sent at once
 @require_POST
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
     """Send a ZIP file with a typed CSV file for each table."""
-    try:
+    with notify_refusals(request):  # of a table that was deleted meanwhile
         chosen = [tables.get(account.pk, name) for name in selected_names(request.POST)]
-    except StorageError as error:  # one was deleted meanwhile
-        notify_error(request, describe_refusal(error))
-        return redirect(read_list_query(request.POST).address(account))
-    escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)
-    pieces = _zip(chosen, actor_of(request), escapes=escapes)
-    return stream_bytes(request, pieces, content_type="application/zip", filename=f"{account.name}.zip")
+        escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)
+        pieces = _zip(chosen, actor_of(request), escapes=escapes)
+        return stream_bytes(request, pieces, content_type="application/zip", filename=f"{account.name}.zip")
+    return redirect(read_list_query(request.POST).address(account))
 
 
 def _zip(chosen: Sequence[Table], by: Actor, *, escapes: bool) -> Generator[bytes, None, None]:

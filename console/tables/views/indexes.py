@@ -7,13 +7,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
-from console.site.notices import notify_error, notify_success
-from console.site.refusals import describe_refusal
+from console.site.notices import notify_success
+from console.site.refusals import notify_refusals
 from storage.domain.access.roles import Capability
-from storage.domain.errors import StorageError
 from storage.domain.service.indexes import IndexOrigin
 from storage.models import Table
-from storage.operations.accounts.refusals import AccountError
 from storage.operations.tables import indexes
 
 
@@ -34,11 +32,8 @@ def add(request: HttpRequest, table: Table) -> HttpResponse:
     name, query = request.POST.get("property", ""), request.POST.get("query")
     origin = IndexOrigin.HAND if query is None else IndexOrigin.ADVICE
     words = {"property": name, "table": table.name}
-    try:
+    with notify_refusals(request):
         done = indexes.add(table, name, by=actor_of(request), origin=origin)
-    except (AccountError, StorageError) as error:
-        notify_error(request, describe_refusal(error))
-    else:
         notify_success(request, _("Indexing %(property)s of %(table)s.") % words, undo=done)
     if query is None:
         return redirect("tables:schema", table.account.name, table.name)
@@ -50,10 +45,7 @@ def add(request: HttpRequest, table: Table) -> HttpResponse:
 def drop(request: HttpRequest, table: Table) -> HttpResponse:
     name = request.POST.get("property", "")
     words = {"property": name, "table": table.name}
-    try:
+    with notify_refusals(request):
         done = indexes.drop(table, name, by=actor_of(request))
-    except (AccountError, StorageError) as error:
-        notify_error(request, describe_refusal(error))
-    else:
         notify_success(request, _("Dropped the index on %(property)s.") % words, undo=done)
     return redirect("tables:schema", table.account.name, table.name)
