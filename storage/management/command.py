@@ -5,19 +5,25 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from storage.models import Table
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Refused
+from storage.models import Account, Table
 from storage.operations.accounts import accounts
 from storage.operations.health import release
 from storage.operations.tables import tables
 from storage.server import migration
 
 
+def find_account(name: str) -> Account:
+    found = accounts.by_name(name)
+    if found is None:
+        raise CommandError(f"The account {name} does not exist.")
+    return found
+
+
 def find_table(account: str, name: str) -> Table:
     """Return a table; raises CommandError without such an account, ResourceNotFound without such a table."""
-    found = accounts.by_name(account)
-    if found is None:
-        raise CommandError(f"The account {account} does not exist.")
-    return tables.get(found.pk, name)
+    return tables.get(find_account(account).pk, name)
 
 
 class TableroCommand(BaseCommand):
@@ -34,7 +40,7 @@ class TableroCommand(BaseCommand):
 
 
 class DatabaseCommand(TableroCommand):
-    """A command that uses the database."""
+    """A command that uses the database; what an operation refuses is its error."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -43,7 +49,12 @@ class DatabaseCommand(TableroCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         self.prepare()
-        return super().execute(*args, **options)
+        try:
+            return super().execute(*args, **options)
+        except Refused as error:
+            raise CommandError(str(error)) from None
+        except StorageError as error:
+            raise CommandError(error.text) from None
 
     def prepare(self) -> None:
         """Refuse a database of another version."""

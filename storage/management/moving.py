@@ -7,10 +7,8 @@ from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError
 
 from storage.domain.access.actor import Actor
-from storage.domain.errors import StorageError
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
-from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 
 
@@ -27,10 +25,6 @@ class MovingCommand(DatabaseCommand):
         account, _, name = table.partition("/")
         try:
             self.move(find_table(account, name), command_actor())
-        except AccountError as error:
-            raise CommandError(str(error)) from None
-        except StorageError as error:
-            raise CommandError(error.text) from None
         except (OperationalError, InterfaceError) as error:
             problem = str(error).strip().splitlines()[0]
             raise CommandError(

@@ -12,7 +12,7 @@ from storage.domain.access.roles import Scope
 from storage.management.command import DatabaseCommand
 from storage.models import Account
 from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenError, TokenRequest
+from storage.operations.access.api_tokens import TokenRequest
 from storage.operations.accounts import accounts
 from storage.operations.activity.activity import command_actor
 
@@ -39,8 +39,6 @@ class Command(DatabaseCommand):
             getattr(self, f"_{action}")(**arguments)
         except User.DoesNotExist:
             raise CommandError(f"There is no user {arguments['user']}.") from None
-        except TokenError as error:
-            raise CommandError(str(error)) from None
 
     def _add(self, user: str, name: str, scope: str, account: str | None, days: int, **_: Any) -> None:
         end = timezone.now() + timedelta(days=days) if days else None

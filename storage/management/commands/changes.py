@@ -5,14 +5,11 @@ import time
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from storage.domain.errors import ServerBusy, StorageError
-from storage.domain.service.feed import ExpiredToken, FeedPage, InvalidToken, describe_change, write_change
-from storage.management.command import DatabaseCommand
-from storage.operations.accounts import accounts
+from storage.domain.errors import ServerBusy
+from storage.domain.service.feed import FeedPage, describe_change, write_change
+from storage.management.command import DatabaseCommand, find_account
 from storage.operations.changes import feed
-from storage.operations.changes.feed import NOW, OLDEST, Feed, NoHistory, Start
+from storage.operations.changes.feed import NOW, OLDEST, Feed, Start
 from storage.operations.tables import tables
 from storage.runtime.live_feed import INTERVAL
 
@@ -50,17 +47,7 @@ class Command(DatabaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            followed = _find_feed(options["feed"])
-            self._print(followed, options)
-        except (InvalidToken, ExpiredToken) as error:
-            raise CommandError(str(error)) from None
-        except NoHistory as error:
-            raise CommandError(str(error)) from None
-        except StorageError as error:
-            raise CommandError(error.text) from None
-
-    def _print(self, followed: Feed, options: dict[str, Any]) -> None:
+        followed = _find_feed(options["feed"])
         is_followed: bool = options["follow"]
         after = options["after"] or options["start"] or (NOW if is_followed else OLDEST)
         while True:
@@ -94,7 +81,5 @@ class Command(DatabaseCommand):
 
 def _find_feed(name: str) -> Feed:
     account_name, _, table = name.partition("/")
-    account = accounts.by_name(account_name)
-    if account is None:
-        raise CommandError(f"The account {account_name} does not exist.")
+    account = find_account(account_name)
     return Feed(account.pk, (tables.get(account.pk, table).pk,) if table else None)

@@ -7,10 +7,8 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 
-from storage.domain.errors import StorageError
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
-from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.tables import indexes
 
@@ -35,12 +33,7 @@ class Command(DatabaseCommand):
         add_action("drop", "drop the index of a property").add_argument("property")
 
     def handle(self, *args: Any, action: str, account: str, table: str, **arguments: Any) -> None:
-        try:
-            getattr(self, f"_{action}")(find_table(account, table), **arguments)
-        except AccountError as error:
-            raise CommandError(str(error)) from None
-        except StorageError as error:
-            raise CommandError(error.text) from None
+        getattr(self, f"_{action}")(find_table(account, table), **arguments)
 
     def _list(self, table: Table, **_: Any) -> None:
         for details in indexes.describe(table):
