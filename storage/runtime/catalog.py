@@ -8,7 +8,7 @@ looked up.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from time import monotonic
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 
@@ -40,6 +40,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _PAUSE: Final = 0.5  # seconds between attempts to listen
+_PRIMARY_PATIENCE: Final = 1.0  # seconds for the primary where a replica can answer too
 _STANDBY_SECONDS: Final = 2.0  # for which what a replica says is used
 _STANDBY_LIMIT: Final = 10_000  # accounts, and tables
 
@@ -235,6 +236,40 @@ class StandbyCatalog:
 
     def forget_table(self, account: KnownAccount, folded_name: str) -> None:
         self._tables.pop((account.id, folded_name), None)
+
+    async def after_primary(
+        self, cached: T | None, ask_primary: Callable[[], Awaitable[T]], ask: Callable[[], Awaitable[T]]
+    ) -> T:
+        """Return what is cached, what the primary answers, or what a replica does once the primary is lost.
+
+        What may have changed is not asked of a replica while the primary answers. If the primary fails, it is asked
+        once more: it may have been lost, or come back, a moment ago.
+        """
+        if cached is not None:
+            return cached
+        for is_last in (False, True):
+            if not self._replicas.primary_answers:
+                break
+            try:
+                return await self._soon(ask_primary)
+            except ServerBusy:
+                if is_last and self._replicas.primary_answers:
+                    raise
+            if is_last or not self._replicas.primary_answers:
+                break
+            looking = asyncio.create_task(self._replicas.look_again())
+            await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+            looking.cancel()
+        return await ask()
+
+    async def _soon(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy."""
+        looking = asyncio.ensure_future(ask())
+        await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
+        if not looking.done() and not self._replicas.primary_answers:
+            looking.cancel()
+            raise ServerBusy
+        return await looking
 
     async def read(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation on a replica; raises ServerBusy."""

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
@@ -54,8 +54,6 @@ from storage.sql.relations import relation_name
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_PRIMARY_PATIENCE: Final = 1.0  # seconds for the primary where a replica can answer too
 
 
 class Service:
@@ -111,23 +109,13 @@ class Service:
 
     async def account(self, name: str, *, secondary: bool = False) -> KnownAccount | None:
         """Return an account; for its secondary address, also while only a replica answers."""
-        if secondary and self._replicas is not None and self._standby is not None:
-            return await self._account_for_secondary(name, self._replicas, self._standby)
+        if secondary and self._standby is not None:
+            return await self._standby.after_primary(
+                self._catalog.cached_account(name),
+                partial(self._catalog.account, name),
+                partial(self._standby.account, name),
+            )
         return await self._catalog.account(name)
-
-    async def _account_for_secondary(
-        self, name: str, replicas: Replicas, standby: StandbyCatalog
-    ) -> KnownAccount | None:
-        known = self._catalog.cached_account(name)
-        if known is not None:
-            return known
-        if replicas.primary_answers:
-            try:
-                return await _from_primary(replicas, partial(self._catalog.account, name))
-            except ServerBusy:
-                if replicas.primary_answers:
-                    raise  # what may have changed is not to be asked of a replica
-        return await standby.account(name)
 
     async def table(self, account: KnownAccount, table: str) -> KnownTable:
         """Return a table by its folded name; raises TableNotFound."""
@@ -337,20 +325,6 @@ class Service:
             # its relation may have been renamed, because it was deleted or restored
             return await find_and_run()
 
-    async def _table_for_terms(
-        self, account: KnownAccount, table: str, replicas: Replicas, standby: StandbyCatalog
-    ) -> KnownTable:
-        """Return a table that a replica may be asked for, also if the primary is lost meanwhile."""
-        known = self._catalog.cached_table(account, table)
-        if known is not None:
-            return known
-        try:
-            return await _from_primary(replicas, partial(self._catalog.table, account, table))
-        except ServerBusy:
-            if replicas.primary_answers:
-                raise
-            return await standby.table(account, table)
-
     async def _read(
         self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
     ) -> T:
@@ -396,11 +370,14 @@ class Service:
     ) -> T:
         """Run a statement on a table; ``cost`` of its result is in request units."""
         catalog = self._catalog_of(account)
-        known = await (
-            catalog.table(account, table)
-            if terms is None or self._replicas is None or self._standby is None or account.standby
-            else self._table_for_terms(account, table, self._replicas, self._standby)
-        )
+        if terms is None or self._standby is None or account.standby:
+            known = await catalog.table(account, table)
+        else:  # a replica may be asked for it, also if the primary is lost meanwhile
+            known = await self._standby.after_primary(
+                self._catalog.cached_table(account, table),
+                partial(self._catalog.table, account, table),
+                partial(self._standby.table, account, table),
+            )
         try:
             return await self._run_on(account, known, run, cost)
         except NodeLost:
@@ -437,33 +414,6 @@ class Service:
         if is_limited:
             self._throughput.charge(known.id, known.throughput, cost(result))
         return result
-
-
-async def _from_primary(replicas: Replicas, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy.
-
-    If it fails, it is tried once more: the primary may have been lost, or come back, a moment ago.
-    """
-    try:
-        return await _soon_from_primary(replicas, ask)
-    except ServerBusy:
-        if not replicas.primary_answers:
-            raise
-    looking = asyncio.create_task(replicas.look_again())
-    await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
-    looking.cancel()
-    if not replicas.primary_answers:
-        raise ServerBusy
-    return await _soon_from_primary(replicas, ask)
-
-
-async def _soon_from_primary(replicas: Replicas, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    looking = asyncio.create_task(ask())
-    await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
-    if not looking.done() and not replicas.primary_answers:
-        looking.cancel()
-        raise ServerBusy
-    return await looking
 
 
 def _session(terms: ReadTerms | None) -> Session | None:

@@ -102,11 +102,6 @@ class Size(NamedTuple):
     is_distributed: bool = False
 
 
-def sizes(account_id: int) -> list[tuple[str, Size]]:
-    """Return the folded names and sizes of an account's tables, from PostgreSQL's statistics."""
-    return [(name, Size(*size)) for name, *size in fetch(_SIZES, account_id, account_id)]
-
-
 def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
     """Return the sizes of tables by id, from PostgreSQL's statistics."""
     relations = {relation_name(table_id): table_id for table_id in table_ids}
@@ -231,11 +226,6 @@ WITH new AS (SELECT * FROM unnest(%s::bigint[], %s::timestamptz[]) AS given (id,
 SELECT id FROM locked
 """
 
-# of a distributed relation, what the nodes were last asked for
-_DISTRIBUTED: Final = """
-UNION ALL SELECT {key}, distributed_bytes, distributed_rows, true FROM storage_table AS t WHERE t.distributed
-"""
-
 # the size of a relation that was just dropped is null; entities with long keys are in a child: storage.sql.long_keys
 _LONG_SIZE: Final = "coalesce(pg_total_relation_size(long.inhrelid), 0)"
 _SIZE: Final = f"coalesce(pg_total_relation_size(c.oid), 0) + {_LONG_SIZE}"
@@ -249,7 +239,9 @@ SELECT c.relname, {_SIZE}, {_ROWS} + {_LONG_ROWS}, false
 FROM pg_class AS c
 {_LONG}
 WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace
-{_DISTRIBUTED.format(key="'entity_' || t.id")} AND t.id = ANY (%s)
+-- of a distributed relation, what the nodes were last asked for
+UNION ALL SELECT 'entity_' || t.id, distributed_bytes, distributed_rows, true FROM storage_table AS t
+WHERE t.distributed AND t.id = ANY (%s)
 """
 
 # n_distinct is a number, or the negative share of rows if it grows with them
@@ -271,15 +263,6 @@ LEFT JOIN pg_index AS i ON i.indrelid IN (c.oid, long.inhrelid)
 LEFT JOIN LATERAL (SELECT i.indisunique OR i.indkey[0] IN (1, 2) AS is_key) AS kind ON true
 WHERE c.relname = %s AND c.relnamespace = current_schema()::regnamespace
 GROUP BY c.oid, long.inhrelid
-"""
-
-_SIZES: Final = f"""
-SELECT t.folded_name, {_SIZE}, {_ROWS} + {_LONG_ROWS}, false
-FROM storage_table AS t
-JOIN pg_class AS c ON c.relname = 'entity_' || t.id AND c.relnamespace = current_schema()::regnamespace
-{_LONG}
-WHERE t.account_id = %s AND t.deleted_at IS NULL
-{_DISTRIBUTED.format(key="t.folded_name")} AND t.account_id = %s AND t.deleted_at IS NULL
 """
 
 _OF_RELATION: Final = f"""(

@@ -209,10 +209,13 @@ def _store(account_id: int, name: MetricsTable, entities: Sequence[Entity]) -> N
 def _write_capacity(account_id: int, now: datetime) -> None:
     """Write today's capacity from PostgreSQL's statistics; the service has capacity of blobs only [inferred]."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    sizes = background.sizes(account_id)
+    names = dict(
+        Table.objects.filter(account_id=account_id, deleted_at=None).values_list("pk", "folded_name")
+    )
+    sizes = background.sizes_of(list(names))
     entities = []
     for row_key, is_analytics in (("data", False), ("analytics", True)):
-        mine = [size for name, size in sizes if is_analytics_name(name) is is_analytics]
+        mine = [size for pk, size in sizes.items() if is_analytics_name(names[pk]) is is_analytics]
         capacity, rows = sum(size.capacity for size in mine), sum(size.rows for size in mine)
         entities.append(analytics.capacity_entity(day, row_key, capacity, len(mine), rows))
     _store(account_id, MetricsTable.CAPACITY, entities)
