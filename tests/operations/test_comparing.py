@@ -432,6 +432,7 @@ def test_a_table_is_put_back_to_a_time(left):
 
     assert content(left, "people") == {"a": number(1), "b": number(2)}
     account_settings.change(left, read_only=True)
+    comparison = compare(f"acme/people@{then}", "acme/people")
     with pytest.raises(InsufficientAccountPermissions):
         applying.apply(comparison, Target.RIGHT, Selection(), by=ADA, dry_run=True)
 

@@ -61,7 +61,7 @@ def replace(
     if undoes is None and stored(account_id, folded_name) == list(identifiers):
         return None  # without a change, no catalog needs to be invalidated
     with invalidating_catalogs():
-        account = Account(pk=account_id, name=accounts.check_writable(account_id))
+        account = accounts.writable(account_id)
         table = (
             Table.objects.select_for_update()
             .filter(account_id=account_id, folded_name=folded_name, deleted_at=None)

@@ -124,18 +124,25 @@ def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_G
     return account
 
 
-def check_writable(account_id: int) -> str:
-    """Return the name of an account; raises InsufficientAccountPermissions if it is read-only.
+def check_writable(account: Account) -> None:
+    """Raise InsufficientAccountPermissions for a read-only account.
 
     The service has no read-only accounts; this is its documented 403 code for accounts that refuse writes [inferred].
     """
-    found = Account.objects.filter(pk=account_id).values_list("name", "read_only").first()
-    if found is None:
-        raise ServerBusy  # it was deleted, and may be created again
-    name, is_read_only = found
-    if is_read_only:
+    if account.read_only:
         raise InsufficientAccountPermissions
-    return name
+
+
+def writable(account_id: int) -> Account:
+    """Return an account as it is now, so that making it read-only also stops what takes many transactions.
+
+    Raises InsufficientAccountPermissions if it is read-only, and ServerBusy if it is deleted.
+    """
+    account = Account.objects.filter(pk=account_id).first()
+    if account is None:
+        raise ServerBusy  # it may be created again
+    check_writable(account)
+    return account
 
 
 @lru_cache(maxsize=4096)

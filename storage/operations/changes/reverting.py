@@ -66,10 +66,10 @@ def apply_images(
     that of all changes. Raises OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk
     is rolled back again and again because of concurrent writes.
     """
-    accounts.check_writable(table.account_id)
+    account = accounts.writable(table.account_id)
     table_relations.refuse_distributed(table)
     relation, reverted = relation_name(table.pk), Reverted() if into is None else into
-    recorder = history.recorder(table.account, by)
+    recorder = history.recorder(account, by)
 
     def count(chunk: Chunk) -> None:
         reverted.add(chunk)

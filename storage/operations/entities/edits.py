@@ -68,20 +68,20 @@ def apply(
 
     ``known``: an entity as the caller has read it. It is not read again if its change applies to that version only.
     """
-    accounts.check_writable(table.account_id)
+    account = accounts.writable(table.account_id)
     analytics.check_changes(table.folded_name, changes)
     if not by.request_id:
         # by it the activity is known to be about the recorded changes
         by = replace(by, request_id=str(uuid.uuid4()))
     _check_keys(changes)
-    _set_kind(changes, AccountKind(table.account.kind))
+    _set_kind(changes, AccountKind(account.kind))
     keys = [change.key for change in changes]
     before = _before(table, changes, known)
     whole = [_in_place(change, before.get(change.key)) for change in changes]
     timestamps = _apply(table, whole, by)
     table_use.record_write(table)
     after = _after(table, whole, timestamps)
-    kept = activity.record(verb or _verb(changes), by, account=table.account, table=table, undoes=undoes)
+    kept = activity.record(verb or _verb(changes), by, account=account, table=table, undoes=undoes)
     activity.record_changes(
         kept, table, [ChangedEntity(key, before.get(key), after.get(key)) for key in keys]
     )
@@ -91,7 +91,7 @@ def apply(
 @transaction.atomic
 def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | None:
     """Delete the entities of these keys that exist, in any version; return None if there are none."""
-    accounts.check_writable(table.account_id)
+    accounts.writable(table.account_id)
     found = _found(table, keys, lock=True)
     return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None
 
@@ -99,7 +99,7 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
 @transaction.atomic
 def delete_unchanged(table: Table, seen: Sequence[StoredEntity], *, by: Actor) -> Applied | None:
     """Delete those of the entities that are still as they were seen; return None if there are none."""
-    accounts.check_writable(table.account_id)
+    accounts.writable(table.account_id)
     found = _found(table, [stored.key for stored in seen], lock=True)
     same = [stored.key for stored in seen if stored.key in found and _is_same(found[stored.key], stored)]
     return apply(table, [Delete(key, ANY) for key in same], by=by) if same else None

@@ -168,7 +168,7 @@ def apply(
     side, source = (comparison.right, comparison.left) if is_right else (comparison.left, comparison.right)
     if not side.is_live:
         raise CannotApply(Reason.SIDE_IS_PAST, side=side.name)
-    accounts.check_writable(side.account.pk)
+    accounts.check_writable(side.account)
     by, began = replace(by, request_id=str(uuid.uuid4())), timezone.now()
     applied = Applied()
 

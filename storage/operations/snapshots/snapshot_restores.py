@@ -177,7 +177,7 @@ def restore(
     """
     began = time.perf_counter()
     account = snapshot.account
-    accounts.check_writable(account.pk)
+    accounts.check_writable(account)
     pairs = _pairs(snapshot, wanted)
     newer = _tables_to_delete(snapshot, wanted)
     by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
@@ -255,7 +255,7 @@ def _tables_to_delete(snapshot: Snapshot, wanted: RestoreRequest) -> list[Table]
     found = Table.objects.own().filter(account=snapshot.account).order_by("folded_name")
     if wanted.deletes_new:
         return list(found.exclude(folded_name__in=snapshot.tables.values("folded_name")))
-    kind = accounts.kind_of(snapshot.account_id)
+    kind = AccountKind(snapshot.account.kind)
     return list(found.filter(folded_name__in=[fold_table_name(name, kind) for name in wanted.deletes]))
 
 
@@ -265,7 +265,7 @@ def _tables_to_delete(snapshot: Snapshot, wanted: RestoreRequest) -> list[Table]
 def _pairs(snapshot: Snapshot, wanted: RestoreRequest) -> list[_Pair]:
     found = list(snapshot.tables.select_related("snapshot").order_by("folded_name"))
     if wanted.tables is not None:
-        kind = accounts.kind_of(snapshot.account_id)
+        kind = AccountKind(snapshot.account.kind)
         names = {fold_table_name(name, kind) for name in wanted.tables}
         missing = names - {it.folded_name for it in found}
         if missing:

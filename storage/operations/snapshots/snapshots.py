@@ -25,6 +25,7 @@ from storage.domain.service.snapshots import (
     is_snapshot_name,
     numbered_name,
 )
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.models import (
     Account,
@@ -36,7 +37,7 @@ from storage.models import (
     Table,
 )
 from storage.operations.access import policies
-from storage.operations.accounts import accounts, locking
+from storage.operations.accounts import locking
 from storage.operations.activity import activity
 from storage.operations.changes import retention
 from storage.operations.relations import history, snapshot_copies
@@ -104,7 +105,7 @@ def _take_listed(
 ) -> Snapshot:
     found = _own_tables(account)
     if tables is not None:
-        folded = {fold_table_name(table, accounts.kind_of(account.pk)) for table in tables}
+        folded = {fold_table_name(table, AccountKind(account.kind)) for table in tables}
         found = [table for table in found if table.folded_name in folded]
         missing = folded - {table.folded_name for table in found}
         if missing:

@@ -109,7 +109,7 @@ def _check_coordinator() -> None:
 
 
 def _account(table: Table) -> Account:
-    return Account(pk=table.account_id, name=accounts.check_writable(table.account_id))
+    return accounts.writable(table.account_id)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ def ask(table: Table, *, distributed: bool, by: Actor) -> None:
 
     Raises DistributionError if there is no cluster, nothing to do, or a request that waits.
     """
-    accounts.check_writable(table.account_id)
+    accounts.check_writable(table.account)
     if distributed and not table_relations.can_distribute():
         raise DistributionError(Reason.NO_COORDINATOR)
     if _is_done(table, distributed=distributed):

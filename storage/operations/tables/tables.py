@@ -147,7 +147,7 @@ def create_filled(
 
 def _account(account_id: int, name: str | None) -> Account:
     """Return what the activity log needs; raises InsufficientAccountPermissions for a read-only account."""
-    return Account(pk=account_id, name=accounts.check_writable(account_id) if name is None else name)
+    return accounts.writable(account_id) if name is None else Account(pk=account_id, name=name)
 
 
 _AT_PRESENT: Final = "UPDATE storage_table SET created_at = {present} WHERE id = %s RETURNING created_at"
@@ -271,7 +271,7 @@ def restore(
             table.save(update_fields=("deleted_at", "kept_until"))
     except IntegrityError:
         raise TableAlreadyExists from None
-    table_relations.restore(table, accounts.kind_of(table.account_id))
+    table_relations.restore(table, AccountKind(account.kind))
     return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
 
 
@@ -291,7 +291,7 @@ def change(
     is not of the kind cosmos.
     """
     account = _account(table.account_id, None)
-    if throughput and accounts.kind_of(table.account_id) is AccountKind.STORAGE:
+    if throughput and account.kind == AccountKind.STORAGE:
         raise MethodNotAllowed
     stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
     if stored is None:

@@ -110,7 +110,7 @@ def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity 
     as does the death of the process.
     Raises InsufficientAccountPermissions, OperationTimedOut and ServerBusy.
     """
-    accounts.check_writable(account.pk)
+    accounts.check_writable(account)
     by = replace(by, request_id=str(uuid.uuid4()))
     undone, began = Undone(), timezone.now()
 
