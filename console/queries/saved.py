@@ -33,10 +33,10 @@ class Definition:
     is_shared: bool = False
 
 
-def visible_queries(user: User, account_ids: AccountIds) -> QuerySet[SavedQuery]:
+def visible_queries(user: User, account_ids: AccountIds, *, deleted: bool = False) -> QuerySet[SavedQuery]:
     """Only its owner sees a private query."""
     found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account__in=account_ids)
-    return found.filter(deleted_at=None).select_related("owner")
+    return found.filter(deleted_at__isnull=not deleted).select_related("owner")
 
 
 def for_table(user: User, table: Table) -> list[SavedQuery]:
@@ -53,11 +53,9 @@ def find_query(user: User, account_id: int, table_name: str, slug: str) -> Saved
 
 def find_deleted(user: User, table: Table, slug: str) -> SavedQuery | None:
     """Find the query last deleted from this address."""
-    found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account=table.account_id)
-    deleted = found.filter(
-        table_name=table.folded_name, slug=slug.replace("\0", ""), deleted_at__isnull=False
-    )
-    return deleted.order_by("-deleted_at").first()
+    deleted = visible_queries(user, [table.account_id], deleted=True)
+    found = deleted.filter(table_name=table.folded_name, slug=slug.replace("\0", ""))
+    return found.order_by("-deleted_at").first()
 
 
 def search_queries(user: User, account_ids: AccountIds, text: str, *, top: int) -> list[SavedQuery]:
@@ -165,13 +163,10 @@ def _unfill(query: SavedQuery, state: GridState) -> str:
     """The saved filter with its parameters, if the grid's filter only fills them; else the grid's filter."""
     saved: str = query.content.get("f", "")
     try:
-        return (
-            saved
-            if parameters.fill_parameters(saved, dict(state.values)).strip() == state.filter
-            else state.filter
-        )
+        filled = parameters.fill_parameters(saved, dict(state.values)).strip()
     except UnfilledParameter:
         return state.filter
+    return saved if filled == state.filter else state.filter
 
 
 def _changed_fields(saved: Mapping[str, str], shown: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.queries.views import code, editor, facets, library, saved, saved_edit
+from console.queries.views import code, editor, facets, library, saved
 
 app_name = "queries"
 urlpatterns = [
@@ -17,10 +17,10 @@ urlpatterns = [
     path("a/<account>/queries/", library.index, name="index"),
     path("a/<account>/queries/forget/", library.clear_recent, name="forget"),
     path("a/<account>/t/<table>/queries/menu/", library.menu, name="menu"),
-    path("a/<account>/t/<table>/queries/new/", saved_edit.new, name="new"),
+    path("a/<account>/t/<table>/queries/new/", saved.new, name="new"),
     path("a/<account>/t/<table>/q/<slug>/", saved.run, name="run"),
-    path("a/<account>/t/<table>/q/<slug>/edit/", saved_edit.edit, name="edit"),
-    path("a/<account>/t/<table>/q/<slug>/update/", saved_edit.update, name="update"),
+    path("a/<account>/t/<table>/q/<slug>/edit/", saved.edit, name="edit"),
+    path("a/<account>/t/<table>/q/<slug>/update/", saved.update, name="update"),
     path("a/<account>/t/<table>/q/<slug>/delete/", saved.delete, name="delete"),
     path("a/<account>/t/<table>/q/<slug>/versions/", saved.versions, name="versions"),
     path("a/<account>/t/<table>/q/<slug>/versions/<int:number>/restore/", saved.restore, name="restore"),

@@ -1,26 +1,45 @@
-"""A saved query: run it, compare and restore its versions, delete it."""
+"""A saved query: save what a grid shows, run it, change it, compare and restore its versions, delete it."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console.grid import differences
+from console.grid.state import GridState, read_state
 from console.models import SavedQuery, SavedQueryVersion
 from console.queries import saved, saved_changes
-from console.queries.forms import ParameterValuesForm, VersionForm, field_name
-from console.queries.saved import Definition
+from console.queries.forms import ParameterValuesForm, SavedQueryForm, VersionForm, field_name
+from console.queries.saved import Definition, get_applied, grid_content
 from console.site import notices
-from console.site.access import account_required, actor_of, role_of, table_required, user_of
+from console.site.access import (
+    RoleNeeded,
+    account_required,
+    actor_of,
+    role_of,
+    table_required,
+    user_of,
+)
 from console.site.addresses import is_console_path
 from console.site.responses import see_other
-from storage.domain.access.roles import Capability
+from storage.domain.access.roles import Capability, may
+from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ChangedSince
+
+
+def _address(page: str, table: Table, *arguments: object) -> str:
+    return reverse(f"queries:{page}", args=(table.account.name, table.name, *arguments))
+
+
+# run
 
 
 @require_safe
@@ -31,20 +50,14 @@ def run(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
     if query is None:
         return _show_deleted(request, table, slug)
     names = saved.list_parameters(query)
+    is_asked = bool(names) and "ask" in request.GET
     is_given = all(field_name(name) in request.GET for name in names)
     form = ParameterValuesForm(query.content.get("f", ""), names, data=request.GET if is_given else None)
-    if is_given and not (names and "ask" in request.GET) and form.is_valid():
-        state = saved.fill_state(query, form.values).shortened(table)
-        return redirect(state.address(table))
-    return _ask(request, table, query, form)
-
-
-def _ask(request: HttpRequest, table: Table, query: SavedQuery, form: ParameterValuesForm) -> HttpResponse:
-    is_refused = form.is_bound and "ask" not in request.GET
+    if is_given and not is_asked and form.is_valid():
+        return redirect(saved.fill_state(query, form.values).shortened(table).address(table))
+    is_refused = is_given and not is_asked
     if not is_refused:
-        form = ParameterValuesForm(
-            query.content["f"], saved.list_parameters(query), initial=request.GET.dict()
-        )
+        form = ParameterValuesForm(query.content["f"], names, initial=request.GET.dict())
     context = {"table": table, "query": query, "form": form}
     return render(request, "console/queries/saved/run.html", context, status=422 if is_refused else 200)
 
@@ -61,6 +74,166 @@ def _show_deleted(request: HttpRequest, table: Table, slug: str) -> HttpResponse
         "can_restore": deletion is not None and saved.can_change(user_of(request), role_of(request), query),
     }
     return render(request, "console/queries/saved/gone.html", context, status=404)
+
+
+# save and change
+
+
+@require_http_methods(["GET", "POST"])
+@table_required(Capability.READ)
+def new(request: HttpRequest, table: Table) -> HttpResponse:
+    """Save the grid that the address describes, which may be a changed saved query."""
+    return _edit(request, table, None)
+
+
+@require_http_methods(["GET", "POST"])
+@table_required(Capability.READ)
+def edit(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
+    """Change a query; its content too, if the address describes the grid of this query."""
+    return _edit(request, table, saved.get_changeable(request, table.account, table.folded_name, slug))
+
+
+def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpResponse:
+    state = _read_state(request, table)
+    other = query if query is not None and state.saved != query.slug else None  # the grid is not of this one
+    content = grid_content(state) if other is None else other.content
+    form = SavedQueryForm(
+        request.POST if request.method == "POST" else None,
+        initial=_initial_of_grid(request, table, state) if query is None else _initial(query, content),
+        taken=[it.name for it in saved.for_table(user_of(request), table) if it != query],
+    )
+    status = 422 if form.is_bound else 200
+    if form.is_bound and form.is_valid():
+        _check_sharing(request, table.account, query, form)
+        definition = _definition(form, content)
+        try:
+            target = _save(request, table, query, definition, dict(state.values) | form.parameter_values)
+        except ChangedSince:
+            form.add_error(None, _("A newer version was saved in the meantime. Save again to replace it."))
+            status = 409
+        else:
+            notices.notify_success(request, _("Saved the query %(name)s.") % {"name": definition.name})
+            return see_other(target if other is None else _address("versions", table, other.slug))
+    shown = state if other is None else replace(_saved_state(other), saved=other.slug)
+    kept = {name: value for name, value in grid_content(shown).items() if name != "f"}
+    context: dict[str, Any] = {
+        "table": table,
+        "state": shown,
+        "form": form,
+        "kept": [(differences.setting_name(f"query.{name}"), value) for name, value in kept.items()],
+        "back": shown.shortened(table).address(table),
+        "sent": state.query() if other is None else "",
+        "is_late": status == 409,
+    }
+    if not may(role_of(request), Capability.WRITE):
+        form.fields.pop("is_shared")
+    if query is None:
+        form.fields["name"].widget.attrs["autofocus"] = not form.is_bound
+        context["action"] = _address("new", table)
+    else:
+        context |= {
+            "action": _address("edit", table, query.slug),
+            "query": query,
+            "version": saved.latest_version(query) if status != 422 else request.POST.get("version"),
+            "parameters": saved.list_parameters(query),
+        }
+    return render(request, "console/queries/saved/edit.html", context, status=status)
+
+
+def _read_state(request: HttpRequest, table: Table) -> GridState:
+    """The grid in the form's ``state``, or in the address."""
+    sent = QueryDict(request.POST.get("state", "")) if request.method == "POST" else request.GET
+    return replace(read_state(sent, table).at_start(), open="", is_counted=False)
+
+
+def _initial_of_grid(request: HttpRequest, table: Table, state: GridState) -> dict[str, object]:
+    source = get_applied(user_of(request), role_of(request), table, state)
+    if source is None:
+        return {"filter": state.filter, "keeps_view": True}
+    name = _("%(name)s (copy)") % {"name": source.query.name[:50]}
+    return _initial(source.query, source.content) | {"name": name, "is_shared": False}
+
+
+def _initial(query: SavedQuery, content: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "name": query.name,
+        "description": query.description,
+        "filter": content.get("f", ""),
+        "is_shared": query.is_shared,
+        "keeps_view": True,
+    }
+
+
+def _check_sharing(
+    request: HttpRequest, account: Account, query: SavedQuery | None, form: SavedQueryForm
+) -> None:
+    """Only the owner may make a query private: for all others it would disappear."""
+    if form.cleaned_data["is_shared"]:
+        if not may(role_of(request), Capability.WRITE):
+            raise RoleNeeded(Capability.WRITE, account)
+    elif query is not None and query.is_shared and query.owner_id != user_of(request).pk:
+        raise PermissionDenied(
+            _("Only %(owner)s can stop sharing this query.") % {"owner": query.owner or "-"}
+        )
+
+
+def _definition(form: SavedQueryForm, content: Mapping[str, str]) -> Definition:
+    values = form.cleaned_data
+    kept = {name: value for name, value in content.items() if name != "f"} if values["keeps_view"] else {}
+    text = {"f": values["filter"]} if values["filter"] else {}
+    return Definition(values["name"], values["description"], text | kept, values["is_shared"])
+
+
+def _save(
+    request: HttpRequest,
+    table: Table,
+    query: SavedQuery | None,
+    definition: Definition,
+    values: Mapping[str, str],
+) -> str:
+    """Create or change a query; return the grid of a new one, or its own address, which asks for missing values."""
+    if query is not None:
+        _save_version(request, query, definition)
+        return _address("run", table, query.slug)
+    query = saved_changes.create_query(table, definition, owner=user_of(request), by=actor_of(request))
+    try:
+        return saved.fill_state(query, values).shortened(table).address(table)
+    except UnfilledParameter:
+        return _address("run", table, query.slug)
+
+
+def _save_version(request: HttpRequest, query: SavedQuery, definition: Definition) -> None:
+    """Raises ChangedSince if there is a newer version than the page showed."""
+    seen = VersionForm(request.POST).seen
+    saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
+
+
+def _saved_state(query: SavedQuery) -> GridState:
+    """The grid with parameters in its filter, which cannot be run."""
+    fields = QueryDict(mutable=True)
+    fields.update(query.content)
+    return read_state(fields)
+
+
+@require_POST
+@table_required(Capability.READ)
+def update(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
+    """Save what the grid shows as the content of its query."""
+    query = saved.get_changeable(request, table.account, table.folded_name, slug)
+    state = replace(_read_state(request, table), saved=slug)
+    applied = get_applied(user_of(request), role_of(request), table, state)
+    assert applied is not None
+    try:
+        _save_version(request, query, replace(saved_changes.read_definition(query), content=applied.content))
+    except ChangedSince:
+        text = _("Not saved: a newer version was saved in the meantime.")
+        notices.notify_error(request, text, link=_address("versions", table, slug))
+    else:
+        notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
+    return see_other(state.shortened(table).address(table))
+
+
+# versions
 
 
 @require_safe
@@ -94,21 +267,18 @@ def _values(version: SavedQueryVersion | None) -> dict[str, Any]:
 @require_POST
 @table_required(Capability.READ)
 def restore(request: HttpRequest, table: Table, slug: str, number: int) -> HttpResponse:
-    """Save an earlier version again, as the latest."""
+    """Save an earlier version again, as the latest; the sharing stays."""
     query = saved.get_changeable(request, table.account, table.folded_name, slug)
     kept = {version.number: version for version in saved.list_versions(user_of(request), query)}
     if (version := kept.get(number)) is None:
         raise Http404
-    # restoring a version does not change the sharing
-    definition = Definition(**version.content | {"is_shared": query.is_shared})
     try:
-        seen = VersionForm(request.POST).seen
-        saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
+        _save_version(request, query, Definition(**version.content | {"is_shared": query.is_shared}))
     except ChangedSince:
         notices.notify_error(request, _("Not restored: a newer version was saved in the meantime."))
     else:
         notices.notify_success(request, _("Restored version %(number)s.") % {"number": number})
-    return see_other(reverse("queries:versions", args=(table.account.name, table.name, slug)))
+    return see_other(_address("versions", table, slug))
 
 
 @require_POST
