@@ -1,10 +1,11 @@
-"""Addresses of pages, safe redirect targets, and parsing of URLs in headers."""
+"""Addresses of pages and their fields, safe redirect targets, and parsing of URLs in headers."""
 
 import posixpath
 from functools import lru_cache
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from django.conf import settings
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -13,6 +14,16 @@ from django.utils.http import url_has_allowed_host_and_scheme
 def path_of(name: str, *arguments: str) -> str:
     """Return the path of a page by the name of its URL."""
     return reverse(name, args=arguments)
+
+
+def address_of(name: str, *arguments: str, **query: object) -> str:
+    """Return the address of a page; empty fields are left out."""
+    return reverse(name, args=arguments, query={name: value for name, value in query.items() if value})
+
+
+def read_text(query: QueryDict, name: str, *, longest: int | None = None) -> str:
+    """Read a field without spaces around it, nor NUL, which the database cannot hold."""
+    return query.get(name, "").replace("\0", "").strip()[:longest]
 
 
 def is_console_path(address: str) -> bool:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from django.http import QueryDict
-from django.urls import reverse
 
+from console.site.addresses import address_of, read_text
 from storage.models import Account
 from storage.operations.tables.table_list import TableOrder
 
@@ -38,16 +38,14 @@ class TableListQuery:
         return "" if wanted == "name" else wanted
 
     def address(self, account: Account, name: str = "tables:index", **changed: str) -> str:
-        values = {"q": self.containing, "tag": self.tag, "after": self.after, "sort": self.sort} | changed
-        query = {name: value for name, value in values.items() if value}
-        return reverse(name, args=(account.name,), query=query)
+        values = {"q": self.containing, "tag": self.tag, "after": self.after, "sort": self.sort}
+        return address_of(name, account.name, **values | changed)
 
 
 def read_list_query(data: QueryDict) -> TableListQuery:
     """An unknown order is ignored."""
-    texts = [data.get(name, "").strip().replace("\0", "") for name in ("q", "tag", "after", "sort")]
-    is_known = texts[-1].removeprefix("-") in set(TableOrder)
-    containing, tag, after, sort = texts
+    containing, tag, after, sort = (read_text(data, name) for name in ("q", "tag", "after", "sort"))
+    is_known = sort.removeprefix("-") in set(TableOrder)
     return TableListQuery(containing, tag, after, sort if is_known else "")
 
 

@@ -17,6 +17,7 @@ from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import notices
 from console.site.access import role_of, table_required, user_of
+from console.site.addresses import read_text
 from console.site.responses import wants_part
 from storage.domain.access.roles import Capability, may
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
@@ -137,9 +138,7 @@ def _may_share(request: HttpRequest) -> bool:
 def save_layout(request: HttpRequest, table: Table) -> HttpResponse:
     """Save the fields name, tables (a table or a pattern), shared and cols; then return to ``state``."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
-    name, pattern = (
-        request.POST.get(field, "").replace("\0", "").strip()[:64] for field in ("name", "tables")
-    )
+    name, pattern = (read_text(request.POST, field, longest=64) for field in ("name", "tables"))
     shared = "shared" in request.POST
     if shared and not _may_share(request):
         raise PermissionDenied

@@ -9,13 +9,13 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from console.grid import bookmarks
 from console.sas.registry import RegistryRow, describe_token
 from console.site.access import table_required, user_of
+from console.site.addresses import address_of, read_text
 from console.site.responses import wants_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability, Role, may
@@ -76,8 +76,7 @@ class AccountPage:
         return self._address(self.page.number + 1) if self.page.has_next() else ""
 
     def _address(self, number: int) -> str:
-        query = {"q": self.text, "page": number if number > 1 else ""}
-        return reverse("home:index", query={name: value for name, value in query.items() if value})
+        return address_of("home:index", q=self.text, page=number if number > 1 else "")
 
 
 @login_not_required
@@ -111,12 +110,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, shown: QuerySet[Account]) -> AccountPage:
     """Return the accounts whose name or label has the text ``q``; ``page`` is a number from 1 on."""
     total = shown.count()
-    text, number = request.GET.get("q", "").strip().replace("\0", ""), request.GET.get("page", "")
-    matching = shown
-    if text:
-        matching = shown.filter(Q(name__contains=text.lower()) | Q(label__icontains=text))
-    paginator = Paginator(matching, ACCOUNTS)
-    found = paginator.get_page(number)
+    text = read_text(request.GET, "q")
+    matching = shown.filter(Q(name__contains=text.lower()) | Q(label__icontains=text)) if text else shown
+    found = Paginator(matching, ACCOUNTS).get_page(request.GET.get("page", ""))
     return AccountPage(text, list(found), found, total)
 
 

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from console.home import search
 from console.home.search import ResultKind
 from console.site.access import AccountContext, user_of
+from console.site.addresses import read_text
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts
 
@@ -19,7 +20,7 @@ LENGTH: Final = 300  # of the text, which may hold both keys of an entity
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
     """Show the results; the exact name of a table opens it."""
-    text = _text(request)
+    text = read_text(request.GET, "q", longest=LENGTH)
     hits = search.find(user_of(request), text, _current_account(request), top=MOST)
     only = search.find_exact(hits, text)
     if only is not None:
@@ -37,18 +38,14 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_required
 def palette(request: HttpRequest) -> HttpResponse:
     """Return the results below the field of the palette."""
-    text = _text(request)
+    text = read_text(request.GET, "q", longest=LENGTH)
     hits = search.find(user_of(request), text, _current_account(request))
     context = {"text": text, "groups": search.group_results(hits)}
     return render(request, "console/home/search/_hits.html", context)
 
 
-def _text(request: HttpRequest) -> str:
-    return request.GET.get("q", "").strip()[:LENGTH].replace("\0", "")
-
-
 def _current_account(request: HttpRequest) -> AccountContext | None:
     """Return the account of the page that the search was started on."""
-    account = accounts.find(request.GET.get("in", "").replace("\0", ""))
+    account = accounts.find(read_text(request.GET, "in"))
     role = None if account is None else role_in(user_of(request), account)
     return None if account is None or role is None else AccountContext(account, role)

@@ -11,8 +11,9 @@ from django.views.decorators.http import require_POST, require_safe
 from console.grid.state import GridState, read_state
 from console.models import RecentQuery, SavedQuery
 from console.queries import recent, saved
-from console.site import addresses, notices
+from console.site import notices
 from console.site.access import account_required, role_of, table_required, user_of
+from console.site.addresses import address_of, read_text, split_url
 from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
@@ -24,14 +25,12 @@ MENU_LENGTH: Final = 8  # recent queries; the page shows more
 @require_safe
 @account_required(Capability.READ)
 def index(request: HttpRequest, account: Account) -> HttpResponse:
-    text = request.GET.get("q", "").strip().replace("\0", "")[:64]
+    text = read_text(request.GET, "q", longest=64)
     tab = "recent" if request.GET.get("tab") == "recent" else "saved"
     queries = _recent(request, account) if tab == "recent" else _saved(request, account, text)
     context: dict[str, Any] = {"text": text, "tab": tab, "queries": queries}
     response = render_part(request, "console/queries/saved/index.html", "_list.html", context)
-    response["HX-Replace-Url"] = reverse(
-        "queries:index", args=(account.name,), query={"q": text} if text else None
-    )
+    response["HX-Replace-Url"] = address_of("queries:index", account.name, q=text)
     return response
 
 
@@ -83,6 +82,6 @@ def menu(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _current_state(request: HttpRequest, table: Table) -> GridState:
-    page = addresses.split_url(request.headers.get("HX-Current-URL", ""))
+    page = split_url(request.headers.get("HX-Current-URL", ""))
     is_grid = page.path == reverse("entities:index", args=(table.account.name, table.name))
     return read_state(QueryDict(page.query) if is_grid else request.GET, table)
