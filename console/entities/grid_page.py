@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, assert_never
 
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.entities.cell_changes import is_staging
@@ -153,7 +152,7 @@ class GridPage:
             "reading": self._reading,
             "placeholder": example_filter(answer.entities),
             "has_rows": bool(answer.entities),
-            "zone_name": self._zone_name,
+            "zone_name": self.state.zone_name,
             "total": self._total if answer.entities else Total(None),
             **self._range,
             **self._links,
@@ -237,13 +236,6 @@ class GridPage:
             "may": allowed(current, read_only=True) | {"manage_access": False},
         }
 
-    @cached_property
-    def _zone_name(self) -> str:
-        if self.state.zone is None:
-            return "UTC"
-        name = timezone.localtime(timezone=self.state.zone).tzname() or str(self.state.zone)
-        return f"UTC{name}" if name[0] in "+-" else name
-
     @property
     def _total(self) -> Total:
         state, answer = self.state, self.answer
@@ -285,18 +277,7 @@ class GridPage:
     def _grid(self, since: ChangesSince) -> Grid:
         state, found = self.state, self.answer.entities
         names, widths = find_columns(self.table, (name for glance in found for name in glance.properties))
-        options = GridOptions(
-            self.table,
-            state.columns,
-            state.zone,
-            self._zone_name,
-            state.select,
-            state.sort,
-            names,
-            widths,
-            state.as_of,
-            since,
-        )
+        options = GridOptions(self.table, state, names, widths, since)
         is_last = self.answer.next is None
         built = build_grid(options, found, before=state.rows_before, is_last=is_last)
         new = {column.name: column.width for column in built.columns if column.is_new}

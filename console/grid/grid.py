@@ -12,14 +12,12 @@ from django.utils.safestring import SafeString
 
 from console.grid import cells, columns, markup
 from console.grid.cells import MIXED, NUMBERS, Cell
-from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
+from console.grid.columns import TIMESTAMP, ColumnChoice
 from console.grid.markup import SYSTEM, Column
-from console.grid.state import read_state
+from console.grid.state import GridState, read_state
 from console.grid.time_travel import UNCHANGED, ChangesSince
 from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_stored
-from storage.domain.entities.moments import Moment
 from storage.domain.entities.previews import EntityPreview
-from storage.domain.filters.query import Sort
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Table
 
@@ -50,35 +48,28 @@ class GridOptions:
     """The table of a grid, and how its entities are displayed."""
 
     table: Table
-    columns: Columns
-    zone: tzinfo | None = None  # None: UTC
-    zone_name: str = "UTC"
-    select: Sequence[str] = ()  # the selected properties; empty: all
-    sort: Sort | None = None
+    state: GridState
     names: Sequence[str] = ()  # the properties of the page in the order of the table
     widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
-    as_of: Moment | None = None  # None: now
-    since: ChangesSince = UNCHANGED  # with a moment: what differs from now
+    since: ChangesSince = UNCHANGED  # of a past: what differs from now
 
 
 def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
     """Draw a grid; by default: the keys, the properties in the order of the table, and the Timestamp."""
-    types = _types(found)
-    names = (*setting.names, *types, *setting.select)
-    shown = _selected(columns.arrange_columns(setting.columns, names), setting.select)
-    drawn = [_draw(glance, shown, setting.zone) for glance in found]
+    types, state = _types(found), setting.state
+    names = (*setting.names, *types, *state.select)
+    shown = _selected(columns.arrange_columns(state.columns, names), state.select)
+    drawn = [_draw(glance, shown, state.zone) for glance in found]
     made = _columns(setting, shown, types, drawn)
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
     return Grid(
         made,
         markup.draw_widths(made),
-        markup.draw_headings(made, setting.sort, setting.zone_name),
-        markup.draw_rows(
-            path, made, found, drawn, first=before + 2, as_of=setting.as_of, since=setting.since
-        ),
+        markup.draw_headings(made, state.sort, state.zone_name),
+        markup.draw_rows(path, made, found, drawn, first=before + 2, as_of=state.as_of, since=setting.since),
         before + len(found) + 1 if is_last else -1,
-        sorted(setting.columns.hidden),
-        setting.columns.rest is not None,
+        sorted(state.columns.hidden),
+        state.columns.rest is not None,
     )
 
 
@@ -95,7 +86,8 @@ def draw_row(table: Table, stored: StoredEntity, page: QueryDict) -> SafeString:
     the aria-rowindex of the row.
     """
     state = read_state(QueryDict(page.get("next", "").partition("?")[2]), table)
-    setting = GridOptions(table, columns.list_columns(state.columns, page.getlist("column")), state.zone)
+    shown = columns.list_columns(state.columns, page.getlist("column"))
+    setting = GridOptions(table, GridState(columns=shown, is_utc=state.is_utc))
     entity = read_stored(stored)
     glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
     index = page.get("index", "")
@@ -139,8 +131,8 @@ def _columns(
     types: Mapping[str, Set[Edm]],
     drawn: Sequence[Sequence[Cell]],
 ) -> list[Column]:
-    named = {choice.name for choice in setting.columns.choices}
-    sorted_by = setting.sort.property if setting.sort else ""
+    named = {choice.name for choice in setting.state.columns.choices}
+    sorted_by = setting.state.sort.property if setting.state.sort else ""
     places = _list_places([choice.name for choice in shown], types, sorted_by)
     characters = [max(cell.width for cell in of_column) for of_column in zip(*drawn, strict=True)]
     made = []

@@ -72,6 +72,13 @@ class GridState:
         return None if self.is_utc else timezone.get_current_timezone()
 
     @property
+    def zone_name(self) -> str:
+        if self.zone is None:
+            return "UTC"
+        name = timezone.localtime(timezone=self.zone).tzname() or str(self.zone)
+        return f"UTC{name}" if name[0] in "+-" else name
+
+    @property
     def top(self) -> int:
         return 1 if self.view is View.FORM else self.size
 

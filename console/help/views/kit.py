@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from console.grid import grid
-from console.grid.columns import DEFAULT
 from console.grid.grid import Grid, GridOptions
+from console.grid.state import GridState
 from console.site.static_files import OTHER_STYLESHEETS
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import EntityPreview
@@ -88,7 +88,7 @@ SCORES = [
 
 
 def rows() -> Grid:
-    setting = GridOptions(Table(account=Account(name="acme"), name="people"), DEFAULT)
+    setting = GridOptions(Table(account=Account(name="acme"), name="people"), GridState(is_utc=True))
     return grid.build_grid(setting, [_glance(number) for number in range(24)], before=0, is_last=False)
 
 
