@@ -30,30 +30,16 @@ _VALUE_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class TypeView:
-    """``examples``: values with the addresses of the entities that have them, empty where none can be linked."""
-
-    type: str
-    short_name: str
-    percent: float  # of the entities that have the property
-    average_size: int
-    largest: int
-    has_sizes: bool  # whether values of the type differ in size
-    examples: list[tuple[Cell, str]]
-
-
-@dataclass(frozen=True, slots=True)
 class PropertyView:
     """``others``: the address of the entities whose type is not the most frequent one, if a filter can tell.
 
-    ``index_size``: bytes that an index would need.
+    ``types``: each with the percentage of the entities that have the property, and with example values, whose
+    addresses are empty where none can be linked. ``index_size``: bytes that an index would need.
     """
 
-    name: str
+    property: SchemaProperty
     percent: float  # of the entities, rounded so that only a property of all of them has 100
-    distinct: int
-    is_key: bool
-    types: list[TypeView]
+    types: list[tuple[PropertyType, float, list[tuple[Cell, str]]]]
     others: str
     index: IndexDetails | None
     index_size: int
@@ -79,15 +65,18 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 def _view(table: Table, found: SchemaProperty, index: IndexDetails | None, total: int) -> PropertyView:
     main, *others = (it.type for it in found.types)
     text = other_types_filter(found.name, main, others) if others else ""
+    entities = sum(it.entities for it in found.types)
+    types = [
+        (
+            it,
+            _percent(it.entities / entities),
+            [(cells.draw(value), _example_address(table, found.name, value)) for value in it.examples],
+        )
+        for it in found.types
+    ]
+    address = _grid_address(table, text) if text else ""
     return PropertyView(
-        found.name,
-        _percent(found.share),
-        found.distinct,
-        found.is_key,
-        [_view_type(table, found, it) for it in found.types],
-        _grid_address(table, text) if text else "",
-        index,
-        _estimate_index_size(found, total),
+        found, _percent(found.share), types, address, index, _estimate_index_size(found, total)
     )
 
 
@@ -100,20 +89,6 @@ def _estimate_index_size(found: SchemaProperty, total: int) -> int:
 
 def _percent(share: float) -> float:
     return min(99.9, max(0.1, round(100 * share, 1))) if share < 1 else 100
-
-
-def _view_type(table: Table, found: SchemaProperty, it: PropertyType) -> TypeView:
-    entities = sum(other.entities for other in found.types)
-    examples = [(cells.draw(value), _example_address(table, found.name, value)) for value in it.examples]
-    return TypeView(
-        it.type,
-        it.type.short_name,
-        _percent(it.entities / entities),
-        it.average_size,
-        it.largest,
-        it.has_sizes,
-        examples,
-    )
 
 
 def _example_address(table: Table, name: str, value: EdmValue) -> str:
