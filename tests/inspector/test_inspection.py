@@ -225,6 +225,7 @@ def test_s5_names_what_ends_a_token_that_is_rightly_signed(change, mistake, code
         ("tn=people&sp=r&se=2099-13-01&sig=x", Mistake.MALFORMED_PARAMETER),
         ("tn=people&sp=xyz&se=2099-12-01&sig=x", Mistake.MALFORMED_PARAMETER),
         ("tn=people&sp=r&se=2099-12-01T10:00:00+02:00&sig=x", Mistake.MALFORMED_PARAMETER),
+        ("ss=t&srt=xyz&sp=r&se=2099-12-01&sig=x", Mistake.MALFORMED_PARAMETER),
         ("tn=people&se=2099-12-01&sp=r&sp=raud&sig=x", Mistake.PARAMETER_TWICE),
         ("sp=r&se=2099-12-01&sig=x", Mistake.PARAMETER_MISSING),
         ("tn=people&sp=r&se=2099-12-01", Mistake.PARAMETER_MISSING),

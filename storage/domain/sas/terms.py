@@ -150,4 +150,4 @@ def _permissions(letters: str) -> Permission:
 
 @lru_cache(maxsize=64)
 def _resources(letters: str) -> Resource:
-    return reduce(or_, (RESOURCE_LETTERS[letter] for letter in letters), Resource.NONE)
+    return reduce(or_, (RESOURCE_LETTERS.get(letter, Resource.NONE) for letter in letters), Resource.NONE)
