@@ -2,21 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
-from console.site.times import describe_distance
+from console.site.times import describe_distance, to_local
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.sas.known import ACCEPTED_STATES, KnownToken, TokenState
 from storage.domain.sas.tokens import AccountSas, TableSas
-from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.ticks import to_second
 from storage.editing.policy_effects import EffectKind, TimeShift, TokenEffect
 
 _SHOWN: Final = 50  # affected tokens, and unaffected ones of each policy
@@ -190,11 +189,10 @@ def _expiry_sentence(shift: TimeShift) -> str:
 
 def _clock(ticks: int) -> str:
     """In the reader's time zone."""
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=ticks // TICKS_PER_SECOND)
-        return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
-    except (OverflowError, ValueError):
+    moment = to_second(ticks)
+    if moment is None:
         return str(ticks)
+    return to_local(moment).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
 
 
 def _describe_use(known: KnownToken, now: datetime) -> str:

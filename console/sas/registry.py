@@ -9,12 +9,7 @@ from typing import Any, Final
 from django.utils.safestring import SafeString
 
 from console.sas.labels import BADGES, REASONS, STATES
-from console.sas.sentences import (
-    describe_summary,
-    show_key_range,
-    show_moment,
-    to_datetime,
-)
+from console.sas.sentences import describe_summary, show_key_range, show_moment
 from console.site.times import describe_distance
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
@@ -29,6 +24,7 @@ from storage.domain.sas.known import (
     terms_of,
     token_state,
 )
+from storage.domain.values.ticks import to_second
 from storage.models import Account
 from storage.operations.access import sas as sas_operations
 
@@ -67,7 +63,7 @@ class RegistryRow:
 
     @property
     def expires(self) -> datetime | None:
-        return None if self.summary.expiry is None else to_datetime(self.summary.expiry)
+        return None if self.summary.expiry is None else to_second(self.summary.expiry)
 
     @property
     def ends(self) -> datetime | None:

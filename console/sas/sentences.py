@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import reduce
 from typing import Final
 
@@ -17,7 +17,7 @@ from console.site.times import describe_distance, to_local
 from storage.domain.access.grants import Operation
 from storage.domain.sas.explain import ExplainedParameter, KeyLimits, Meaning, TokenSummary
 from storage.domain.sas.tokens import read_instant
-from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.ticks import to_second
 
 # parameters
 
@@ -72,18 +72,10 @@ def describe_parameter(it: ExplainedParameter, now: datetime) -> SafeString:
 
 def _describe_moment(text: str, now: datetime) -> SafeString:
     ticks = read_instant(text)
-    moment = None if ticks is None else to_datetime(ticks)
+    moment = None if ticks is None else to_second(ticks)
     if moment is None:
         return SafeString(conditional_escape(text))
     return format_html("{} ({})", show_moment(moment), describe_distance(moment, now))
-
-
-def to_datetime(ticks: int) -> datetime | None:
-    """None beyond the years that Python knows."""
-    try:
-        return datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def show_moment(moment: datetime) -> SafeString:
@@ -215,7 +207,7 @@ def _show_key(partition: str, row: str) -> SafeString:
 
 def _conditions(summary: TokenSummary) -> Iterable[SafeString]:
     for ticks, text in ((summary.start, _("not before %(time)s")), (summary.expiry, _("until %(time)s"))):
-        moment = None if ticks is None else to_datetime(ticks)
+        moment = None if ticks is None else to_second(ticks)
         if moment is not None:
             yield _fill(text, time=show_moment(moment))
     if summary.is_https_only:

@@ -11,8 +11,7 @@ from storage.domain.errors import StorageError
 from storage.domain.requests.routes import resolve_address
 from storage.inspector import pasted_text
 from storage.inspector.connections import inspect_connection
-from storage.inspector.facts import Facts, Key, ManagedAccount
-from storage.inspector.judging import IncomingRequest
+from storage.inspector.facts import Facts, IncomingRequest, Key, ManagedAccount
 from storage.inspector.pasted_text import PastedConnection, PastedRequest, PastedToken, UnreadableText, Url
 from storage.inspector.reports import Finding, Mistake, Report, ReportKind, finding
 from storage.inspector.requests import inspect_request

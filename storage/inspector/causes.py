@@ -1,123 +1,113 @@
-"""All reasons to refuse a request or token apart from its signature, not only the first."""
+"""Why the service refuses a token or request: every reason, in the service's order, by its own rules."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import NamedTuple
 
 from storage.domain import sas
 from storage.domain.access.addresses import is_within, read_client, read_range
 from storage.domain.access.grants import DELETES, WRITES, Grant, Operation, Permission, Resource
 from storage.domain.access.policies import AccessPolicy
-from storage.domain.access.signature import CLOCK_SKEW, read_authorization, read_date
-from storage.domain.errors import InvalidAuthenticationInfo, StorageError
-from storage.domain.requests.routes import TargetKind
+from storage.domain.errors import (
+    AccountIsDisabled,
+    AuthorizationFailure,
+    InsufficientAccountPermissions,
+    KeyBasedAuthenticationNotPermitted,
+    StorageError,
+)
+from storage.domain.requests.options import read_options
+from storage.domain.requests.routes import (
+    Target,
+    TargetKind,
+    check_target,
+    resolve_operation,
+    resolve_target,
+)
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import find_policy
 from storage.domain.sas.terms import PERMISSION_LETTERS, RESOURCE_LETTERS
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.kinds import AccountKind
-from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.judging import IncomingRequest, is_secondary_write, resolve_request
+from storage.domain.values.ticks import to_second
+from storage.inspector.facts import IncomingRequest, ManagedAccount
 from storage.inspector.reports import Finding, Mistake, finding
 
 Token = TableSas | AccountSas
 
 
-def find_account_causes(account: ManagedAccount, client: str) -> Iterator[Finding]:
+class Cause(NamedTuple):
+    """An error of the service, and a finding that explains it; either may come without the other."""
+
+    error: StorageError | None = None
+    finding: Finding | None = None
+
+
+def attempt(check: Callable[[], object]) -> Iterator[Cause]:
+    """Yield the error that a check of the service raises."""
+    try:
+        check()
+    except StorageError as error:
+        yield Cause(error)
+
+
+def first_error(causes: Iterable[Cause]) -> StorageError | None:
+    """Return the service's answer."""
+    return next((cause.error for cause in causes if cause.error), None)
+
+
+def findings_of(causes: Iterable[Cause]) -> list[Finding]:
+    return list(dict.fromkeys(cause.finding for cause in causes if cause.finding))
+
+
+def explain(*findings: Finding) -> Iterator[Cause]:
+    return (Cause(None, it) for it in findings)
+
+
+# the account
+
+
+def of_keys(account: ManagedAccount) -> Iterator[Cause]:
     if not account.is_enabled:
-        yield finding(Mistake.ACCOUNT_DISABLED, account=account.name)
+        yield Cause(AccountIsDisabled(), finding(Mistake.ACCOUNT_DISABLED, account=account.name))
     if not account.accepts_keys:
-        yield finding(Mistake.KEYS_NOT_ACCEPTED, account=account.name)
+        error = KeyBasedAuthenticationNotPermitted()
+        yield Cause(error, finding(Mistake.KEYS_NOT_ACCEPTED, account=account.name))
+
+
+def of_network(account: ManagedAccount, client: str) -> Iterator[Cause]:
     if account.networks and not is_within(client, account.networks):
         allowed = ", ".join(str(network) for network in account.networks)
-        yield finding(Mistake.NETWORK, address=client, allowed=allowed)
+        yield Cause(AuthorizationFailure(), finding(Mistake.NETWORK, address=client, allowed=allowed))
 
 
-def find_authorization_causes(sent: IncomingRequest, now: float) -> Iterator[Finding]:
-    """Find what is wrong with the Authorization header or the date of a request."""
-    header = sent.headers.get(b"authorization", b"")
-    if header[:7].lower() == b"bearer ":
-        yield finding(Mistake.BEARER)
-        return
-    try:
-        authorization = read_authorization(header)
-    except InvalidAuthenticationInfo:
-        yield finding(Mistake.MALFORMED_AUTHORIZATION)
-        return
-    if authorization.account != sent.address.account:
-        yield finding(Mistake.ACCOUNT_DIFFERS, signed=authorization.account, addressed=sent.address.account)
-    yield from _of_date(sent, now)
+# the terms of a token
 
 
-def _of_date(sent: IncomingRequest, now: float) -> Iterator[Finding]:
-    instant = read_request_date(sent)
-    if instant is None:
-        yield finding(Mistake.NO_DATE, date=_date(sent).decode("latin-1"))
-    elif abs(now - instant) > CLOCK_SKEW:
-        seconds = int(now - instant)
-        direction = "old" if seconds > 0 else "early"
-        yield finding(Mistake.CLOCK_SKEW, seconds=str(abs(seconds)), direction=direction, now=_text(now))
-
-
-def read_request_date(sent: IncomingRequest) -> int | None:
-    """Read the date of a request in seconds since 1970."""
-    return read_date(_date(sent))
-
-
-def _date(sent: IncomingRequest) -> bytes:
-    return sent.headers.get(b"x-ms-date", sent.headers.get(b"date", b""))
-
-
-def find_token_causes(
-    token: Token, account: ManagedAccount | None, scheme: str, client: str, facts: Facts
-) -> Iterator[Finding]:
-    """Find why a token is refused; without the account, judge the token alone."""
-    policy = AccessPolicy()
-    if isinstance(token, TableSas) and account is not None:
-        yield from _of_policy(token, account)
-        policy = find_policy(token, account.policies) or policy
-    yield from _of_time(token, policy, facts.now)
-    if token.protocol == "https" and scheme == "http":
-        yield finding(Mistake.HTTPS_ONLY)
-    bounds, address = read_range(token.address) if token.address else None, read_client(client)
-    if bounds is not None and (address is None or not bounds.covers(address)):
-        yield finding(Mistake.ADDRESS_OUTSIDE, allowed=token.address, address=client)
-    if isinstance(token, AccountSas) and token.services and "t" not in token.services:
-        yield finding(Mistake.NO_TABLE_SERVICE, services=token.services)
-
-
-def _of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Finding]:
-    if account.kind is AccountKind.COSMOS and token.has_range:
-        yield finding(Mistake.RANGE_IN_COSMOS, account=account.name)
-    if token.table and token.folded not in account.policies:
-        yield finding(Mistake.TABLE_MISSING, table=token.table)
-        return
-    if not token.identifier:
-        return
+def of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Cause]:
+    """Find what is wrong with the table or policy of a token."""
     policies = account.policies.get(token.folded, {})
     policy = policies.get(token.identifier)
-    if policy is None:
-        yield _missing_policy(token, list(policies))
-        return
-    both = [
-        name
-        for name, attribute in _TERMS.items()
-        if attribute in sas.fields_set_by(policy) and getattr(token, attribute)
-    ]
-    if both:
-        yield finding(Mistake.POLICY_CONFLICT, names=", ".join(both), policy=token.identifier)
-    neither = [
-        name
-        for name, attribute in _TERMS.items()
-        if name != "st" and attribute not in sas.fields_set_by(policy) and not getattr(token, attribute)
-    ]
-    if neither:
-        yield finding(Mistake.POLICY_INCOMPLETE, names=", ".join(neither), policy=token.identifier)
+    if token.table and token.folded not in account.policies:
+        yield from explain(finding(Mistake.TABLE_MISSING, table=token.table))
+    elif token.identifier and policy is None:
+        yield from explain(_missing_policy(token, list(policies)))
+    elif token.identifier:
+        for mistake, names in (
+            (Mistake.POLICY_CONFLICT, [name for name, own, other in _terms(token, policy) if own and other]),
+            (
+                Mistake.POLICY_INCOMPLETE,
+                [name for name, own, other in _terms(token, policy) if name != "st" and not (own or other)],
+            ),
+        ):
+            if names:
+                yield from explain(finding(mistake, names=", ".join(names), policy=token.identifier))
 
 
-_TERMS: Final = {"st": "start", "se": "expiry", "sp": "permissions"}
+def _terms(token: TableSas, policy: AccessPolicy | None) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the terms that the token, and that its policy sets."""
+    for name, attribute in (("st", "start"), ("se", "expiry"), ("sp", "permissions")):
+        yield name, bool(getattr(token, attribute)), attribute in sas.fields_set_by(policy)
 
 
 def _missing_policy(token: TableSas, identifiers: list[str]) -> Finding:
@@ -128,80 +118,91 @@ def _missing_policy(token: TableSas, identifiers: list[str]) -> Finding:
     return finding(Mistake.POLICY_MISSING, policy=token.identifier, table=token.table)
 
 
-def _of_time(token: Token, policy: AccessPolicy, now: float) -> Iterator[Finding]:
+def of_terms(token: Token, policy: AccessPolicy, scheme: str, client: str, now: float) -> Iterator[Cause]:
     start, expiry = sas.validity_period(
         AccessPolicy(token.start or policy.start, token.expiry or policy.expiry, None)
     )
     moment = int(now * TICKS_PER_SECOND)
     if expiry is not None and moment >= expiry:
-        yield finding(Mistake.EXPIRED, moment=_text(expiry / TICKS_PER_SECOND), now=_text(now))
+        yield from explain(finding(Mistake.EXPIRED, moment=show(expiry), now=show(moment)))
     if start is not None and moment < start:
-        yield finding(Mistake.NOT_YET_VALID, moment=_text(start / TICKS_PER_SECOND), now=_text(now))
+        yield from explain(finding(Mistake.NOT_YET_VALID, moment=show(start), now=show(moment)))
+    if token.protocol == "https" and scheme == "http":
+        yield from explain(finding(Mistake.HTTPS_ONLY))
+    bounds, address = read_range(token.address) if token.address else None, read_client(client)
+    if bounds is not None and (address is None or not bounds.covers(address)):
+        yield from explain(finding(Mistake.ADDRESS_OUTSIDE, allowed=token.address, address=client))
+    if isinstance(token, AccountSas) and token.services and "t" not in token.services:
+        yield from explain(finding(Mistake.NO_TABLE_SERVICE, services=token.services))
 
 
-def find_operation_causes(
-    sent: IncomingRequest, grant: Grant, account: ManagedAccount | None, name: str
-) -> Iterator[Finding]:
-    """Find why a grant is not sufficient for a request."""
-    kind = account.kind if account is not None else AccountKind.STORAGE
-    try:
-        resource, operation = resolve_request(sent, name, kind)
-    except StorageError:
-        return
-    if sent.is_a_request and is_secondary_write(sent, kind):
-        yield finding(Mistake.SECONDARY_WRITE)
-    table = resource.table.lower() if resource.kind in _OF_A_TABLE else None
-    if grant.table is not None and table not in (None, grant.table):
-        yield finding(Mistake.OTHER_TABLE, table=resource.table, allowed=grant.table)
-    elif sent.is_a_request and operation is not None:
-        if not grant.allows(operation, table):
-            yield _not_allowed(grant, operation)
-        elif resource.kind is TargetKind.ENTITY and not grant.keys.covers(resource.key):
-            partition_key, row_key = resource.key
-            yield finding(Mistake.OUTSIDE_RANGE, partition_key=partition_key, row_key=row_key)
-    is_write = sent.is_a_request and operation in WRITES | DELETES
-    if is_write and account is not None and account.is_read_only:
-        yield finding(Mistake.READ_ONLY, account=account.name)
-
-
-_OF_A_TABLE: Final = (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
-
-
-def _not_allowed(grant: Grant, operation: Operation) -> Finding:
-    permitted = replace(grant, permissions=~Permission.NONE)
-    if permitted.allows(operation, grant.table):
-        return finding(
-            Mistake.PERMISSION,
-            operation=operation,
-            permissions=_letters(grant.permissions, PERMISSION_LETTERS),
-        )
-    if replace(permitted, resources=~Resource.NONE).allows(operation, grant.table):
-        return finding(
-            Mistake.RESOURCE_TYPE, operation=operation, types=_letters(grant.resources, RESOURCE_LETTERS)
-        )
-    return finding(Mistake.NOT_BY_TOKEN, operation=operation)
-
-
-def _letters(flags: Permission | Resource, letters: Mapping[str, Permission] | Mapping[str, Resource]) -> str:
-    return "".join(letter for letter, flag in letters.items() if flag in flags)
+def show(ticks: int) -> str:
+    moment = to_second(ticks)
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment else ""
 
 
 def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:
     """Return what a token grants, regardless of time; None if its terms are not known or not valid."""
-    policy = AccessPolicy()
-    if isinstance(token, TableSas) and token.identifier:
-        found = find_policy(token, account.policies) if account else None
-        if found is None:
-            return None
-        policy = found
+    policy = find_policy(token, account.policies) if account else None
+    if policy is None and isinstance(token, TableSas) and token.identifier:
+        return None
     try:
         return sas.derive_grant(token, sas.combine_terms(token, policy))
     except StorageError:
         return None
 
 
-def _text(seconds: float) -> str:
+# the operation
+
+
+def of_operation(sent: IncomingRequest, grant: Grant, account: ManagedAccount | None) -> Iterator[Cause]:
+    """Find why a grant is not sufficient for a request."""
+    kind = account.kind if account is not None else AccountKind.STORAGE
+    is_write = sent.is_a_request and sent.method not in ("GET", "HEAD")
+    # in Cosmos accounts both endpoints may be written to
+    if is_write and sent.address.secondary and kind is AccountKind.STORAGE:
+        yield Cause(InsufficientAccountPermissions(), finding(Mistake.SECONDARY_WRITE))
     try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    except (ValueError, OverflowError, OSError):
-        return ""
+        resource, operation = _resolve(sent, kind)
+    except StorageError as error:
+        yield Cause(error)
+        return
+    operation = operation if sent.is_a_request else None
+    try:
+        check_target(grant, operation, resource)
+        if resource.kind is TargetKind.ENTITY and operation is not None:
+            grant.check_key(resource.key)
+    except StorageError as error:
+        yield Cause(error, _insufficient(grant, operation, resource))
+    if operation in WRITES | DELETES and account is not None and account.is_read_only:
+        yield Cause(InsufficientAccountPermissions(), finding(Mistake.READ_ONLY, account=account.name))
+
+
+def _resolve(sent: IncomingRequest, kind: AccountKind) -> tuple[Target, Operation | None]:
+    """Resolve a request to target and operation; raises the service's error for an invalid path."""
+    method = sent.effective_method
+    resource = resolve_target(sent.address.rest, method, sent.address.account, kind)
+    options = read_options(sent.query)
+    return resource, resolve_operation(resource, method, options, conditional=b"if-match" in sent.headers)
+
+
+def _insufficient(grant: Grant, operation: Operation | None, resource: Target) -> Finding:
+    has_table = resource.kind in (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
+    table = resource.table.lower() if has_table else None
+    if operation is None or (grant.table is not None and table not in (None, grant.table)):
+        return finding(Mistake.OTHER_TABLE, table=resource.table, allowed=grant.table or "")
+    if grant.allows(operation, table):
+        partition_key, row_key = resource.key
+        return finding(Mistake.OUTSIDE_RANGE, partition_key=partition_key, row_key=row_key)
+    permitted = replace(grant, permissions=~Permission.NONE)
+    if permitted.allows(operation, grant.table):
+        letters = _letters(grant.permissions, PERMISSION_LETTERS)
+        return finding(Mistake.PERMISSION, operation=operation, permissions=letters)
+    if replace(permitted, resources=~Resource.NONE).allows(operation, grant.table):
+        types = _letters(grant.resources, RESOURCE_LETTERS)
+        return finding(Mistake.RESOURCE_TYPE, operation=operation, types=types)
+    return finding(Mistake.NOT_BY_TOKEN, operation=operation)
+
+
+def _letters(flags: Permission | Resource, letters: Mapping[str, Permission] | Mapping[str, Resource]) -> str:
+    return "".join(letter for letter, flag in letters.items() if flag in flags)

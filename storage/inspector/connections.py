@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from storage.domain.errors import AuthenticationFailed, StorageError
+from storage.domain.errors import AuthenticationFailed
 from storage.domain.requests.routes import SECONDARY
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
+from storage.inspector import causes
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.judging import check_account
 from storage.inspector.reports import (
     ConnectionSetting,
     Finding,
@@ -153,11 +153,7 @@ def _is_url(text: str) -> bool:
 def _judge(value: bytes | None, account: ManagedAccount, facts: Facts) -> Verdict:
     """Judge requests that are signed with the key of a connection string."""
     key = next((key for key in account.keys if key.value == value), None)
-    name = key.name if key else ""
-    try:
-        if key is None or not key.is_accepted:
-            raise AuthenticationFailed
-        check_account(account, facts.client)
-    except StorageError as error:
-        return Verdict(name, error)
-    return Verdict(name)
+    if key is None or not key.is_accepted:
+        return Verdict(key.name if key else "", AuthenticationFailed())
+    refusals = [*causes.of_keys(account), *causes.of_network(account, facts.client)]
+    return Verdict(key.name, causes.first_error(refusals))

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from storage.domain.access.addresses import Network
+from storage.domain.access.signature import SignedRequest
+from storage.domain.requests.routes import Address
 from storage.domain.sas.known import Policies
 from storage.domain.values.kinds import AccountKind
 
@@ -50,3 +52,27 @@ class Facts:
     suffixes: tuple[str, ...] = ()
     development: Key | None = None
     takes_bearer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRequest:
+    """A request as it would arrive; ``is_a_request`` is False for a URL that is only the carrier of a token."""
+
+    address: Address
+    method: str
+    path: bytes
+    query: bytes
+    headers: Mapping[bytes, bytes] = field(repr=False)
+    scheme: str
+    client: str
+    is_a_request: bool = True
+
+    @property
+    def signed(self) -> SignedRequest:
+        return SignedRequest(self.method, self.path, self.query, self.headers, self.address.account)
+
+    @property
+    def effective_method(self) -> str:
+        """The method, even if tunnelled through POST."""
+        tunnelled = self.headers.get(b"x-http-method", b"")
+        return tunnelled.decode("latin-1").upper() if tunnelled and self.method == "POST" else self.method

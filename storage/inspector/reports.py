@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from storage.domain.access.grants import Grant
 from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import ExplainedParameter
@@ -185,7 +184,6 @@ class Verdict:
 
     key: str = ""
     error: StorageError | None = None
-    grant: Grant | None = None
 
     @property
     def status(self) -> int:

@@ -1,19 +1,29 @@
 """Inspection of requests."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from storage.domain.access.grants import OWNER
-from storage.domain.access.signature import Authorization, Scheme, read_authorization, string_to_sign, verify
-from storage.domain.errors import AuthenticationFailed, StorageError
+from storage.domain.access.signature import (
+    CLOCK_SKEW,
+    Authorization,
+    Scheme,
+    read_authorization,
+    read_date,
+    string_to_sign,
+    verify,
+)
+from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, StorageError
 from storage.domain.requests.options import read_options
+from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.inspector import causes
-from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.judging import IncomingRequest, judge_request
+from storage.inspector.causes import Cause
+from storage.inspector.facts import Facts, IncomingRequest, Key, ManagedAccount
 from storage.inspector.reports import (
     FieldKind,
-    Finding,
     Mistake,
     Report,
     ReportKind,
@@ -31,12 +41,18 @@ from storage.inspector.tokens import inspect_token, read_pairs
 
 def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
     account = facts.accounts.get(sent.address.account)
-    has_header, has_token = b"authorization" in sent.headers, _has_token(sent)
-    if has_token and not has_header:
+    header = sent.headers.get(b"authorization")
+    has_token = _has_token(sent)
+    if has_token and header is None:
         return _with_token(sent, facts)
     authorization = _authorization(sent)
-    mistakes = list(_mistakes(sent, account, authorization, facts, has_token=has_token))
-    verdict = _verdict(sent, account, facts, has_header=has_header)
+    found = list(_find_causes(sent, account, authorization, facts, has_token=has_token))
+    is_judged = not facts.takes_bearer if header is None else account is not None and not _is_bearer(header)
+    key = None
+    if account is not None and authorization is not None and not has_token:
+        with suppress(StorageError):
+            key = _verify(sent, account, authorization, facts.now)
+    verdict = Verdict(key.name if key else "", causes.first_error(found)) if is_judged else None
     return Report(
         ReportKind.REQUEST,
         sent.address.account,
@@ -44,7 +60,7 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
         fields=request_fields(sent, authorization),
         lines=_lines(sent, authorization),
         verdict=verdict,
-        findings=list(dict.fromkeys(mistakes)),
+        findings=causes.findings_of(found),
         key=verdict.key if verdict else "",
     )
 
@@ -73,41 +89,69 @@ def _authorization(sent: IncomingRequest) -> Authorization | None:
         return None
 
 
-def _verdict(
-    sent: IncomingRequest, account: ManagedAccount | None, facts: Facts, *, has_header: bool
-) -> Verdict | None:
-    header = sent.headers.get(b"authorization", b"")
-    if header[:7].lower() == b"bearer " or (not has_header and facts.takes_bearer):
-        return None
-    if not has_header:
-        return Verdict(error=AuthenticationFailed())
-    return None if account is None else judge_request(sent, account, facts)
+def _is_bearer(header: bytes) -> bool:
+    return header[:7].lower() == b"bearer "
 
 
-def _mistakes(
+def _find_causes(
     sent: IncomingRequest,
     account: ManagedAccount | None,
     authorization: Authorization | None,
     facts: Facts,
     *,
     has_token: bool,
-) -> Iterator[Finding]:
-    if b"authorization" not in sent.headers:
-        yield finding(Mistake.NO_AUTHORIZATION)
+) -> Iterator[Cause]:
+    header = sent.headers.get(b"authorization")
+    if header is None:
+        yield Cause(AuthenticationFailed(), finding(Mistake.NO_AUTHORIZATION))
         return
+    yield from causes.attempt(partial(read_options, sent.query))
     if has_token:
-        yield finding(Mistake.TWO_AUTHORIZATIONS)
-    yield from causes.find_authorization_causes(sent, facts.now)
-    if account is not None and authorization is not None:
+        error = AuthenticationFailed(AuthenticationErrorDetail="Two kinds of authorization came at once.")
+        yield Cause(error, finding(Mistake.TWO_AUTHORIZATIONS))
+    if authorization is None:
+        mistake = Mistake.BEARER if _is_bearer(header) else Mistake.MALFORMED_AUTHORIZATION
+        yield Cause(InvalidAuthenticationInfo(), finding(mistake))
+        return
+    if authorization.account != sent.address.account:
+        names = {"signed": authorization.account, "addressed": sent.address.account}
+        yield from causes.explain(finding(Mistake.ACCOUNT_DIFFERS, **names))
+    yield from _of_date(sent, facts.now)
+    if account is not None:
+        yield from causes.attempt(partial(_verify, sent, account, authorization, facts.now))
         yield from _of_signature(sent, account, authorization, facts)
-        yield from causes.find_account_causes(account, sent.client)
-        yield from causes.find_operation_causes(sent, OWNER, account, account.name)
+        yield from causes.of_keys(account)
+        yield from causes.of_network(account, sent.client)
+        yield from causes.of_operation(sent, OWNER, account)
+
+
+def _verify(sent: IncomingRequest, account: ManagedAccount, authorization: Authorization, now: float) -> Key:
+    """Return the key that signed the request; raises the service's error."""
+    accepted = [key for key in account.keys if key.is_accepted]
+    return accepted[verify(sent.signed, authorization, [key.value for key in accepted], now)]
+
+
+def _date(sent: IncomingRequest) -> bytes:
+    return sent.headers.get(b"x-ms-date", sent.headers.get(b"date", b""))
+
+
+def _of_date(sent: IncomingRequest, now: float) -> Iterator[Cause]:
+    instant = read_date(_date(sent))
+    if instant is None:
+        yield from causes.explain(finding(Mistake.NO_DATE, date=_date(sent).decode("latin-1")))
+    elif abs(now - instant) > CLOCK_SKEW:
+        seconds = int(now - instant)
+        details = {"seconds": str(abs(seconds)), "direction": "old" if seconds > 0 else "early"}
+        now_text = causes.show(int(now * TICKS_PER_SECOND))
+        yield from causes.explain(finding(Mistake.CLOCK_SKEW, **details, now=now_text))
 
 
 def _of_signature(
     sent: IncomingRequest, account: ManagedAccount, authorization: Authorization, facts: Facts
-) -> Iterator[Finding]:
-    if _is_signed(sent, account, authorization):
+) -> Iterator[Cause]:
+    # regardless of its date and the account in the header
+    named, date = authorization._replace(account=account.name), read_date(_date(sent))
+    if not list(causes.attempt(partial(_verify, sent, account, named, float(date or 0)))):
         return
     origin = sent.address.base.partition("/" + account.name)[0]
     mistakes = search(
@@ -117,19 +161,8 @@ def _of_signature(
         [Mac(authorization.mac)],
         candidate_keys(account, facts),
     )
-    yield from (finding(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
-
-
-def _is_signed(sent: IncomingRequest, account: ManagedAccount, authorization: Authorization) -> bool:
-    """Return whether an accepted key signed the request, regardless of its date and the account in the header."""
-    date = causes.read_request_date(sent)
-    accepted = [key.value for key in account.keys if key.is_accepted]
-    named = authorization._replace(account=sent.address.account)
-    try:
-        verify(sent.signed, named, accepted, 0.0 if date is None else date)
-    except AuthenticationFailed:
-        return False
-    return True
+    unknown = finding(Mistake.UNKNOWN_KEY, account=account.name)
+    yield from causes.explain(*(unknown,) if mistakes is None else mistakes)
 
 
 def _lines(sent: IncomingRequest, authorization: Authorization | None) -> list[SignedLine]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from itertools import islice, permutations
 from typing import Final
 from urllib.parse import unquote
@@ -20,6 +19,7 @@ from storage.domain.sas.tokens import (
 )
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
+from storage.domain.values.ticks import to_second
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.reports import Mistake, finding
 from storage.inspector.signatures import Draft, Variation, vary, vary_newlines
@@ -149,18 +149,11 @@ _STYLES: Final = (
 def _spell(text: str) -> dict[str, str]:
     """Write an instant in the styles of clients."""
     instant = read_instant(text) if text else None
-    moment = None if instant is None else _moment(instant)
+    moment = None if instant is None else to_second(instant)
     if instant is None or moment is None:
         return {}
     fraction = f"{instant % TICKS_PER_SECOND:07}"
     return {style: moment.strftime(style).format(fraction) for style in _STYLES}
-
-
-def _moment(ticks: int) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def rare_mistakes(token: Token, account: ManagedAccount) -> Iterator[Variation]:
@@ -203,6 +196,6 @@ def _hours(text: str) -> Iterator[str]:
     if instant is None:
         return
     for hours in (*range(-14, 0), *range(1, 15)):
-        moment = _moment(instant + hours * 3600 * TICKS_PER_SECOND)
+        moment = to_second(instant + hours * 3600 * TICKS_PER_SECOND)
         if moment is not None:
             yield f"{moment:%Y-%m-%dT%H}{text[13:]}"

@@ -3,18 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from storage.domain import sas
+from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthenticationFailed, StorageError
 from storage.domain.requests.options import read_options
 from storage.domain.sas import SAS_NAMES, AccountSas, TableSas
 from storage.domain.sas.explain import Meaning, explain
+from storage.domain.sas.known import find_policy, is_orphaned
 from storage.domain.sas.tokens import read_leniently
 from storage.inspector import causes
-from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.judging import IncomingRequest, judge_token
+from storage.inspector.causes import Cause
+from storage.inspector.facts import Facts, IncomingRequest, ManagedAccount
 from storage.inspector.reports import (
     Finding,
     Mistake,
@@ -40,13 +43,11 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
     token, error = _read(query, pairs)
     name = sent.address.account if sent else account or _whose(token, facts)
     managed = facts.accounts.get(name)
-    mistakes = [*_malformed(pairs, error), *([] if name else [finding(Mistake.ACCOUNT_NOT_NAMED)])]
+    found = list(_find_causes(token, sent, managed, facts))
     verdict = Verdict(error=error) if error else None
-    if managed is not None:
-        verdict = verdict or judge_token(token, sent, managed, facts)
-        mistakes += _of_signature(token, managed, facts)
-        mistakes += causes.find_account_causes(managed, sent.client if sent else facts.client)
-    mistakes += _others(token, sent, managed, facts)
+    if managed is not None and verdict is None:
+        verdict = Verdict(_signing_key(token, managed), causes.first_error(found))
+    mistakes = [*_malformed(pairs, error), *([] if name else [finding(Mistake.ACCOUNT_NOT_NAMED)])]
     return Report(
         ReportKind.TOKEN,
         name,
@@ -58,9 +59,37 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
         lines=_lines(token, name or "…"),
         token=replace(token, signature=""),
         verdict=verdict,
-        findings=list(dict.fromkeys(mistakes)),
+        findings=list(dict.fromkeys([*mistakes, *causes.findings_of(found)])),
         key=verdict.key if verdict else "",
     )
+
+
+def _find_causes(
+    token: Token, sent: IncomingRequest | None, account: ManagedAccount | None, facts: Facts
+) -> Iterator[Cause]:
+    scheme, client = (sent.scheme, sent.client) if sent else (facts.scheme, facts.client)
+    policy = None
+    if account is not None:
+        policy = find_policy(token, account.policies)
+        yield from _of_signature(token, account, facts)
+        yield from causes.of_keys(account)
+        if sas.fingerprint(token) in account.blocked and _signing_key(token, account):
+            yield Cause(sas.signature_blocked(), finding(Mistake.BLOCKED))
+        for cause in causes.attempt(partial(sas.check_kind, token, account.kind)):
+            yield cause._replace(finding=finding(Mistake.RANGE_IN_COSMOS, account=account.name))
+        if isinstance(token, TableSas):
+            yield from causes.of_policy(token, account)
+        if is_orphaned(token, account.policies):
+            yield Cause(sas.policy_not_found())
+        yield from causes.attempt(
+            partial(sas.authorize, token, policy, now=facts.now, scheme=scheme, address=client)
+        )
+    yield from causes.of_terms(token, policy or AccessPolicy(), scheme, client, facts.now)
+    if account is not None:
+        yield from causes.of_network(account, client)
+    grant = causes.derive_grant(token, account)
+    if sent is not None and grant is not None:
+        yield from causes.of_operation(sent, grant, account)
 
 
 def read_pairs(query: str) -> list[tuple[str, str]]:
@@ -124,19 +153,23 @@ def _needed(options: dict[str, str]) -> tuple[str, ...]:
     return ("sv", "tn", "sig") if options.get("si") else ("sv", "tn", "sp", "se", "sig")
 
 
-def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterator[Finding]:
-    accepted = [key.value for key in account.keys if key.is_accepted]
-    if sas.find_signing_key(token, account.name, accepted) is not None:
-        if sas.fingerprint(token) in account.blocked:
-            yield finding(Mistake.BLOCKED)
+def _signing_key(token: Token, account: ManagedAccount) -> str:
+    """Return the name of the accepted key that signed the token; "" if none did."""
+    accepted = [key for key in account.keys if key.is_accepted]
+    index = sas.find_signing_key(token, account.name, [key.value for key in accepted])
+    return "" if index is None else accepted[index].name
+
+
+def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterator[Cause]:
+    if _signing_key(token, account):
         return
+    yield Cause(sas.signature_mismatch(token, account.name))
     known = account.known(sas.fingerprint(token))
-    changed = [] if known is None else list(_changed(token, dict(known)))
-    if changed:
-        yield from changed
-        return
-    mistakes = _search(token, account, facts)
-    yield from (finding(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
+    changed = () if known is None else tuple(_changed(token, dict(known)))
+    mistakes = changed or _search(token, account, facts)
+    yield from causes.explain(
+        *(finding(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
+    )
 
 
 def _changed(token: Token, known: dict[str, str]) -> Iterator[Finding]:
@@ -161,16 +194,6 @@ def _search(
         candidate_keys(account, facts),
         depth,
     )
-
-
-def _others(
-    token: Token, sent: IncomingRequest | None, account: ManagedAccount | None, facts: Facts
-) -> Iterator[Finding]:
-    scheme, client = (sent.scheme, sent.client) if sent else (facts.scheme, facts.client)
-    yield from causes.find_token_causes(token, account, scheme, client, facts)
-    grant = causes.derive_grant(token, account)
-    if sent is not None and grant is not None:
-        yield from causes.find_operation_causes(sent, grant, account, sent.address.account)
 
 
 def _lines(token: Token, account: str) -> list[SignedLine]:
