@@ -1,5 +1,6 @@
 """The ORM schema: accounts, tables, access, usage and activity. Entities are in storage.sql."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Self
 
@@ -12,6 +13,7 @@ from storage.domain.access.roles import Role
 from storage.domain.refusals import Refusal
 from storage.domain.service import lifetimes
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import RecordedChange
 
 
 class Account(models.Model):
@@ -440,17 +442,25 @@ class Activity(models.Model):
     address = models.CharField(max_length=64, blank=True, default="")
     agent = models.CharField(max_length=256, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
-    # before and after a change of settings; entities are in EntityChange
+    # of entities: how many were changed, and the first of them as KEYS of storage.operations.activity.activity
+    entities = models.PositiveIntegerField(default=0, db_default=0)
+    keys = models.JSONField(null=True, default=None)
+    # where the history has the changes, as storage.sql.changes.Span; empty: in that of a distributed table, by the
+    # request; null: nowhere
+    recorded = models.JSONField(null=True, default=None)
     detail = models.JSONField(default=dict)
+    # before and after a change of settings
     before = models.JSONField(null=True, default=None)
     after = models.JSONField(null=True, default=None)
     undoes = models.ForeignKey(
         "self", on_delete=models.DO_NOTHING, null=True, db_constraint=False, related_name="undone_by"
     )
+    # not stored: the changes of an account without history, for an undo right after them
+    unrecorded: Sequence[RecordedChange] = ()
 
     class Meta:
         indexes = (
-            models.Index(fields=("account", "-id"), name="activity_of_an_account"),
+            models.Index(fields=("account", "-at", "-id"), name="activity_of_an_account"),
             models.Index(fields=("at",), name="activity_by_time"),
         )
 
@@ -491,10 +501,11 @@ class LongOperation(models.Model):
 
 
 class EntityChange(models.Model):
-    """An entity before and after a change in the console.
+    """An entity before and after a change in the console, as versions without Activity.entities have stored it.
 
-    ``before`` and ``after`` are the members of its JSON, as in domain.entities.entity.StoredEntity. They are text,
-    because PostgreSQL's JSON cannot store every string that an entity can.
+    It is only read and tidied, and can go when the last rows are older than the activity log is kept. ``before`` and
+    ``after`` are the members of its JSON, as in domain.entities.entity.StoredEntity. They are text, because
+    PostgreSQL's JSON cannot store every string that an entity can.
     """
 
     activity = models.ForeignKey(Activity, on_delete=models.CASCADE, related_name="changes")
@@ -539,6 +550,11 @@ class HistorySegment(models.Model):
 
     def __str__(self) -> str:
         return f"history_{self.account_id}_{self.number}"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is dropped, or changes after it were not recorded."""
+        return self.dropped_at is not None or (self.ended_at is not None and self.last_xid is None)
 
 
 class FeedMark(models.Model):

@@ -6,10 +6,10 @@ from operator import attrgetter
 from typing import Any, Final
 
 from storage.domain.entities.entity import StoredEntity
-from storage.domain.service.recorded import ChangedEntity
+from storage.domain.service.recorded import RecordedChange
 from storage.models import Activity
-from storage.operations.activity import activity
 from storage.operations.activity.actors import actor_of
+from storage.operations.changes import changes
 
 FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
     "id": attrgetter("pk"),
@@ -34,10 +34,10 @@ FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
 def write_entities(done: Activity) -> dict[str, Any]:
     if not getattr(done, "changed", 0):
         return {}
-    return {"changes": [_write_change(change) for change in activity.changes_of(done)]}
+    return {"changes": [_write_change(change) for change in changes.made_by(done)]}
 
 
-def _write_change(change: ChangedEntity) -> dict[str, Any]:
+def _write_change(change: RecordedChange) -> dict[str, Any]:
     return {
         "PartitionKey": change.key.partition_key,
         "RowKey": change.key.row_key,

@@ -16,7 +16,6 @@ from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes.changes import ChangeFilter, Op
 
 _LONGEST: Final = 1024  # characters
-_SKIPPED_LIMIT: Final = 20
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 # kinds of changes of entities, beside the groups of verbs
@@ -41,13 +40,10 @@ class LogQuery:
     span: str = ""  # what the histogram shows
     before: str = ""  # a position in the list, in microseconds
     after: str = ""
-    skip: str = ""  # requests that are on newer pages
 
     @property
     def is_filtered(self) -> bool:
-        return any(
-            value for name, value in asdict(self).items() if name not in {"before", "after", "skip", "span"}
-        )
+        return any(value for name, value in asdict(self).items() if name not in {"before", "after", "span"})
 
     @property
     def selects_changes(self) -> bool:
@@ -74,7 +70,7 @@ class LogQuery:
 
     def query_string(self, **changed: object) -> str:
         """Include the question mark; any change leaves the current page."""
-        page = {"before": "", "after": "", "skip": ""} if changed else {}
+        page = {"before": "", "after": ""} if changed else {}
         query = QueryDict(mutable=True)
         values = asdict(self) | page | changed
         query.update({name: str(value) for name, value in values.items() if value})
@@ -123,7 +119,6 @@ def read_query(data: QueryDict) -> LogQuery:
     }
     for name, check in is_valid.items():
         values[name] = values[name] if check(values[name]) else ""
-    values["skip"] = ",".join(read_requests(values["skip"].split(","))[:_SKIPPED_LIMIT])
     # spaces are part of a key
     return LogQuery(**values | {"key": data.get("key", "").replace("\0", "")[:_LONGEST]})
 

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from console.activity.filters import LogQuery, read_position, write_position
-from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations.activity import activity
@@ -51,64 +50,54 @@ def read(account: Account | None, query: LogQuery, top: int) -> LogPage:
     return _read_older(account, query, before, top)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What was read of both lists, the newest first; ``ends``: the times of the last entries of those that go on."""
-
-    entries: list[Entry]
-    written: Sequence[ChangeEntry]
-    ends: list[datetime]
-
-
 def _find(
     account: Account | None,
     query: LogQuery,
     top: int,
     *,
-    since: datetime | None = None,
-    until: datetime | None = None,
-) -> _Found:
-    """Read the newest entries, or with ``since`` the oldest."""
-    oldest_first = since is not None
+    after: datetime | None = None,
+    before: datetime | None = None,
+) -> tuple[list[Entry], list[datetime]]:
+    """Read the newest entries of both lists, or the oldest ``after`` a time.
+
+    Returns them in the order of time, the newest first, and the times of the last ones of the lists that go on.
+    """
+    oldest_first = after is not None
     last = 0 if oldest_first else -1
-    wanted = _within(query.to_filter(None if account is None else [account.pk]), since, until)
-    done, has_more = activity.page_of_time(wanted, top=top, oldest_first=oldest_first)
-    ends = [done[last].at] if has_more else []
+    wanted = _within(query.to_filter(None if account is None else [account.pk]), after, before)
+    done = activity.page(wanted, top=top, oldest_first=oldest_first)
+    ends = [] if done.older is None else [done.activities[last].at]
     chosen = query.to_changes()
     if account is None or chosen is None:
-        return _Found([*done], (), ends)
-    skipped = tuple(query.skip.split(",")) if query.skip else ()
-    chosen = replace(_within(chosen, since, until), skipped_requests=skipped)
-    page = changes.page(account, chosen, top=top, oldest_first=oldest_first)
-    if not page.is_last:
-        ends.append(page.entries[last].latest)
-    return _Found(_merge(account, query, done, page.entries), page.entries, ends)
+        return [*done.activities], ends
+    written = changes.page(
+        account, _within(chosen, after, None), before=before, top=top, oldest_first=oldest_first
+    )
+    if written.next is not None:
+        ends.append(written.entries[last].latest)
+    return _merge(account, query, done.activities, written.entries), ends
 
 
 def _read_older(account: Account | None, query: LogQuery, before: datetime | None, top: int) -> LogPage:
-    found = _find(account, query, top, until=before)
+    found, ends = _find(account, query, top, before=before)
     # beyond the last one of either, the other has entries that were not read
-    end = max(found.ends, default=None)
-    shown = [entry for entry in found.entries if end is None or time_of(entry) >= end]
-    has_older = len(shown) < len(found.entries) or bool(found.ends) or len(shown) > top
+    end = max(ends, default=None)
+    shown = [entry for entry in found if end is None or time_of(entry) >= end]
+    has_older = len(shown) < len(found) or bool(ends) or len(shown) > top
     if len(shown) > top:
         end = time_of(shown[top - 1])
         shown = [entry for entry in shown if time_of(entry) >= end]
     newer = {"after": write_position(time_of(shown[0]))} if before is not None and shown else None
-    if not has_older or end is None:
-        return LogPage(shown, None, newer)
-    straddling = [
-        it.request for it in found.written if it.latest >= end and (it.earliest < end or it.is_open)
-    ]
-    return LogPage(shown, {"before": write_position(end), "skip": ",".join(straddling)}, newer)
+    older = {"before": write_position(end)} if has_older and end is not None else None
+    return LogPage(shown, older, newer)
 
 
 def _read_newer(account: Account | None, query: LogQuery, after: datetime, top: int) -> LogPage:
     start = after + _MOMENT
-    found = _find(account, query, top, since=start)
-    end = min(found.ends, default=None)
-    shown = [entry for entry in found.entries if end is None or time_of(entry) <= end]
-    has_newer = bool(found.ends) or len(shown) > top
+    found, ends = _find(account, query, top, after=start)
+    end = min(ends, default=None)
+    shown = [entry for entry in found if end is None or time_of(entry) <= end]
+    has_newer = bool(ends) or len(shown) > top
     shown = shown[-top:]
     oldest = time_of(shown[-1]) if shown else start
     newer = {"after": write_position(time_of(shown[0]))} if has_newer and shown else None
@@ -161,10 +150,6 @@ def as_activity(entry: ChangeEntry, account: Account) -> Activity:
     )
     done.sas_label = entry.actor.label  # type: ignore[attr-defined]
     done.changed = entry.number  # type: ignore[attr-defined]
-    done.first_key = _first_key(entry.key)  # type: ignore[attr-defined]
+    done.first_key = entry.key._asdict()  # type: ignore[attr-defined]
     done.has_table = table is not None and table.deleted_at is None  # type: ignore[attr-defined]
     return done
-
-
-def _first_key(key: EntityKey) -> dict[str, str]:
-    return {"partition_key": key.partition_key, "row_key": key.row_key}

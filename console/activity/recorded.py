@@ -1,11 +1,20 @@
 """Changed entities, property by property."""
 
 from console.grid.differences import MOST, EntityDifference, compare_entities
+from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import Op, RecordedChange
 from storage.models import Account, Activity, Table
 from storage.operations.activity import activity
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
+
+_KINDS = {
+    Verb.ENTITY_INSERT: "added",
+    Verb.ENTITY_DELETE: "removed",
+    Op.INSERT: "added",
+    Op.DELETE: "removed",
+}
 
 
 def read(
@@ -13,14 +22,27 @@ def read(
 ) -> tuple[list[tuple[int, EntityDifference]], bool]:
     """Return the first changes with their numbers, and whether there are more."""
     found = changes.with_images(account, table, wanted, MOST + 1)
-    shown = [(number, compare_entities(*it)) for number, it in found.items()]
-    return shown[:MOST], len(found) > MOST
+    return [(it.sequence, _compare(it)) for it in found[:MOST]], len(found) > MOST
 
 
 def of_activity(done: Activity) -> tuple[list[EntityDifference], int]:
-    """Return the first entities that an activity changed, and the number of all others."""
-    if done.effective_verb in (Verb.ENTITY_REVERT, Verb.ENTITY_APPLY) and done.request_id:
-        found, number = changes.made_by(done, MOST), int(done.detail.get("rows", 0))
-    else:
-        found, number = activity.changes_of(done, top=MOST), getattr(done, "changed", 0)
-    return [compare_entities(*it) for it in found], max(0, number - len(found))
+    """Return the first entities that an activity changed, and the number of all others.
+
+    Of changes that no history has, only the keys are known.
+    """
+    rows = int(done.detail.get("rows", 0)) if "began" in done.detail else activity.count_changes(done)
+    shown = [_compare(it) for it in changes.made_by(done, MOST)]
+    if not shown:
+        kind = _KINDS.get(done.effective_verb, "changed")
+        shown = [_without_images(key, kind) for key in activity.keys_of(done)[:MOST]]
+    return shown, max(0, rows - len(shown))
+
+
+def _compare(change: RecordedChange) -> EntityDifference:
+    if change.after is None and change.op is not Op.DELETE:  # the table is dropped
+        return _without_images(change.key, _KINDS.get(change.op, "changed"))
+    return compare_entities(change.key, change.before, change.after)
+
+
+def _without_images(key: EntityKey, kind: str) -> EntityDifference:
+    return EntityDifference(key, kind, (), 0, "", "")

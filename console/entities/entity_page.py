@@ -173,7 +173,7 @@ def leave(request: HttpRequest, target: EntityTarget, address: str) -> HttpRespo
 def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """The page of an entity that does not exist: who deleted it, if that is known, and how to restore it."""
     deletion = last_change.of_entity(target.table, target.key, None)
-    done = None if deletion is None or deletion.done is None else deletion.done
+    done = None if deletion is None else activity.of_change(deletion)
     can_undo = done is not None and not activity.is_undone(done)
     context = {
         "table": target.table,
@@ -183,7 +183,7 @@ def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         "others": activity.count_changes(done) - 1 if done is not None else 0,
         "table_address": target.table_address,
         "new_address": target.address("entities:new"),
-        "has_history": (deletion is not None and deletion.sequence is not None)
+        "has_history": (deletion is not None and deletion.sequence > 0)
         or versions.newest(target.table, target.key) is not None,
         "history_address": target.address("history:entity"),
         "in_drawer": wants_part(request),

@@ -11,25 +11,26 @@ from django.utils.translation import gettext as _
 from console.site.actors import DOOR_LABELS, draw_actor
 from console.site.times import to_local
 from storage.domain.access.actor import Actor, ActorKind
-from storage.operations.changes.last_change import LastChange, TableDeletion
+from storage.domain.service.recorded import Op, RecordedChange
+from storage.operations.changes.last_change import TableDeletion
 
 _KEYS_AND_TOKENS = frozenset({ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER})
 
 
-def describe_change(change: LastChange, account: str = "") -> SafeString:
+def describe_change(change: RecordedChange, account: str = "") -> SafeString:
     """Say who changed or deleted an entity, and when; with an account, a SAS token leads to its page."""
-    words = {"who": _draw_with_door(change.by, account), "time": _draw_time(change.at)}
-    if change.is_deletion:
+    words = {"who": _draw_with_door(change.actor, account), "time": _draw_time(change.at)}
+    if change.op is Op.DELETE:
         return _fill(_("{who} deleted this entity at {time}."), words)
-    if change.by.kind not in _KEYS_AND_TOKENS:
+    if change.actor.kind not in _KEYS_AND_TOKENS:
         return _fill(_("Changed by {who} at {time}."), words)
-    if not change.by.address:
+    if not change.actor.address:
         return _fill(_("Changed with {who} at {time}."), words)
-    words["address"] = format_html('<span class="mono">{}</span>', change.by.address)
+    words["address"] = format_html('<span class="mono">{}</span>', change.actor.address)
     return _fill(_("Changed with {who} from {address} at {time}."), words)
 
 
-def plain_change(change: LastChange) -> str:
+def plain_change(change: RecordedChange) -> str:
     return unescape(strip_tags(describe_change(change)))
 
 

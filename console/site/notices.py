@@ -1,15 +1,22 @@
 """Toasts: what was done, with a button to undo it, and what went wrong."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from django.contrib import messages
 from django.http import HttpRequest
 from django.utils.formats import number_format
+from django.utils.translation import gettext as _
 
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.models import Activity
+from storage.operations.activity import activity
 
 UNDO = "undo-"
 LINK = "link-"
+# of the session: what the last toast can undo in an account without history, and the most bytes of it
+_UNRECORDED: Final = "unrecorded"
+_LARGEST: Final = 64 * 1024
 
 
 def notify_success(
@@ -17,9 +24,48 @@ def notify_success(
 ) -> None:
     """Show a sentence; ``undo``: the activities it offers to undo, all together; or ``link``: where to look."""
     done = [undo] if isinstance(undo, Activity) else undo or ()
-    numbers = ",".join(str(activity.pk) for activity in done)
+    if any(it.entities and not activity.is_recorded(it) for it in done) and not _keep(request, done):
+        text, done = f"{text} {_('Turn on history to undo changes.')}", ()
+    numbers = ",".join(str(it.pk) for it in done)
     tags = f"{UNDO}{numbers}" if numbers else f"{LINK}{link}" if link else ""
     messages.success(request, text, extra_tags=tags)
+
+
+def _keep(request: HttpRequest, several: Sequence[Activity]) -> bool:
+    """Keep changes that no history has until the next ones are made; return whether they are small enough."""
+    sizes = [sum(len(it.before.content) for it in done.unrecorded if it.before) for done in several]
+    if not all(done.unrecorded for done in several) or sum(sizes) > _LARGEST:
+        return False
+    request.session[_UNRECORDED] = {
+        str(done.pk): [
+            [
+                *it.key,
+                it.before and (it.before.timestamp, it.before.content.decode()),
+                it.after and (it.ticks, ""),
+            ]
+            for it in done.unrecorded
+        ]
+        for done in several
+    }
+    return True
+
+
+def find_unrecorded(request: HttpRequest, several: Sequence[Activity]) -> None:
+    """Give activities the changes that the last toast has kept of them."""
+    kept = request.session.pop(_UNRECORDED, {})
+    for done in several:
+        done.unrecorded = [
+            activity.make_change(done, key, _read(key, before), _read(key, after))
+            for partition_key, row_key, before, after in kept.get(str(done.pk), ())
+            for key in [EntityKey(partition_key, row_key)]
+        ]
+
+
+def _read(key: EntityKey, written: tuple[int, str] | None) -> StoredEntity | None:
+    if written is None:
+        return None
+    ticks, content = written
+    return StoredEntity(encode_entity_key(key), b"%d" % ticks, content.encode())
 
 
 def count_text(text: str, count: int) -> str:

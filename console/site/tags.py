@@ -16,9 +16,10 @@ from django.utils.translation import gettext as _
 from console.site import actors, glyphs, last_changes, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
 from storage.domain.access.actor import Actor
+from storage.domain.service.recorded import RecordedChange
 from storage.models import Account
 from storage.operations.activity.actors import actor_of
-from storage.operations.changes.last_change import LastChange, TableDeletion
+from storage.operations.changes.last_change import TableDeletion
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)
@@ -48,7 +49,7 @@ def actor(context: template.Context, who: Actor) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def last_change(context: template.Context, change: LastChange) -> SafeString:
+def last_change(context: template.Context, change: RecordedChange) -> SafeString:
     """Say who changed or deleted an entity, and when."""
     return last_changes.describe_change(change, _account_of_tokens(context))
 

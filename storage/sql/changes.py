@@ -4,15 +4,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage, Op
-from storage.domain.values.ticks import to_datetime
+from storage.domain.service.recorded import ChangeGroup, ChangePage, Op, RecordedChange
+from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.sql.record import Record, is_of
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 _NEVER: Final = -1  # a Timestamp that no entity has
+_LONGEST_REQUEST: Final = 60 * TICKS_PER_SECOND  # a statement of the Table service ends sooner
+
+
+# the transaction of an edit, and the numbers of its first and last change in the history
+Span = tuple[int, int, int]
+
+_SPAN: Final = """
+(SELECT jsonb_build_array(min(xid::text)::bigint, min(seq), max(seq)) FROM (
+    SELECT xid, seq FROM {history} WHERE tbl = {table_id} AND xid = pg_current_xact_id()
+    ORDER BY seq DESC LIMIT {number}
+) AS change)
+"""
+
+
+def span_of_last(history: str, table_id: int, number: int) -> str:
+    """Return the SQL of the span, as JSON, of the last changes that this transaction has recorded of a table."""
+    return _SPAN.format(history=history, table_id=table_id, number=number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +39,7 @@ class Selection:
     """Which changes; an empty one selects all.
 
     ``since`` and ``until`` (exclusive) are in ticks, ``actors`` are ids of storage_historyactor, ``numbers`` are those
-    of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive.
+    of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``span`` is that of an edit.
     """
 
     tables: tuple[int, ...] | None = None
@@ -29,9 +48,9 @@ class Selection:
     actors: tuple[int, ...] | None = None
     ops: tuple[Op, ...] = ()
     requests: tuple[str, ...] = ()
-    skipped_requests: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     key: str = ""
+    span: Span | None = None
 
     def condition(self, binder: Binder) -> str:
         """Return the condition on a change ``h``."""
@@ -48,13 +67,14 @@ class Selection:
             conditions.append(f'h.op = ANY ({binder.bind(_array(self.ops))}::"char"[])')
         if self.requests:
             conditions.append(f"h.request = ANY ({binder.bind(_array(self.requests))}::uuid[])")
-        if self.skipped_requests:
-            conditions.append(f"h.request <> ALL ({binder.bind(_array(self.skipped_requests))}::uuid[])")
         if self.numbers:
             conditions.append(f"h.seq = ANY ({binder.bind(_array(self.numbers))}::bigint[])")
         if self.key:
             key = binder.bind(self.key)
             conditions.append(f"(strpos(h.pk, {key}) > 0 OR strpos(h.rk, {key}) > 0)")
+        if self.span is not None:
+            xid, first, last = (binder.bind(str(it)) for it in self.span)
+            conditions.append(f"h.xid = {xid}::xid8 AND h.seq BETWEEN {first}::bigint AND {last}::bigint")
         return " AND ".join(conditions) or "true"
 
 
@@ -64,7 +84,7 @@ def _array(items: Sequence[object]) -> str:
 
 _GROUPED: Final = "h.seq, h.tbl, h.ts, h.actor, h.op, h.request, h.pk, h.rk"
 _GROUPS: Final = f"""
-WITH read AS MATERIALIZED (
+WITH {{newer}}read AS MATERIALIZED (
     SELECT * FROM ({{members}}) AS member ORDER BY ts {{direction}}, seq {{direction}} LIMIT {{rows}}
 ), edge AS MATERIALIZED (
     SELECT count(*) AS number, CASE '{{direction}}' WHEN 'DESC' THEN min(ts) ELSE max(ts) END AS moment FROM read
@@ -80,22 +100,38 @@ GROUP BY request, tbl, actor, edge.number, edge.moment
 ORDER BY CASE '{{direction}}' WHEN 'DESC' THEN -max(ts) ELSE min(ts) END, max(seq) DESC
 LIMIT {{top}}
 """
+_NEWER: Final = "newer AS MATERIALIZED (SELECT DISTINCT request, tbl FROM ({members}) AS member), "
 
 
 def groups(
-    record: Record, wanted: Selection, *, rows: int, top: int, oldest_first: bool = False
-) -> Statement[ChangePage[int, int]]:
-    """Group the newest (or oldest) changes by request and table; reads at most that many rows."""
-    binder, direction = Binder(), "ASC" if oldest_first else "DESC"
+    record: Record,
+    wanted: Selection,
+    *,
+    rows: int,
+    top: int,
+    before: int | None = None,
+    oldest_first: bool = False,
+) -> Statement[ChangePage[ChangeGroup[int, int]]]:
+    """Group the newest (or oldest) changes by request and table; reads at most that many rows.
+
+    ``before``: a Timestamp where another page ended; what belongs to its groups is left out.
+    """
+    binder, direction, newer = Binder(), "ASC" if oldest_first else "DESC", ""
     condition = wanted.condition(binder)
+    if before is not None:
+        end = f"{binder.bind(str(before))}::bigint"
+        shown = f"{condition} AND h.ts >= {end} AND h.ts < {end} + {_LONGEST_REQUEST}"
+        newer = _NEWER.format(members=record.changes("h.request, h.tbl", shown))
+        condition += f" AND h.ts < {end} AND (h.request, h.tbl) NOT IN (SELECT request, tbl FROM newer)"
     newest = f"ORDER BY h.ts {direction}, h.seq {direction} LIMIT {rows}"
     members = record.changes(_GROUPED, condition, newest)
 
-    def read(result: Result) -> ChangePage[int, int]:
+    def read(result: Result) -> ChangePage[ChangeGroup[int, int]]:
         found = [_read_group(result, row) for row in range(result.ntuples)]
-        return ChangePage(found, not found or text_at(result, 0, 11) == "true")
+        is_last = not found or text_at(result, 0, 11) == "true"
+        return ChangePage(found, None if is_last else to_ticks(found[-1].latest))
 
-    text = _GROUPS.format(members=members, direction=direction, rows=rows, top=top)
+    text = _GROUPS.format(newer=newer, members=members, direction=direction, rows=rows, top=top)
     return binder.statement(text, Lane.FILTER, read)
 
 
@@ -149,46 +185,57 @@ _IMAGES: Final = """
 WITH read AS MATERIALIZED (
     SELECT * FROM ({members}) AS member ORDER BY seq LIMIT {top}
 )
-SELECT r.seq, r.ts, r.pk, r.rk, r.was, r.anns || r.vals,
+SELECT r.seq, r.op::text, r.ts, r.actor, r.request::text, r.pk, r.rk, r.was, r.anns || r.vals,
     CASE WHEN r.op <> 'd' THEN coalesce(n.anns || n.vals, e.anns || e.vals) END
 FROM read AS r
 LEFT JOIN LATERAL ({following}) AS n ON true
-LEFT JOIN {relation} AS e ON n.seq IS NULL AND e.pk = r.pk AND e.rk = r.rk
+LEFT JOIN {source} AS e ON n.seq IS NULL AND e.pk = r.pk AND e.rk = r.rk
 ORDER BY r.seq
 """
+# changes with the ids of their actors, whom the changes themselves do not name
+Imaged = list[tuple[int, RecordedChange]]
 
 
 def with_images(
-    relation: str, table_id: int, record: Record, wanted: Selection, top: int
-) -> Statement[dict[int, ChangedEntity]]:
-    """Return the first of the selected changes of a table, by their numbers; ``record`` reaches up to the present."""
+    source: str, table: tuple[str, int], record: Record, wanted: Selection, top: int | None
+) -> Statement[Imaged]:
+    """Return the first of the selected changes of a table, given by its name and id.
+
+    ``record`` reaches up to the present, ``source`` has the entities as they are now.
+    """
     binder = Binder()
     condition = wanted.condition(binder)
+    limit, same = "ALL" if top is None else str(top), is_of(table[1], "r.pk", "r.rk")
     text = _IMAGES.format(
         members=record.changes(
-            "h.seq, h.ts, h.op, h.pk, h.rk, h.was, h.anns, h.vals",
-            f"h.tbl = {table_id} AND {condition}",
-            f"ORDER BY h.ts, h.seq LIMIT {top}",
+            "h.seq, h.ts, h.op, h.actor, h.request, h.pk, h.rk, h.was, h.anns, h.vals",
+            f"h.tbl = {table[1]} AND {condition}",
+            f"ORDER BY h.ts, h.seq LIMIT {limit}",
         ),
-        following=record.first("h.anns, h.vals", f"{is_of(table_id, 'r.pk', 'r.rk')} AND h.seq > r.seq"),
-        relation=relation,
-        top=top,
+        following=record.first("h.anns, h.vals", f"{same} AND h.seq > r.seq"),
+        source=source,
+        top=limit,
     )
-    return binder.statement(text, Lane.FILTER, _read_images)
+    return binder.statement(text, Lane.FILTER, lambda result: _read_images(result, table))
 
 
-def _read_images(result: Result) -> dict[int, ChangedEntity]:
-    found = {}
+def _read_images(result: Result, table: tuple[str, int]) -> Imaged:
+    found = []
     for row in range(result.ntuples):
-        key = EntityKey(text_at(result, row, 2), text_at(result, row, 3))
-        ticks, was = text_at(result, row, 1).encode(), result.get_value(row, 4) or b"0"
-        before, after = result.get_value(row, 5), result.get_value(row, 6)
-        keys = encode_entity_key(key)
-        found[integer_at(result, row, 0)] = ChangedEntity(
+        key, ticks = EntityKey(text_at(result, row, 5), text_at(result, row, 6)), integer_at(result, row, 2)
+        was, before, after = (result.get_value(row, column) for column in (7, 8, 9))
+        keys, by = encode_entity_key(key), Actor(ActorKind.SERVER, "", request_id=text_at(result, row, 4))
+        change = RecordedChange(
+            integer_at(result, row, 0),
+            Op(text_at(result, row, 1)),
+            *table,
             key,
-            None if before is None else StoredEntity(keys, was, before),
-            None if after is None else StoredEntity(keys, ticks, after),
+            ticks,
+            by,
+            None if before is None else StoredEntity(keys, was or b"0", before),
+            None if after is None else StoredEntity(keys, b"%d" % ticks, after),
         )
+        found.append((integer_at(result, row, 3), change))
     return found
 
 
@@ -198,12 +245,15 @@ def beside(table_id: int, history: str) -> Record:
     return Record((f"(SELECT {columns} FROM {history})",))
 
 
-def with_images_before(record: Record, wanted: Selection, top: int) -> Statement[dict[int, ChangedEntity]]:
-    """Return the first of the selected changes, by their numbers, without the entities after them."""
+def with_images_before(
+    table: tuple[str, int], record: Record, wanted: Selection, top: int | None
+) -> Statement[Imaged]:
+    """Return the first of the selected changes of a distributed table, without the entities after them."""
     binder = Binder()
-    columns = "h.seq, h.ts, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
-    text = record.changes(columns, wanted.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {top}")
-    return binder.statement(text, Lane.FILTER, _read_images)
+    columns = "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
+    limit = "ALL" if top is None else str(top)
+    text = record.changes(columns, wanted.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {limit}")
+    return binder.statement(text, Lane.FILTER, lambda result: _read_images(result, table))
 
 
 # An entity goes back to what it was before the last run of selected changes, unless a change that was not selected came

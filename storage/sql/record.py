@@ -5,9 +5,9 @@ when the one before has ended, so that the search for the next change of an enti
 view over all segments cannot do that: it looks into each of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 # of an entity; the index of a segment has it instead of its keys, which may be too long for an entry
 KEY_HASH: Final = "hashtextextended({row}pk, hashtextextended({row}rk, 0))"
@@ -15,6 +15,20 @@ KEY_HASH: Final = "hashtextextended({row}pk, hashtextextended({row}rk, 0))"
 
 def segment_name(account_id: int, number: int) -> str:
     return f"history_{account_id}_{number}"
+
+
+class HasGap(Protocol):
+    @property
+    def is_broken(self) -> bool: ...
+
+
+S = TypeVar("S", bound=HasGap)
+
+
+def after_last_gap(segments: Sequence[S]) -> Sequence[S]:
+    """Return those of the segments, the oldest first, since which every change is kept."""
+    gaps = (place for place, it in enumerate(segments, start=1) if it.is_broken)
+    return segments[max(gaps, default=0) :]
 
 
 @dataclass(frozen=True, slots=True)

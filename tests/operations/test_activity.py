@@ -8,17 +8,18 @@ from django.db import DatabaseError, connection, transaction
 
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut
 from storage.domain.service.activity import Verb
-from storage.domain.service.recorded import ChangedEntity
+from storage.domain.service.recorded import Op
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.models import Activity, EntityChange
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
+from storage.operations.activity.activity import ActivityFilter, ActivityPage
+from storage.operations.changes import changes
 from storage.operations.tables import tables
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited
@@ -43,14 +44,27 @@ def verbs(**conditions):
     return [Verb(found.verb) for found in activity.page(ActivityFilter(**conditions)).activities]
 
 
-def image(ticks, content=b'\n,"A":1', key=KEY):
-    return StoredEntity(encode_entity_key(key), b"%d" % ticks, content)
+def changed(people, *keys, by=ADA):
+    edited = dict.fromkeys(keys, 1)
+    return activity.record(Verb.ENTITY_CHANGE, by, account=people.account, table=people, edited=edited)
 
 
-def changed(people, *changes, by=ADA, verb=Verb.ENTITY_CHANGE, account=None):
-    kept = activity.record(verb, by, account=people.account, table=people)
-    activity.record_changes(kept, people, changes)
-    return kept
+def former(people, key=KEY, before=None, after='\n,"A":1', by=ADA):
+    """Record what an older version has stored."""
+    done = activity.record(Verb.ENTITY_CHANGE, by, account=people.account, table=people)
+    EntityChange.objects.create(
+        activity=done,
+        place=0,
+        table=people,
+        partition_key=key.partition_key,
+        row_key=key.row_key,
+        key_digest=b"",
+        before=before,
+        after=after,
+        ticks_before=None if before is None else 5,
+        ticks_after=None if after is None else 6,
+    )
+    return done
 
 
 def test_says_who_did_what_and_from_where(account):
@@ -135,7 +149,7 @@ def test_policies_and_service_properties(account, people):
     ],
 )
 def test_refuses_to_be_changed(people, change):
-    changed(people, ChangedEntity(KEY, None, image(1)))
+    former(people)
     with transaction.atomic():
         with allowing_deletion():
             pass
@@ -149,7 +163,7 @@ def test_not_even_who_tidies_changes_it(account):
 
 
 def test_drops_what_is_too_old(people, settings, monkeypatch):
-    changed(people, ChangedEntity(KEY, None, image(1)))
+    former(people)
     settings.ACTIVITY_DAYS = 90
     now = datetime.now(UTC)
     activity.tidy(now + timedelta(days=89))
@@ -163,22 +177,21 @@ def test_drops_what_is_too_old(people, settings, monkeypatch):
 # entities
 
 
-def test_keeps_entities_as_they_were_and_are(people):
-    content = b'\n,"Id@odata.type":"Edm.Int64"\n,"Id":"9223372036854775807"\n,"T":"\\u0000\\ud800"'
-    for before, after in ((None, image(5, content)), (image(5, content), image(6)), (image(6), None)):
-        wanted = changed(people, ChangedEntity(KEY, before, after))
-        assert activity.latest_change(people, KEY) == (wanted, (KEY, before, after))
+def test_shows_entities_as_older_versions_have_stored_them(people):
+    content = '\n,"Id@odata.type":"Edm.Int64"\n,"Id":"9223372036854775807"\n,"T":"\\u0000\\ud800"'
+    for op, before, after in ((Op.INSERT, None, content), (Op.UPDATE, content, ""), (Op.DELETE, "", None)):
+        done = former(people, before=before, after=after)
+        [change] = changes.made_by(done)
+        assert (change.op, change.key, change.actor) == (op, KEY, ADA)
+        images = [it and it.content.decode() for it in (change.before, change.after)]
+        assert images == [before, after]
+        assert activity.count_changes(done) == 1
 
 
-def test_the_last_change_of_an_entity(people, account):
-    other = tables.create(account.pk, "others")
-    keys = [EntityKey("a", ""), EntityKey("", "a"), EntityKey("a", "a")]
-    for ticks, key in enumerate(keys, start=1):
-        changed(people, ChangedEntity(key, None, image(ticks, key=key)))
-    changed(other, ChangedEntity(keys[0], None, image(9, key=keys[0])))
-    found = [activity.latest_change(people, key) for key in keys]
-    assert [it.after.timestamp for _, it in found] == [1, 2, 3]
-    assert activity.latest_change(people, KEY) is None
+def test_keeps_the_first_keys(people):
+    keys = [EntityKey("p", str(number)) for number in range(activity.KEYS + 1)]
+    done = changed(people, *keys)
+    assert (activity.count_changes(done), activity.keys_of(done)) == (len(keys), keys[:-1])
 
 
 # found again
@@ -186,18 +199,21 @@ def test_the_last_change_of_an_entity(people, account):
 
 def test_finds_by_everything(account, people):
     other = accounts.add("other", by=SERVER)
-    changed(people, ChangedEntity(EntityKey("se", "ada%_"), None, image(1)), by=Actor(ActorKind.USER, "Eve"))
+    changed(people, EntityKey("other", ""), EntityKey("se", "ada%_"), by=Actor(ActorKind.USER, "Eve"))
+    former(people, EntityKey("pe", "b%_"), by=Actor(ActorKind.USER, "Bob"))
     assert verbs(account_ids=[other.pk]) == [Verb.ACCOUNT_CREATE]
     assert verbs(account_ids=[]) == []
     assert verbs(actor="ev") == [Verb.ENTITY_CHANGE]
-    assert verbs(verbs=[Verb.TABLE_CREATE, Verb.ENTITY_CHANGE]) == [Verb.ENTITY_CHANGE, Verb.TABLE_CREATE]
-    assert verbs(table="PEOPLE") == [Verb.ENTITY_CHANGE, Verb.TABLE_CREATE]
-    assert verbs(key="a%_") == verbs(key="se") == [Verb.ENTITY_CHANGE]
-    assert verbs(key="a%b") == []
+    entered = [Verb.ENTITY_CHANGE, Verb.ENTITY_CHANGE, Verb.TABLE_CREATE]
+    assert verbs(verbs=[Verb.TABLE_CREATE, Verb.ENTITY_CHANGE]) == entered
+    assert verbs(table="PEOPLE") == entered
+    assert verbs(key="a%_") == verbs(key="se") == verbs(key="b%_") == [Verb.ENTITY_CHANGE]
+    assert verbs(key="e") == [Verb.ENTITY_CHANGE, Verb.ENTITY_CHANGE]
+    assert verbs(key="a%b") == verbs(key="partition_key") == verbs(key=",") == []
     now = datetime.now(UTC)
     assert verbs(since=now) == verbs(until=now - timedelta(minutes=1)) == []
-    assert len(verbs(since=now - timedelta(minutes=1), until=now)) == 4
-    assert [found.changed for found in activity.page(ActivityFilter()).activities] == [1, 0, 0, 0]
+    assert len(verbs(since=now - timedelta(minutes=1), until=now)) == 5
+    assert [found.changed for found in activity.page(ActivityFilter()).activities] == [1, 2, 0, 0, 0]
 
 
 def test_pages_in_both_directions(account):
@@ -214,11 +230,11 @@ def test_pages_in_both_directions(account):
     assert (labels(last), last.older) == (["0"], None)
 
     newer = replace(wanted, since=second.activities[-1].at)
-    back, has_more = activity.page_of_time(newer, top=4, oldest_first=True)
-    assert (back, has_more) == (second.activities, True)
-    assert activity.page_of_time(newer, top=4) == (first.activities, True)
+    back = activity.page(newer, top=4, oldest_first=True)
+    assert (back.activities, back.older is None) == (second.activities, False)
+    assert activity.page(newer, top=4) == first
     newest = replace(wanted, since=first.activities[-1].at)
-    assert activity.page_of_time(newest, top=4, oldest_first=True) == (first.activities, False)
+    assert activity.page(newest, top=4, oldest_first=True) == ActivityPage(first.activities, None)
 
 
 def test_does_not_look_for_ever(account):

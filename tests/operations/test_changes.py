@@ -136,11 +136,11 @@ def test_pages_in_both_directions(account, people):
     third = changes.page(account, ChangeFilter(until=second.entries[-1].latest), top=3)
     times = [[it.latest for it in shown.entries] for shown in (first, second, third)]
     assert times == [[at(6), at(5), at(4)], [at(3), at(2), at(1)], [at(0)]]
-    assert [shown.is_last for shown in (first, second, third)] == [False, False, True]
+    assert [shown.next is None for shown in (first, second, third)] == [False, False, True]
 
     back = changes.page(account, ChangeFilter(since=at(1)), top=3, oldest_first=True)
     assert [it.latest for it in back.entries] == [at(3), at(2), at(1)]
-    assert not back.is_last
+    assert back.next is not None
 
 
 def test_a_large_request_does_not_hide_others(account, people, monkeypatch):
@@ -153,8 +153,18 @@ def test_a_large_request_does_not_hide_others(account, people, monkeypatch):
     record(people, 200, 2, REQUESTS[2])
     (huge,) = page(account)
     assert (huge.number, huge.is_open) == (100, True)
-    following = changes.page(account, ChangeFilter(until=huge.latest, skipped_requests=(huge.request,)))
+    following = changes.page(account, ChangeFilter(), before=huge.latest)
     assert [it.number for it in following.entries] == [60, 1]
+
+
+def test_a_request_is_on_one_page(account, people):
+    for seconds in range(4):
+        record(people, 1, seconds)
+        record(people, 1, 1 + seconds / 2, REQUESTS[1])
+    first = changes.page(account, ChangeFilter(), top=2)
+    assert [(it.latest, it.number) for it in first.entries] == [(at(3), 1), (at(2.5), 4)]
+    second = changes.page(account, ChangeFilter(), before=first.entries[-1].latest, top=9)
+    assert [(it.latest, it.number) for it in second.entries] == [(at(2), 1), (at(1), 1), (at(0), 1)]
 
 
 def test_histogram(account, people):

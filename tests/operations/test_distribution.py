@@ -97,7 +97,7 @@ def content(table):
 
 
 def kinds(table, key=KEY):
-    return [version.kind for version in versions.page(table, key).versions]
+    return [version.kind for version in versions.page(table, key).entries]
 
 
 def test_a_table_is_distributed_and_gathered(table, write):
@@ -153,7 +153,7 @@ def test_versions_are_paged_over_both_histories(table, write):
     distribution.distribute(table)
     for number in range(4, 8):
         write(Update(entity(A=number), ANY, merge=False))
-    whole = versions.page(table, KEY).versions
+    whole = versions.page(table, KEY).entries
     assert [version.after.content for version in whole] == [
         f'\n,"A":{number}'.encode() for number in range(7, -1, -1)
     ]
@@ -161,7 +161,7 @@ def test_versions_are_paged_over_both_histories(table, write):
     paged, first = [], None
     while True:
         page = versions.page(table, KEY, first=first, top=3)
-        paged += page.versions
+        paged += page.entries
         if page.next is None:
             break
         first = page.next
@@ -455,7 +455,7 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
     buckets = changes.histogram(account, of_table, now - timedelta(minutes=5), now + timedelta(minutes=5), 3)
     assert sum(it.number for it in buckets) == 4
     found = changes.with_images(account, table, of_table, 10)
-    images = [(it.before and it.before.content, it.after and it.after.content) for it in found.values()]
+    images = [(it.before and it.before.content, it.after and it.after.content) for it in found]
     assert images == [
         (b'\n,"A":1', b'\n,"A":2'),
         (b'\n,"A":2', b'\n,"A":3'),

@@ -27,7 +27,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
-from storage.operations.activity import activity
+from storage.operations.changes import changes
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
 
@@ -65,8 +65,8 @@ def stored(table, *key):
     return None if found is None else dict(read_stored(found).properties)
 
 
-def changes(done):
-    return activity.changes_of(done.activity)
+def made(done):
+    return changes.made_by(done.activity)
 
 
 def test_inserts_changes_and_deletes(table):
@@ -82,8 +82,8 @@ def test_inserts_changes_and_deletes(table):
     verbs = [Verb.ENTITY_INSERT, Verb.ENTITY_CHANGE, Verb.ENTITY_DELETE]
     for done, verb, (before, after) in zip((inserted, updated, deleted), verbs, images, strict=True):
         assert (done.activity.verb, done.activity.actor, done.activity.table_name) == (verb, "ada", "people")
-        assert [it.before for it in changes(done)] == [before]
-        assert [it.after for it in changes(done)] == [after]
+        assert [it.before for it in made(done)] == [before]
+        assert [it.after for it in made(done)] == [after]
     assert (first.timestamp, second.timestamp, third) == (*inserted.timestamps, *updated.timestamps, None)
     assert deleted.timestamps == updated.timestamps
     assert read_stored(first).properties["Text"] == HOSTILE["Text"]
@@ -93,8 +93,8 @@ def test_replaces_and_upserts_and_keeps_the_order_of_properties(table):
     edits.apply(table, [Insert(entity(Z=number(1)))], by=ADA)
     edits.apply(table, [Update(entity(C=number(1), A=number(1), B=number(1)), ANY, merge=False)], by=ADA)
     edits.apply(table, [Update(entity(A=number(2), D=number(2)), ANY, merge=True)], by=ADA)
-    changes = [Upsert(entity(C=number(3)), merge=True), Upsert(entity(row_key="new"), merge=False)]
-    edits.apply(table, changes, by=ADA)
+    upserts = [Upsert(entity(C=number(3)), merge=True), Upsert(entity(row_key="new"), merge=False)]
+    edits.apply(table, upserts, by=ADA)
 
     found = stored(table, "se", "ada")
     assert [(name, value.value) for name, value in found.items()] == [("C", 3), ("A", 2), ("B", 1), ("D", 2)]
@@ -107,7 +107,7 @@ def test_changes_several_partitions_at_once(table):
 
     assert [stored(table, *key)["N"].value for key in keys] == [0, 1, 2, 3]
     assert [entities.get(table, EntityKey(*key)).timestamp for key in keys] == list(done.timestamps)
-    assert [change.key for change in changes(done)] == keys
+    assert [change.key for change in made(done)] == keys
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_changes_a_key(table, new):
     assert entities.get(table, KEY) is None
     assert entities.get(table, new).content == before.content
     assert done.activity.verb == Verb.ENTITY_REKEY
-    assert [(change.before is None, change.after is None) for change in changes(done)] == [
+    assert [(change.before is None, change.after is None) for change in made(done)] == [
         (True, False),
         (False, True),
     ]
@@ -221,7 +221,7 @@ def test_a_known_entity_is_not_read_again(table, monkeypatch):
     done = edits.apply_one(table, change, by=ADA, known=known)
     monkeypatch.undo()
     assert done.after == {KEY: entities.get(table, KEY)}
-    assert [it.before for it in changes(done)] == [known]
+    assert [it.before for it in made(done)] == [known]
 
     with pytest.raises(UpdateConditionNotSatisfied):
         edits.apply_one(table, change, by=ADA, known=known)

@@ -18,11 +18,17 @@ from storage.models import Activity, Table
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, service_properties
 from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.changes import retention
 from storage.operations.entities import edits, entities
+from storage.operations.relations.history import recorder
 from storage.operations.tables import tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
-from storage.operations.undo.undo import CannotUndo, Reason, undo, undo_all
+from storage.operations.undo.undo import CannotUndo, Reason, superseded, undo, undo_all
 from storage.runtime.threads import in_thread
+from storage.sql import entities as sql
+from storage.sql.django import run
+from storage.sql.relations import relation_name
 
 # as a server does it: some of it in transactions that cannot be part of another
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,7 +112,7 @@ def test_another_key(people):
     done = edits.change_key(people, EntityKey("p", "a"), EntityKey("q", "b"), ANY, by=ADA).activity
     undone = undo(done, ADA)
     assert content(people) == {"a": {"A": 1}}
-    assert (undone.effective_verb, undone.changes.get(place=0).row_key) == (Verb.ENTITY_REKEY, "a")
+    assert (undone.effective_verb, activity.keys_of(undone)[0]) == (Verb.ENTITY_REKEY, EntityKey("p", "a"))
     undo(undone, ADA)
     assert content(people) == {"b": {"A": 1}}
 
@@ -131,6 +137,24 @@ def test_what_was_changed_since_stays(people, do, since, expected):
         undo(done, ADA)
     assert (caught.value.reason, caught.value.key) == (expected, do.key)
     assert content(people) == left
+
+
+def test_what_is_not_kept_has_no_way_back(account, people):
+    done = apply(people, Insert(entity("a")))
+    account_settings.change(account, history_days=0)
+    retention.tidy(timezone.now())
+    assert reason(done) == Reason.NO_HISTORY
+    account_settings.change(account, history_days=7)
+    assert reason(done) == Reason.NOT_KEPT
+    assert superseded(activity.page(ActivityFilter(verbs=[Verb.ENTITY_INSERT])).activities) == {done.pk}
+
+
+def test_what_a_client_changed_again_is_superseded(people):
+    done = [apply(people, Insert(entity(name)), Insert(entity(f"{name}2"))) for name in "ab"]
+    run(
+        sql.change(relation_name(people.pk), Delete(EntityKey("p", "a2"), ANY), recorder(people.account, ADA))
+    )
+    assert superseded(activity.page(ActivityFilter(verbs=[Verb.ENTITY_INSERT])).activities) == {done[0].pk}
 
 
 async def test_only_once_by_two_at_the_same_time():

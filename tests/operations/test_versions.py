@@ -44,7 +44,7 @@ def test_the_life_of_an_entity(table, write):
     write(Delete(KEY, ANY))
     again = write(Insert(entity(3)))
 
-    newest, deletion, change, first = versions.page(table, KEY).versions
+    newest, deletion, change, first = versions.page(table, KEY).entries
     assert [it.kind for it in (newest, deletion, change, first)] == ["insert", "delete", "update", "insert"]
     assert (newest.ticks, change.ticks, first.ticks) == (again, updated, inserted)
     assert updated < deletion.ticks <= again
@@ -53,7 +53,7 @@ def test_the_life_of_an_entity(table, write):
     assert images == [(None, three), (two, None), (one, two), (None, one)]
     assert change.before.timestamp == inserted and change.after.timestamp == updated
     assert change.actor == Actor(ActorKind.USER, "bob", "10.0.0.1", "Firefox", REQUEST)
-    assert versions.page(table, EntityKey("p", "none")).versions == []
+    assert versions.page(table, EntityKey("p", "none")).entries == []
 
 
 def test_pages_know_what_came_after_their_first_version(table, write):
@@ -65,12 +65,12 @@ def test_pages_know_what_came_after_their_first_version(table, write):
     read, start = [], None
     while True:
         page = versions.page(table, KEY, first=start, top=2)
-        read += page.versions
+        read += page.entries
         start = page.next
         if start is None:
             break
-        assert len(page.versions) == 2
-    assert read == list(everything.versions) and len(read) == 5
+        assert len(page.entries) == 2
+    assert read == list(everything.entries) and len(read) == 5
 
 
 def test_a_page_of_large_versions_is_short(table, write):
@@ -79,17 +79,17 @@ def test_a_page_of_large_versions_is_short(table, write):
     for number in range(1, 12):
         write(Update(entity(number, text), ANY, merge=False))
     page = versions.page(table, KEY)
-    assert 0 < len(page.versions) < 12
+    assert 0 < len(page.entries) < 12
     rest = versions.page(table, KEY, first=page.next)
-    assert len(page.versions) + len(rest.versions) == 12
-    assert rest.versions[0].after == page.versions[-1].before
+    assert len(page.entries) + len(rest.entries) == 12
+    assert rest.entries[0].after == page.entries[-1].before
 
 
 def test_a_deleted_table_has_versions_and_an_account_without_history_none(table, write):
     write(Insert(entity(1)))
     tables.delete(table.account_id, table.name)
     table.refresh_from_db()
-    [version] = versions.page(table, KEY).versions
+    [version] = versions.page(table, KEY).entries
     assert content(version.after) == b'\n,"A":1\n,"B":""'
     history.end(table.account)
-    assert versions.page(table, KEY).versions == []
+    assert versions.page(table, KEY).entries == []

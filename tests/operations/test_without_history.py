@@ -6,13 +6,14 @@ import pytest
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity
 from storage.domain.errors import ResourceNotFound
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.accounts.refusals import AccountError
-from storage.operations.changes import feed, retention
+from storage.operations.changes import feed, last_change, retention
 from storage.operations.changes.feed import OLDEST, Feed, NoHistory
 from storage.operations.entities import edits, entities
 from storage.operations.relations import history
@@ -44,7 +45,7 @@ def findings():
     return [finding.text for finding in doctor.PARTS["database"]() if "history" in finding.text]
 
 
-def test_changes_are_made_and_undone_but_not_recorded(older, account):
+def test_changes_are_made_but_not_recorded(older, account):
     table = tables.create(account.pk, "people")
     changes = [
         Insert(entity(1)),
@@ -58,8 +59,25 @@ def test_changes_are_made_and_undone_but_not_recorded(older, account):
     assert retention.kept(account) == (None, 0)
     with pytest.raises(NoHistory):
         feed.read(Feed(account.pk), OLDEST)
-    undo.undo(done[-1].activity, ADA)
-    assert entities.get(table, KEY) is not None
+    with pytest.raises(undo.CannotUndo) as cannot:
+        undo.undo(Activity.objects.get(pk=done[-1].activity.pk), ADA)
+    assert cannot.value.reason is undo.Reason.NO_HISTORY
+    # the activity log knows who left an entity as it is, or deleted it
+    assert last_change.of_entity(table, KEY, None).actor.name == "ada"
+    stored = edits.apply_one(table, Insert(entity(1)), by=ADA).after[KEY]
+    assert last_change.of_entity(table, KEY, stored).actor.name == "ada"
+    unknown = StoredEntity(stored.keys, b"1", stored.content)
+    assert last_change.of_entity(table, KEY, unknown) is None
+
+
+def test_what_was_just_done_is_undone_and_done_again(older, account):
+    table = tables.create(account.pk, "people")
+    stored = edits.apply_one(table, Insert(entity(1)), by=ADA).after[KEY]
+    done = edits.apply_one(table, Delete(KEY, ANY), by=ADA).activity
+    for expected in (stored.content, None):
+        done = undo.undo(done, ADA)
+        found = entities.get(table, KEY)
+        assert (found and found.content) == expected
 
 
 def test_it_is_said(older, account):

@@ -133,11 +133,15 @@ def _preview_context(preview: UndoPreview) -> dict[str, Any]:
 
 def _samples(preview: UndoPreview, effect: Effect) -> list[SampleEntity]:
     found = [(it.table, sample) for it in preview.tables for sample in it.samples if sample.effect is effect]
-    return [_sample(table, sample) for table, sample in found[:_SAMPLE]]
+    shown = found[:_SAMPLE]
+    newer: dict[tuple[int, EntityKey], RecordedChange] = {}
+    for table in {table for table, _sample in shown} if effect is Effect.SKIPPED else ():
+        latest = versions.newest_of(table, [sample.key for it, sample in shown if it == table])
+        newer |= {(table.pk, key): change for key, change in latest.items()}
+    return [_sample(table, sample, newer.get((table.pk, sample.key))) for table, sample in shown]
 
 
-def _sample(table: Table, sample: Sample) -> SampleEntity:
-    newer = versions.newest(table, sample.key) if sample.effect is Effect.SKIPPED else None
+def _sample(table: Table, sample: Sample, newer: RecordedChange | None) -> SampleEntity:
     compared = differences.compare_entities(sample.key, sample.now, sample.then)
     shown = compared.differences if sample.effect is Effect.CHANGED else ()
     others = max(0, len(shown) - _PROPERTIES)

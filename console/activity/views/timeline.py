@@ -30,6 +30,7 @@ from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes.changes import ChangeEntry
+from storage.operations.relations import history
 from storage.operations.undo.undo import superseded
 
 _PAGE_SIZE: Final = 50
@@ -37,11 +38,15 @@ _PAGE_SIZE: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """``change`` is None for an activity; else ``done`` is not stored, and ``revert`` the address of its undo."""
+    """``change`` is None for an activity; else ``done`` is not stored, and ``revert`` the address of its undo.
+
+    ``lacks_history``: it could be undone if the account kept a history.
+    """
 
     done: Activity
     address: str
     undo: bool = False  # whether to offer it
+    lacks_history: bool = False
     undone_by: str = ""  # the address of the activity that undid it
     undoes: str = ""
     change: ChangeEntry | None = None
@@ -120,14 +125,13 @@ def _address(name: str, account: Account | None, *arguments: object) -> str:
 def _entries(found: Sequence[Activity], request: HttpRequest, account: Account | None) -> list[TimelineEntry]:
     user = user_of(request)
     roles, read_only, stale = members.roles(user), accounts.read_only(), superseded(found)
-    return [
-        _entry(
-            done,
-            account,
-            may=done.pk not in stale and undo.may_undo(user, done, roles) and undo.is_open(done, read_only),
-        )
-        for done in found
-    ]
+    recorded = history.recorded_of({done.account_id for done in found if done.entities and done.account_id})
+    entries = []
+    for done in found:
+        may = undo.may_undo(user, done, roles) and undo.is_open(done, read_only)
+        lacks_history = may and done.entities > 0 and done.account_id not in recorded
+        entries.append(_entry(done, account, may=may and done.pk not in stale, lacks_history=lacks_history))
+    return entries
 
 
 def _mixed_entries(
@@ -164,12 +168,13 @@ def _change_entry(entry: ChangeEntry, account: Account | None, *, may_revert: bo
     )
 
 
-def _entry(done: Activity, account: Account | None, *, may: bool) -> TimelineEntry:
+def _entry(done: Activity, account: Account | None, *, may: bool, lacks_history: bool) -> TimelineEntry:
     undone_by = activity.undone_by(done)
     return TimelineEntry(
         done,
         _address("entry", account, done.pk),
         may and undone_by is None,
+        lacks_history and undone_by is None,
         "" if undone_by is None else _address("entry", account, undone_by.pk),
         "" if done.undoes_id is None else _address("entry", account, done.undoes_id),
     )

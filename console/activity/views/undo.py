@@ -18,7 +18,7 @@ from console.activity.undo import gives_power, may_see, may_undo, undo_several
 from console.people import reauthentication
 from console.site.access import actor_of, user_of
 from console.site.addresses import is_console_path
-from console.site.notices import notify_error, notify_success
+from console.site.notices import find_unrecorded, notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from storage.domain.errors import StorageError
@@ -38,6 +38,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
     several = _find_undoable(request, numbers)
     if any(map(gives_power, several)) and not reauthentication.is_recent(request):
         return reauthentication.ask(request)
+    find_unrecorded(request, several)
     undone: Sequence[Activity] = []
     try:
         undone = undo_several(several, actor_of(request))

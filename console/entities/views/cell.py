@@ -31,12 +31,12 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import ResourceNotFound, UpdateConditionNotSatisfied
+from storage.domain.service.recorded import RecordedChange
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.editing import typed_text
 from storage.models import Table
 from storage.operations.changes import last_change
-from storage.operations.changes.last_change import LastChange
 from storage.operations.entities import edits, entities
 
 CONFLICT = 412
@@ -162,7 +162,7 @@ def _save(
 
 
 def _change(
-    draft: CellDraft, stored: StoredEntity | None, value: EdmValue | None, last: LastChange | None
+    draft: CellDraft, stored: StoredEntity | None, value: EdmValue | None, last: RecordedChange | None
 ) -> Change:
     """The change of one property; ``last``: a deletion to insert the entity again from."""
     if last is not None and last.before is not None and value is not None:
@@ -204,7 +204,7 @@ def _conflict(
     }
 
 
-def _lost(last: LastChange | None) -> dict[str, Any]:
+def _lost(last: RecordedChange | None) -> dict[str, Any]:
     return {"is_gone": True, "last": last, "can_insert": last is not None and last.before is not None}
 
 

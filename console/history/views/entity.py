@@ -30,7 +30,7 @@ from storage.domain.errors import (
     StorageError,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.recorded import RecordedChange, VersionPage
+from storage.domain.service.recorded import ChangePage, RecordedChange
 from storage.domain.values.etag import Precondition
 from storage.models import Table
 from storage.operations.changes import past, versions
@@ -63,7 +63,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     now = None if is_deleted else entities.get(table, target.key)
     only = request.GET.get("property", "")
     fields = {"property": only} if only else {}
-    days = list(entity_versions.days(page.versions, only))
+    days = list(entity_versions.days(page.entries, only))
     if selected is None and days:
         selected = days[0].lines[0].version
     context = {
@@ -78,7 +78,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         "older": target.address(ADDRESS, **fields, **{"from": str(page.next)}) if page.next else "",
         "newest": target.address(ADDRESS, **fields) if start is not None else "",
         "kept_since": past.kept_since(table.account_id),
-        "names": entity_versions.property_names(page.versions),
+        "names": entity_versions.property_names(page.entries),
         "only": only,
         "today": timezone.localdate(),
         "yesterday": timezone.localdate() - timedelta(days=1),
@@ -114,8 +114,8 @@ def _sequence(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def _find(page: VersionPage, sequence: int | None) -> RecordedChange | None:
-    return next((it for it in page.versions if it.sequence == sequence), None)
+def _find(page: ChangePage[RecordedChange], sequence: int | None) -> RecordedChange | None:
+    return next((it for it in page.entries if it.sequence == sequence), None)
 
 
 # restoring

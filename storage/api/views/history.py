@@ -47,7 +47,7 @@ class HistoryViewSet(AccountScopedViewSet):
         cursor = wanted["cursor"]
         first = int(cursor) if cursor.isdecimal() and len(cursor) < 19 else None
         page = versions.page(self._find_table(wanted.get("as_of")), key, first=first, top=wanted["limit"])
-        return self.answer_page(Page(page.versions, None if page.next is None else str(page.next)))
+        return self.answer_page(Page(page.entries, None if page.next is None else str(page.next)))
 
     def _find_table(self, as_of: Moment | None) -> Table:
         """Return the table that had the name at a time; without one, that has it now or had it last."""

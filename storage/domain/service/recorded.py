@@ -1,4 +1,4 @@
-"""Changes of entities that were made: what each did to its entity, and in a history also who made it and when."""
+"""Changes of entities that were made: one by one, those of a request together, and pages of either."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,6 +11,7 @@ from storage.domain.values.ticks import to_datetime
 
 Who = TypeVar("Who")
 Where = TypeVar("Where")
+Item = TypeVar("Item")
 
 
 class Op(StrEnum):
@@ -25,19 +26,12 @@ class Op(StrEnum):
         return self.name.lower()
 
 
-class ChangedEntity(NamedTuple):
-    """An entity before and after a change; None where it did not exist, or where it is not known."""
-
-    key: EntityKey
-    before: StoredEntity | None
-    after: StoredEntity | None
-
-
 class RecordedChange(NamedTuple):
-    """A change in the history of an account; ``before`` is None for an insertion, ``after`` for a deletion.
+    """A change of an entity, as the history of its account has it, or the activity log if that keeps none.
 
-    ``ticks`` is the new Timestamp, of a deletion when it was made. ``after`` is also None if it is not known, because a
-    later change was not recorded. The request is that of the actor.
+    ``before`` is None for an insertion, ``after`` for a deletion; both are also None where they are not known, as after
+    a later change that was not recorded. ``ticks`` is the new Timestamp, of a deletion when it was made. The request is
+    that of the actor. ``sequence`` is 0 outside the history.
     """
 
     sequence: int
@@ -57,13 +51,6 @@ class RecordedChange(NamedTuple):
     @property
     def at(self) -> datetime:
         return to_datetime(self.ticks)
-
-
-class VersionPage(NamedTuple):
-    """Changes of one entity from the newest to the oldest; ``next``: the sequence of the first on the next page."""
-
-    versions: Sequence[RecordedChange]
-    next: int | None
 
 
 class ChangeGroup(NamedTuple, Generic[Who, Where]):
@@ -94,8 +81,12 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
         return [self.inserted, self.changed, self.deleted].count(0) < 2
 
 
-class ChangePage(NamedTuple, Generic[Who, Where]):
-    """Groups of changes, the newest first; ``is_last``: there are none beyond it in the direction of reading."""
+class ChangePage(NamedTuple, Generic[Item]):
+    """Changes of an entity, or groups of changes, from the newest to the oldest.
 
-    entries: Sequence[ChangeGroup[Who, Where]]
-    is_last: bool
+    ``next``: where the next page in the direction of reading begins, None if nothing follows. That of changes is the
+    sequence of the first on it, that of groups the Timestamp of the last before it.
+    """
+
+    entries: Sequence[Item]
+    next: int | None

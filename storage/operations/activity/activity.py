@@ -7,20 +7,23 @@ import getpass
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import blake2b
+from itertools import islice
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, JSONObject
+from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Coalesce, JSONObject, NullIf
+from django.db.models.lookups import Contains
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.activity import Verb
-from storage.domain.service.recorded import ChangedEntity
+from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, Activity, EntityChange, Table
-from storage.operations.activity.actors import SAS_LABEL
+from storage.operations.activity.actors import SAS_LABEL, actor_of
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited, storable_text
 from storage.sql.notify import notify_access
@@ -39,6 +42,10 @@ _ENDS_ACCESS: Final = frozenset(
 )
 _PAGE_TIMEOUT: Final = timedelta(seconds=5)
 _TIDY_BATCH: Final = 5_000
+KEYS: Final = 100  # entities whose keys are kept with an activity
+# the newest first
+_ORDER: Final = ("-at", "-pk")
+_CLOCKS: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
 
 
 class ChangedSince(Exception):
@@ -68,10 +75,14 @@ def record(
     before: object = None,
     after: object = None,
     undoes: Activity | None = None,
+    edited: Mapping[EntityKey, int | None] | None = None,
+    recorded: Func | Sequence[int] | None = None,
 ) -> Activity:
     """Record an activity in the caller's transaction.
 
-    An activity that ``undoes`` another gets the verb UNDO and its own verb as a detail; raises UndoneAlready.
+    ``edited``: the entities that it changed with their new Timestamps, None of deleted ones; ``recorded``: where the
+    history has the changes, as Activity.recorded, or the query for it. An activity that ``undoes`` another gets the
+    verb UNDO and its own verb as a detail; raises UndoneAlready.
     """
     if verb in _ENDS_ACCESS:
         notify_access()
@@ -80,7 +91,8 @@ def record(
         _check_not_undone(undoes)
         if verb is not Verb.UNDO:
             verb, details = Verb.UNDO, {"verb": verb, **details}
-    return Activity.objects.create(
+    keys = [_write_key(key, ticks) for key, ticks in islice((edited or {}).items(), KEYS)]
+    done = Activity.objects.create(
         verb=verb,
         account_id=None if account is None else account.pk,
         account_name="" if account is None else account.name,
@@ -95,7 +107,27 @@ def record(
         before=before,
         after=after,
         undoes=undoes,
+        entities=len(edited or ()),
+        keys=keys or None,
+        recorded=recorded,
     )
+    if isinstance(recorded, Func):
+        del done.recorded  # to be read when it is needed
+    return done
+
+
+def _write_key(key: EntityKey, ticks: int | None) -> dict[str, object]:
+    return {"partition_key": key.partition_key, "row_key": key.row_key, "ticks": ticks}
+
+
+def is_recorded(done: Activity) -> bool:
+    """Return whether a history had the changes of entities that an activity made."""
+    return "recorded" in done.get_deferred_fields() or done.recorded is not None
+
+
+def keys_of(done: Activity) -> list[EntityKey]:
+    """Return the keys of the first entities that an activity changed."""
+    return [EntityKey(it["partition_key"], it["row_key"]) for it in done.keys or ()]
 
 
 def _check_not_undone(done: Activity) -> None:
@@ -132,45 +164,17 @@ def in_json(value: object) -> object:
     return value
 
 
-def record_changes(activity: Activity, table: Table, changes: Sequence[ChangedEntity]) -> None:
-    """Record the entities that an activity changed, in the order of the request; undo needs them."""
-    EntityChange.objects.bulk_create(
-        (_change(activity, table, place, changed) for place, changed in enumerate(changes)), batch_size=_BATCH
-    )
-
-
-def _change(activity: Activity, table: Table, place: int, changed: ChangedEntity) -> EntityChange:
-    before, after = changed.before, changed.after
-    return EntityChange(
-        activity=activity,
-        place=place,
-        table=table,
-        partition_key=changed.key.partition_key,
-        row_key=changed.key.row_key,
-        key_digest=_digest(changed.key),
-        before=None if before is None else before.content.decode(),
-        after=None if after is None else after.content.decode(),
-        ticks_before=None if before is None else before.timestamp,
-        ticks_after=None if after is None else after.timestamp,
-    )
-
-
-def _digest(key: EntityKey) -> bytes:
-    # no key holds a NUL
-    return blake2b(f"{key.partition_key}\0{key.row_key}".encode(), digest_size=16).digest()
-
-
-def changes_of(done: Activity, *, top: int | None = None) -> list[ChangedEntity]:
-    """Return the first entities that an activity changed, in its order."""
-    return [_read_change(change) for change in done.changes.order_by("place")[:top]]
-
-
 def count_changes(done: Activity) -> int:
     """Return how many entities an activity changed."""
-    return done.changes.count()
+    return done.entities or done.changes.count()
 
 
-def _read_change(change: EntityChange) -> ChangedEntity:
+def former_changes(done: Activity, *, top: int | None = None) -> list[RecordedChange]:
+    """Return the first entities that an activity of an older version changed, which were stored beside it."""
+    return [_read_change(done, change) for change in done.changes.order_by("place")[:top]]
+
+
+def _read_change(done: Activity, change: EntityChange) -> RecordedChange:
     key = EntityKey(change.partition_key, change.row_key)
 
     def image(content: str | None, ticks: int | None) -> StoredEntity | None:
@@ -178,30 +182,50 @@ def _read_change(change: EntityChange) -> ChangedEntity:
             return None
         return StoredEntity(encode_entity_key(key), b"%d" % ticks, content.encode())
 
-    return ChangedEntity(
-        key, image(change.before, change.ticks_before), image(change.after, change.ticks_after)
+    before, after = image(change.before, change.ticks_before), image(change.after, change.ticks_after)
+    return make_change(done, key, before, after)
+
+
+def make_change(
+    done: Activity, key: EntityKey, before: StoredEntity | None, after: StoredEntity | None
+) -> RecordedChange:
+    """Return a change that an activity made, from the entity before and after it."""
+    op = Op.INSERT if before is None else Op.DELETE if after is None else Op.UPDATE
+    ticks, table_id = to_ticks(done.at) if after is None else after.timestamp, done.table_id or 0
+    return RecordedChange(0, op, done.table_name, table_id, key, ticks, actor_of(done), before, after)
+
+
+def of_version(table: Table, key: EntityKey, ticks: int | None) -> Activity | None:
+    """Return the latest activity that left an entity with a Timestamp; None: that deleted it."""
+    found = Activity.objects.filter(
+        account=table.account_id, table=table, keys__contains=[_write_key(key, ticks)]
     )
+    if ticks is not None:
+        found = found.filter(at__range=_around(to_datetime(ticks)))
+    return found.annotate(sas_label=SAS_LABEL).order_by(*_ORDER).first()
 
 
-def latest_change(table: Table, key: EntityKey) -> tuple[Activity, ChangedEntity] | None:
-    """Return the latest change of an entity that was made in the console."""
-    changes = EntityChange.objects.filter(table=table, key_digest=_digest(key))
-    found = changes.select_related("activity").order_by("-activity_id", "-place").first()
-    return None if found is None else (found.activity, _read_change(found))
+def of_change(change: RecordedChange) -> Activity | None:
+    """Return the activity that made a change in the history of its table."""
+    found = Activity.objects.filter(table=change.table_id, entities__gt=0, at__range=_around(change.at))
+    return next((it for it in found.order_by(*_ORDER) if made(it, change)), None)
 
 
-def changed_again(activities: Collection[int]) -> set[int]:
-    """Return those of the activities of which an entity was changed again in the console."""
-    later = EntityChange.objects.filter(
-        table=OuterRef("table"), key_digest=OuterRef("key_digest"), activity__gt=OuterRef("activity")
-    )
-    changed = EntityChange.objects.filter(Exists(later), activity__in=activities)
-    return set(changed.values_list("activity_id", flat=True))
+def _around(moment: datetime) -> tuple[datetime, datetime]:
+    return moment - _CLOCKS, moment + _CLOCKS
+
+
+def made(done: Activity, change: RecordedChange) -> bool:
+    """Return whether an activity made a change in the history of its table."""
+    if done.recorded:
+        _, first, last = done.recorded
+        return bool(first <= change.sequence <= last)
+    return done.recorded is not None and done.request_id == change.actor.request_id
 
 
 def latest(table: Table, verb: Verb) -> Activity | None:
     """Return the latest activity of this kind on a table."""
-    return Activity.objects.filter(table=table, verb=verb, account=table.account_id).order_by("-pk").first()
+    return Activity.objects.filter(table=table, verb=verb, account=table.account_id).order_by(*_ORDER).first()
 
 
 # reading
@@ -227,7 +251,7 @@ class ActivityFilter:
 
 @dataclass(frozen=True, slots=True)
 class ActivityPage:
-    """Activities, newest first; ``older``: the id before which the next page begins."""
+    """Activities, newest first; ``older``: if more follow in the order of reading, the id of the last one."""
 
     activities: list[Activity]
     older: int | None
@@ -244,23 +268,12 @@ def of_numbers(pks: Collection[int]) -> list[Activity]:
 
 def latest_of_query(saved_query: int) -> Activity | None:
     """Return the latest activity of a saved query of the console, by its primary key."""
-    return Activity.objects.filter(detail__saved=saved_query).order_by("-pk").first()
+    return Activity.objects.filter(detail__saved=saved_query).order_by(*_ORDER).first()
 
 
 def undo_of(done: Activity) -> Activity:
     """Return the undo of an activity."""
     return Activity.objects.get(undoes=done)
-
-
-def page_of_time(
-    wanted: ActivityFilter, *, top: int, oldest_first: bool = False
-) -> tuple[list[Activity], bool]:
-    """Return the newest activities, or the oldest, but newest first, and whether there are more; as ``page``."""
-    with limited(_PAGE_TIMEOUT):
-        order = ("at", "pk") if oldest_first else ("-at", "-pk")
-        rows = list(_shown(find(wanted)).order_by(*order)[: top + 1])
-    shown = rows[:top]
-    return (shown[::-1] if oldest_first else shown), len(rows) > top
 
 
 def requests_of(
@@ -275,28 +288,43 @@ def requests_of(
     return {written[spelled] for spelled in found.values_list("request_id", flat=True)}
 
 
-def page(wanted: ActivityFilter, *, before: int | None = None, top: int = 50) -> ActivityPage:
-    """Return the newest activities, or those just before an id.
+def page(
+    wanted: ActivityFilter, *, before: int | None = None, top: int = 50, oldest_first: bool = False
+) -> ActivityPage:
+    """Return the newest activities, those just before an id, or the oldest; the newest first.
 
     Each has ``changed``, the number of its entities, ``first_key``, the key of the first one, and ``has_table``.
     Searching for a part of a key or name scans the log; raises OperationTimedOut when that takes too long.
     """
-    found = _shown(find(wanted))
+    found = _shown(_older(find(wanted), before))
     with limited(_PAGE_TIMEOUT):
-        rows = list((found if before is None else found.filter(pk__lt=before)).order_by("-pk")[: top + 1])
-    return ActivityPage(rows[:top], rows[top - 1].pk if len(rows) > top else None)
+        rows = list((found.reverse() if oldest_first else found)[: top + 1])
+    shown = rows[:top]
+    older = shown[-1].pk if len(rows) > top else None
+    return ActivityPage(shown[::-1] if oldest_first else shown, older)
+
+
+def _older(found: QuerySet[Activity], before: int | None) -> QuerySet[Activity]:
+    """Leave out an activity, by its id, and those that are newer."""
+    if before is None:
+        return found
+    at = Activity.objects.filter(pk=before).values_list("at", flat=True).first()
+    if at is None:
+        return found.filter(pk__lt=before)
+    return found.filter(Q(at__lt=at) | Q(at=at, pk__lt=before))
 
 
 def export(wanted: ActivityFilter) -> Iterator[Activity]:
     """Yield all matching activities, newest first, reading them in batches."""
-    found = find(wanted).annotate(changed=_CHANGED, sas_label=SAS_LABEL).order_by("-pk")
+    found = find(wanted).annotate(changed=_CHANGED, sas_label=SAS_LABEL)
     last: int | None = None
-    while rows := list((found if last is None else found.filter(pk__lt=last))[:_BATCH]):
+    while rows := list(_older(found, last)[:_BATCH]):
         yield from rows
         last = rows[-1].pk
 
 
 def find(wanted: ActivityFilter) -> QuerySet[Activity]:
+    """Find activities, the newest first."""
     conditions = Q()
     if wanted.account_ids is not None:
         conditions &= Q(account__in=wanted.account_ids)
@@ -316,9 +344,11 @@ def find(wanted: ActivityFilter) -> QuerySet[Activity]:
     if wanted.until is not None:
         conditions &= Q(at__lt=wanted.until)
     if wanted.key:
-        keys = Q(partition_key__contains=wanted.key) | Q(row_key__contains=wanted.key)
-        conditions &= Q(Exists(EntityChange.objects.filter(keys, activity=OuterRef("pk"))))
-    return Activity.objects.filter(conditions)
+        former = Q(partition_key__contains=wanted.key) | Q(row_key__contains=wanted.key)
+        conditions &= Q(Contains(_KEYS, wanted.key)) | Q(
+            Exists(EntityChange.objects.filter(former, activity=OuterRef("pk")))
+        )
+    return Activity.objects.filter(conditions).order_by(*_ORDER)
 
 
 def _shown(activities: QuerySet[Activity]) -> QuerySet[Activity]:
@@ -327,15 +357,27 @@ def _shown(activities: QuerySet[Activity]) -> QuerySet[Activity]:
     ).prefetch_related("undone_by")
 
 
-# subqueries, so that they run for the rows of a page only
-_OF_ACTIVITY = EntityChange.objects.filter(activity=OuterRef("pk")).order_by().values("activity")
-_FIRST_KEY: Final = Subquery(
-    EntityChange.objects.filter(activity=OuterRef("pk"), place=0).values(
-        both=JSONObject(partition_key="partition_key", row_key="row_key")
-    )
+# no key has the character between them
+_KEYS: Final = Func(
+    F("keys"),
+    template="""(SELECT string_agg(concat_ws(E'\\x01', it ->> 'partition_key', it ->> 'row_key'), E'\\x01')
+        FROM jsonb_array_elements(%(expressions)s) AS it)""",
+    output_field=TextField(),
 )
 _HAS_TABLE: Final = Exists(Table.objects.filter(pk=OuterRef("table_id"), deleted_at=None))
-_CHANGED: Final = Coalesce(Subquery(_OF_ACTIVITY.annotate(number=Count("pk")).values("number")), 0)
+# of older versions too; subqueries, so that they run for the rows of a page only
+_FORMER: Final = EntityChange.objects.filter(activity=OuterRef("pk")).order_by().values("activity")
+_FIRST_KEY: Final = Coalesce(
+    KeyTransform(0, "keys"),
+    Subquery(
+        EntityChange.objects.filter(activity=OuterRef("pk"), place=0).values(
+            both=JSONObject(partition_key="partition_key", row_key="row_key")
+        )
+    ),
+)
+_CHANGED: Final = Coalesce(
+    NullIf("entities", 0), Subquery(_FORMER.annotate(number=Count("pk")).values("number")), 0
+)
 
 
 def tidy(now: datetime) -> None:

@@ -10,16 +10,20 @@ from django.db.models import F, Q
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import StoredEntity, encode_entity_key
-from storage.domain.service.recorded import ChangedEntity, ChangeGroup, ChangePage
+from storage.domain.errors import TableNotFound
+from storage.domain.service.recorded import ChangeGroup, ChangePage, RecordedChange
 from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
+from storage.operations.activity import activity
 from storage.operations.activity.actors import label_actors, read_actor
+from storage.operations.changes import past
 from storage.operations.relations.record import recorded_changes
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql import versions
-from storage.sql.changes import Selection
+from storage.sql.changes import Imaged, Selection, Span
+from storage.sql.comparing import NO_TABLE
 from storage.sql.distribution import capabilities_of, history_of
 from storage.sql.record import Record
 from storage.sql.relations import relation_of
@@ -41,7 +45,7 @@ class ChangeFilter:
 
     ``actor`` is part of a name or of the label of a SAS token, ``caller`` the whole; ``actors`` are kinds and names.
     Addresses and clients may be any. ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is
-    exclusive. ``numbers`` are those of single changes.
+    exclusive. ``numbers`` are those of single changes, ``span`` is that of an edit.
     """
 
     table: str = ""
@@ -52,9 +56,9 @@ class ChangeFilter:
     doors: tuple[ActorKind, ...] = ()
     ops: tuple[Op, ...] = ()
     requests: tuple[str, ...] = ()
-    skipped_requests: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     key: str = ""
+    span: Span | None = None
     since: datetime | None = None
     until: datetime | None = None
 
@@ -81,33 +85,50 @@ class Caller:
 
 
 def page(
-    account: Account, wanted: ChangeFilter, *, top: int = 50, oldest_first: bool = False
-) -> ChangePage[Actor, Table | None]:
-    """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut."""
+    account: Account,
+    wanted: ChangeFilter,
+    *,
+    before: datetime | None = None,
+    top: int = 50,
+    oldest_first: bool = False,
+) -> ChangePage[ChangeEntry]:
+    """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut.
+
+    ``before``: where the page with newer ones ended, whose entries are left out.
+    """
     selection = select(account, wanted)
     if selection is None:
-        return ChangePage([], is_last=True)
+        return ChangePage([], None)
+    until = min(filter(None, (wanted.until, before)), default=None)
     pages = [
-        _groups(found, selection, top, oldest_first=oldest_first)
-        for found in _records(account, selection, wanted.since, wanted.until)
+        _groups(found, selection, top, before=before, oldest_first=oldest_first)
+        for found in _records(account, selection, wanted.since, until)
     ]
     groups = [group for page in pages for group in page.entries]
     if oldest_first:
         groups.sort(key=lambda it: it.earliest)
     else:
         groups.sort(key=lambda it: it.latest, reverse=True)
-    entries = _entries(account, groups[:top])
+    entries, is_last = _entries(account, groups[:top]), len(groups) <= top
+    following = None if not entries else to_ticks(entries[-1].latest)
+    if is_last and all(page.next is None for page in pages):
+        following = None
     if oldest_first:
         entries.reverse()
-    return ChangePage(entries, all(page.is_last for page in pages) and len(groups) <= top)
+    return ChangePage(entries, following)
 
 
-def _groups(record: Record, selection: Selection, top: int, *, oldest_first: bool) -> ChangePage[int, int]:
+def _groups(
+    record: Record, selection: Selection, top: int, *, before: datetime | None, oldest_first: bool
+) -> ChangePage[ChangeGroup[int, int]]:
+    end = None if before is None else to_ticks(before)
     for rows in _WINDOWS:
         found = run_limited(
-            statements.groups(record, selection, rows=rows, top=top + 1, oldest_first=oldest_first)
+            statements.groups(
+                record, selection, rows=rows, top=top + 1, before=end, oldest_first=oldest_first
+            )
         )
-        if found.is_last or len(found.entries) > top:
+        if found.next is None or len(found.entries) > top:
             break
     return found
 
@@ -172,21 +193,39 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
     return [Caller(actor, number) for actor, (_, number) in zip(named, most, strict=True)]
 
 
-def with_images(account: Account, table: Table, wanted: ChangeFilter, top: int) -> dict[int, ChangedEntity]:
-    """Return the entities before and after the first matching changes of a table that exists, by their numbers."""
+def with_images(
+    account: Account, table: Table, wanted: ChangeFilter, top: int | None
+) -> list[RecordedChange]:
+    """Return the first matching changes of a table, which may be deleted, with the entities before and after."""
     selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
     if selection is None:
-        return {}
+        return []
+    named, source = (table.name, table.pk), past.source_of(table)
     if not capabilities_of(table).records_in_account:
-        own = statements.with_images_before(statements.beside(table.pk, _history(table)), selection, top)
-        return {number: _complete(table, number, it) for number, it in run_limited(own).items()}
+        own = statements.beside(table.pk, _history(table))
+        found = run_limited(statements.with_images_before(named, own, selection, top))
+        if found or wanted.span is None:
+            return [_complete(table, it) for it in _with_actors(account, found)]
+        source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
     if not record:
-        return {}
-    return run_limited(statements.with_images(relation_of(table), table.pk, record, selection, top))
+        return []
+    try:
+        found = run_limited(statements.with_images(source, named, record, selection, top))
+    except TableNotFound:  # it is dropped
+        found = run_limited(statements.with_images(NO_TABLE, named, record, selection, top))
+    return _with_actors(account, found)
 
 
-def _complete(table: Table, number: int, change: ChangedEntity) -> ChangedEntity:
+def _with_actors(account: Account, found: Imaged) -> list[RecordedChange]:
+    stored = HistoryActor.objects.in_bulk({pk for pk, _ in found})
+    actors = (read_actor(stored.get(pk, _NOBODY), it.actor.request_id) for pk, it in found)
+    named = label_actors(account.pk, actors)
+    return [it._replace(actor=actor) for (_, it), actor in zip(found, named, strict=True)]
+
+
+def _complete(table: Table, change: RecordedChange) -> RecordedChange:
     """Return a change of a distributed table, whose number is its Timestamp, with the entity after it."""
+    number = change.sequence
     steps = versions.beside(relation_of(table), _history(table), change.key, number, 0)
     for row in sql.walk(steps, run_limited):
         # the change after it has the entity as it was before that, and the row is what the last one has made
@@ -195,24 +234,37 @@ def _complete(table: Table, number: int, change: ChangedEntity) -> ChangedEntity
     return change
 
 
-def of_activity(done: Activity) -> ChangeFilter:
-    """Select the changes that an activity made in several transactions, which have its request."""
-    began = datetime.fromisoformat(done.detail["began"])
-    return ChangeFilter(requests=(done.request_id,), since=began - _SLACK, until=done.at + _SLACK)
+def selection_of(done: Activity) -> ChangeFilter:
+    """Select the changes that an activity made, in one transaction or, as one that says when it began, in several."""
+    if done.recorded:
+        xid, first, last = done.recorded
+        return ChangeFilter(table_id=done.table_id, span=(xid, first, last))
+    began = done.detail.get("began")
+    return ChangeFilter(
+        table_id=None if began else done.table_id,
+        requests=(done.request_id,),
+        since=(datetime.fromisoformat(began) if began else done.at) - _SLACK,
+        until=done.at + _SLACK,
+    )
 
 
-def made_by(done: Activity, top: int) -> list[ChangedEntity]:
-    """Return the first entities that an activity changed in several transactions, as far as history has them."""
+def made_by(done: Activity, top: int | None = None) -> list[RecordedChange]:
+    """Return the first changes that an activity made, in its order, as far as they are kept.
+
+    Raises OperationTimedOut.
+    """
     account = Account.objects.filter(pk=done.account_id or 0).first()
-    if account is None:
-        return []
-    wanted = of_activity(done)
-    tables = Table.objects.filter(pk__in=count_by_table(account, wanted), deleted_at=None)
-    found: list[ChangedEntity] = []
-    for table in tables.order_by("pk"):
-        if len(found) < top:
-            found += with_images(account, table, wanted, top).values()
-    return found[:top]
+    is_recorded = done.recorded is not None or "began" in done.detail
+    if account is None or not is_recorded:
+        return activity.former_changes(done, top=top)
+    wanted = selection_of(done)
+    ids = [wanted.table_id] if wanted.table_id else count_by_table(account, wanted)
+    found: list[RecordedChange] = []
+    for table in Table.objects.filter(pk__in=ids).order_by("pk"):
+        if top is None or len(found) < top:
+            found += with_images(account, table, wanted, top)
+    places = {key: place for place, key in enumerate(activity.keys_of(done))}
+    return sorted(found[:top], key=lambda it: places.get(it.key, len(places)))
 
 
 def select(account: Account, wanted: ChangeFilter) -> Selection | None:
@@ -231,9 +283,9 @@ def select(account: Account, wanted: ChangeFilter) -> Selection | None:
         actors,
         wanted.ops,
         wanted.requests,
-        wanted.skipped_requests,
         wanted.numbers,
         wanted.key,
+        wanted.span,
     )
 
 

@@ -35,7 +35,7 @@ from storage.sql import django as sql
 from storage.sql import feed as statements
 from storage.sql import moments
 from storage.sql.feed import FeedMark, HistoryState, RawPage, Segment
-from storage.sql.record import Record
+from storage.sql.record import Record, after_last_gap
 from storage.sql.statement import Statement
 
 T = TypeVar("T")
@@ -183,7 +183,7 @@ def _xmax(position: FeedPosition) -> int:
 def _used(segments: Sequence[Segment], ticks: int) -> int:
     """Return the number of the segment that was written to at a time, or of an older one."""
     present = _present(segments)
-    kept = _kept(segments)
+    kept = after_last_gap(segments)
     return max(
         (it.number for it in kept if it.number <= present and it.started <= ticks), default=kept[0].number
     )
@@ -207,17 +207,11 @@ def _present(segments: Sequence[Segment]) -> int:
     return present.number
 
 
-def _kept(segments: Sequence[Segment]) -> list[Segment]:
-    """Return the segments since the last change that is not kept."""
-    broken = max((it.number for it in segments if it.is_broken), default=0)
-    return [it for it in segments if it.number > broken]
-
-
 def _position(feed: Feed, text: str, state: HistoryState) -> FeedPosition:
     token = read_token(text, _secret())
     if token.feed != feed.name:
         raise InvalidToken(Reason.TOKEN_OF_ANOTHER_FEED)
-    oldest = _kept(state.segments)[0]
+    oldest = after_last_gap(state.segments)[0]
     if token.cluster != state.cluster:
         raise ExpiredToken(Reason.TOKEN_OF_ANOTHER_DATABASE)
     if token.position.segment < oldest.number:
@@ -237,7 +231,7 @@ def _now(segments: Sequence[Segment]) -> Steps[FeedPosition]:
 
 
 def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedPosition]:
-    kept = _kept(segments)
+    kept = after_last_gap(segments)
     oldest = kept[0]
     if start.since is None:
         return FeedPosition(oldest.number)

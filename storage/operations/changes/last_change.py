@@ -15,27 +15,13 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Activity, Table
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.activity.actors import SAS_LABEL, actor_of
 from storage.operations.changes import versions
-
-
-@dataclass(frozen=True, slots=True)
-class LastChange:
-    """The change that left an entity as it is, or deleted it.
-
-    ``before``: the entity before it, None if that is unknown. ``sequence``: of its version in the history, None if the
-    account keeps none. ``done``: the activity of the console that made it.
-    """
-
-    is_deletion: bool
-    at: datetime
-    by: Actor
-    before: StoredEntity | None
-    sequence: int | None
-    done: Activity | None
+from storage.operations.changes.versions import is_entity_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +34,24 @@ class TableDeletion:
     table: Table | None
 
 
-def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> LastChange | None:
+def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> RecordedChange | None:
     """Return the change that left an entity as ``now``; None if it is not known, or if there never was one."""
-    recorded = versions.newest(table, key)
-    done, logged = activity.latest_change(table, key) or (None, None)
-    if logged is not None and _ticks(logged.after) != _ticks(now):
-        done = logged = None
-    if recorded is not None and _left(recorded, now):
-        is_same = logged is not None and _ticks(recorded.before) == _ticks(logged.before)
-        return LastChange(
-            recorded.op is Op.DELETE,
-            recorded.at,
-            recorded.actor,
-            recorded.before,
-            recorded.sequence,
-            done if is_same else None,
-        )
-    if done is None or logged is None:
+    if not is_entity_key(key):
         return None
-    return LastChange(logged.after is None, done.at, actor_of(done), logged.before, None, done)
+    recorded = versions.newest(table, key)
+    if recorded is not None and _left(recorded, now):
+        return recorded
+    done = activity.of_version(table, key, None if now is None else now.timestamp)
+    if done is None:
+        return None
+    op, ticks = (Op.DELETE, to_ticks(done.at)) if now is None else (Op.UPDATE, now.timestamp)
+    return RecordedChange(0, op, table.name, table.pk, key, ticks, actor_of(done), None, now)
 
 
 def _left(change: RecordedChange, now: StoredEntity | None) -> bool:
     """Return whether it is the change that left the entity so."""
     is_deletion = change.op is Op.DELETE
     return is_deletion if now is None else not is_deletion and change.ticks == now.timestamp
-
-
-def _ticks(stored: StoredEntity | None) -> int | None:
-    return None if stored is None else stored.timestamp
 
 
 def of_table(account: Account, name: str) -> TableDeletion | None:
@@ -102,4 +77,4 @@ def _deletion(account: Account, name: str, kind: AccountKind) -> Activity | None
     found = activity.find(wanted)
     if kind is AccountKind.COSMOS:
         found = found.filter(table_name=name)  # others may differ in letter case
-    return found.annotate(sas_label=SAS_LABEL).order_by("-pk").first()
+    return found.annotate(sas_label=SAS_LABEL).first()

@@ -1,11 +1,12 @@
 """The versions of an entity, as far back as its account keeps changes."""
 
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
-from storage.domain.service.recorded import RecordedChange, VersionPage
+from storage.domain.service.recorded import ChangePage, RecordedChange
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import HistoryActor, Table
 from storage.operations.activity.actors import label_actors, read_actor
@@ -21,18 +22,25 @@ from storage.sql.versions import NEWEST, RawVersion
 TOP: Final = 100
 
 
-def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = TOP) -> VersionPage:
+def is_entity_key(key: EntityKey) -> bool:
+    """Return whether an entity can have the key."""
+    try:
+        check_entity_key(*key, limit=LONGEST_KEY)
+    except StorageError:
+        return False
+    return True
+
+
+def page(
+    table: Table, key: EntityKey, *, first: int | None = None, top: int = TOP
+) -> ChangePage[RecordedChange]:
     """Return versions from the newest to the oldest, from the one with the sequence ``first`` on.
 
     An invalid key has none.
     """
-    try:
-        check_entity_key(*key, limit=LONGEST_KEY)
-    except StorageError:
-        return VersionPage([], None)
     kept = kept_history(table.account_id).after()
-    if not kept:
-        return VersionPage([], None)
+    if not (kept and is_entity_key(key)):
+        return ChangePage([], None)
     source = past.source_of(table)
     first = NEWEST if first is None else first
     rows: list[RawVersion] = []
@@ -42,14 +50,29 @@ def page(table: Table, key: EntityKey, *, first: int | None = None, top: int = T
     if len(rows) <= top:
         rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
     found = versions.read_page(rows, (table.name, table.pk), key, first, top)
-    actors = label_actors(table.account_id, (it.actor for it in found.versions))
-    named = [it._replace(actor=actor) for it, actor in zip(found.versions, actors, strict=True)]
-    return VersionPage(named, found.next)
+    return ChangePage(_label(table, found.entries), found.next)
+
+
+def _label(table: Table, found: Collection[RecordedChange]) -> list[RecordedChange]:
+    actors = label_actors(table.account_id, (it.actor for it in found))
+    return [it._replace(actor=actor) for it, actor in zip(found, actors, strict=True)]
 
 
 def newest(table: Table, key: EntityKey) -> RecordedChange | None:
     """Return the latest recorded change of an entity."""
-    return next(iter(page(table, key, top=1).versions), None)
+    return next(iter(page(table, key, top=1).entries), None)
+
+
+def newest_of(table: Table, keys: Sequence[EntityKey]) -> dict[EntityKey, RecordedChange]:
+    """Return the latest recorded change of each of the entities that have any, without the entities themselves.
+
+    Those of a distributed table are not looked for.
+    """
+    kept = kept_history(table.account_id).after()
+    if not (keys and kept and capabilities_of(table).records_in_account):
+        return {}
+    found = sql.run_in_lane(versions.latest((table.name, table.pk), kept, keys))
+    return {it.key: it for it in _label(table, found.values())}
 
 
 def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:

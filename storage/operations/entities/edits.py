@@ -1,4 +1,4 @@
-"""Changes of entities by users: recorded with the entities before and after, so that they can be undone.
+"""Changes of entities by users: an entry of the activity log that leads to their record in the history.
 
 Several changes are applied all or none, across partitions too, with the statements of the Table service.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Func, JSONField
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
@@ -23,21 +24,24 @@ from storage.domain.errors import (
 )
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.domain.service.recorded import ChangedEntity
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Activity, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
+from storage.operations.activity.activity import make_change
 from storage.operations.counting import table_use
 from storage.operations.relations import history, table_relations
 from storage.operations.tables import analytics
 from storage.sql import batch, pages
+from storage.sql.changes import span_of_last
+from storage.sql.distribution import capabilities_of
 from storage.sql.django import run, walk
+from storage.sql.history import Recorder
 from storage.sql.relations import relation_of
 
-# bytes of all changed entities together: their former versions are held in memory and recorded
+# bytes of all changed entities together, which an undo holds in memory
 LARGEST: Final = 64 * 1024 * 1024
 _SURELY_FEW: Final = 10
 
@@ -70,28 +74,43 @@ def apply(
     """
     account = accounts.writable(table.account_id)
     analytics.check_changes(table.folded_name, changes)
-    if not by.request_id:
-        # by it the activity is known to be about the recorded changes
-        by = replace(by, request_id=str(uuid.uuid4()))
     _check_keys(changes)
     _set_kind(changes, AccountKind(account.kind))
-    keys = [change.key for change in changes]
-    before = _before(table, changes, known)
+    _check_size(table, [change.key for change in changes])
+    recorder = history.recorder(account, by)
+    before = _before(table, changes, known, is_recorded=recorder is not None)
     whole = [_in_place(change, before.get(change.key)) for change in changes]
-    timestamps = _apply(table, whole, by)
+    timestamps = _apply(table, whole, recorder)
     table_use.record_write(table)
     after = _after(table, whole, timestamps)
-    kept = activity.record(verb or _verb(changes), by, account=account, table=table, undoes=undoes)
-    activity.record_changes(
-        kept, table, [ChangedEntity(key, before.get(key), after.get(key)) for key in keys]
+    done = activity.record(
+        verb or _verb(changes),
+        # the log shows the activity and not the recorded changes of the same request
+        replace(by, request_id=recorder.request if recorder else by.request_id or str(uuid.uuid4())),
+        account=account,
+        table=table,
+        undoes=undoes,
+        edited={it.key: after[it.key].timestamp if it.key in after else None for it in changes},
+        recorded=_recorded(table, recorder, len(changes)),
     )
-    return Applied(kept, timestamps, after)
+    if recorder is None:
+        done.unrecorded = [make_change(done, it.key, before.get(it.key), after.get(it.key)) for it in changes]
+    return Applied(done, timestamps, after)
+
+
+def _recorded(table: Table, recorder: Recorder | None, number: int) -> Func | list[int] | None:
+    if recorder is None:
+        return None
+    if not capabilities_of(table).records_in_account:
+        return []
+    return Func(template=span_of_last(recorder.relation, table.pk, number), output_field=JSONField())
 
 
 @transaction.atomic
 def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | None:
     """Delete the entities of these keys that exist, in any version; return None if there are none."""
     accounts.writable(table.account_id)
+    _check_size(table, keys)
     found = _found(table, keys, lock=True)
     return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None
 
@@ -100,7 +119,9 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
 def delete_unchanged(table: Table, seen: Sequence[StoredEntity], *, by: Actor) -> Applied | None:
     """Delete those of the entities that are still as they were seen; return None if there are none."""
     accounts.writable(table.account_id)
-    found = _found(table, [stored.key for stored in seen], lock=True)
+    keys = [stored.key for stored in seen]
+    _check_size(table, keys)
+    found = _found(table, keys, lock=True)
     same = [stored.key for stored in seen if stored.key in found and _is_same(found[stored.key], stored)]
     return apply(table, [Delete(key, ANY) for key in same], by=by) if same else None
 
@@ -157,9 +178,20 @@ def _set_kind(changes: Sequence[Change], kind: AccountKind) -> None:
             raise ChangeSetError(index, error) from None
 
 
+def _check_size(table: Table, keys: Sequence[EntityKey]) -> None:
+    if len(keys) > _SURELY_FEW and walk(pages.total_bytes(relation_of(table), keys)) > LARGEST:
+        raise InvalidInput(Reason.CHANGE_TOO_LARGE.of(most=LARGEST >> 20))
+
+
 def _before(
-    table: Table, changes: Sequence[Change], known: StoredEntity | None
+    table: Table, changes: Sequence[Change], known: StoredEntity | None, *, is_recorded: bool
 ) -> dict[EntityKey, StoredEntity]:
+    """Return the entities as they are if a merge, or the way back of what is not recorded, needs them.
+
+    Then they are locked in the order of their keys.
+    """
+    if is_recorded and not any(isinstance(it, Update | Upsert) and it.merge for it in changes):
+        return {}
     match changes:
         case [(Update() | Delete()) as change] if known is not None and change.key == known.key:
             # the change fails unless the entity is still this version, so no lock is needed
@@ -190,17 +222,13 @@ def _in_place(change: Change, before: StoredEntity | None) -> Change:
 
 
 def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
-    relation = relation_of(table)
-    if lock and len(keys) > _SURELY_FEW and walk(pages.total_bytes(relation, keys)) > LARGEST:
-        raise InvalidInput(Reason.CHANGE_TOO_LARGE.of(most=LARGEST >> 20))
-    return walk(pages.get_many(relation, keys, lock=lock)) if keys else {}
+    return walk(pages.get_many(relation_of(table), keys, lock=lock)) if keys else {}
 
 
-def _apply(table: Table, changes: Sequence[Change], by: Actor) -> tuple[int, ...]:
+def _apply(table: Table, changes: Sequence[Change], recorder: Recorder | None) -> tuple[int, ...]:
     """Apply the changes partition by partition, in the order in which the rows are locked."""
     table_relations.complete(table.pk)
-    relation, recorder = relation_of(table), history.recorder(table.account, by)
-    timestamps = [0] * len(changes)
+    relation, timestamps = relation_of(table), [0] * len(changes)
     partitions: dict[str, list[int]] = {}
     for index, change in enumerate(changes):
         partitions.setdefault(change.key.partition_key, []).append(index)

@@ -2,6 +2,7 @@
 
 import uuid
 from collections import OrderedDict
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Final
 
@@ -131,6 +132,14 @@ def is_recorded(account: Account) -> bool:
     A replica may be asked. No segment is open in a database that cannot record: see ``end_unless_available``.
     """
     return account.history_days > 0 and HistorySegment.objects.filter(account=account, ended_at=None).exists()
+
+
+def recorded_of(account_ids: Collection[int]) -> set[int]:
+    """Return the ids of those of the accounts whose changes are recorded."""
+    opened = HistorySegment.objects.filter(
+        account__in=account_ids, account__history_days__gt=0, ended_at=None
+    )
+    return set(opened.values_list("account", flat=True))
 
 
 def recorder(account: Account, by: Actor) -> Recorder | None:

@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Q
 
 from storage.models import Account, HistorySegment
-from storage.sql.record import Record
+from storage.sql.record import Record, after_last_gap
 
 SLACK: Final = timedelta(minutes=1)  # by which the end of a segment may be recorded too early
 
@@ -41,14 +41,9 @@ class KeptHistory:
 
 
 def kept_history(account_id: int) -> KeptHistory:
-    segments: list[HistorySegment] = []
-    is_open = False
-    for segment in HistorySegment.objects.filter(account_id=account_id).order_by("number"):
-        segments.append(segment)
-        is_open = segment.ended_at is None
-        if segment.dropped_at is not None or (segment.ended_at is not None and segment.last_xid is None):
-            segments.clear()
-    return KeptHistory(account_id, segments if is_open else [])
+    found = list(HistorySegment.objects.filter(account_id=account_id).order_by("number"))
+    is_open = bool(found) and found[-1].ended_at is None
+    return KeptHistory(account_id, after_last_gap(found) if is_open else [])
 
 
 def recorded_changes(account_id: int, since: datetime | None = None, until: datetime | None = None) -> Record:

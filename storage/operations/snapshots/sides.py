@@ -162,7 +162,7 @@ class _Settings:
     def go_back_to(self, at: datetime) -> None:
         """Make the settings those of a time, by what the activity log says of changes since."""
         later = ActivityFilter(account_ids=[self._account.pk], verbs=_SETTINGS, since=at)
-        for done in activity.find(later).order_by("-pk"):
+        for done in activity.find(later):
             of_table = self._of_tables.get(done.table_id or 0, {})
             match done.effective_verb:
                 case Verb.PROPERTIES_SET:

@@ -20,7 +20,7 @@ from storage.domain.errors import (
 )
 from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
-from storage.domain.service.recorded import ChangedEntity
+from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.etag import Precondition
 from storage.models import Account, Activity, Table
 from storage.operations.access import policies, sas
@@ -29,15 +29,15 @@ from storage.operations.accounts import account_settings, service_properties
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.changes import changes
+from storage.operations.changes import changes, versions
 from storage.operations.entities import edits
+from storage.operations.relations import history
+from storage.operations.relations.record import kept_history
 from storage.operations.snapshots import snapshot_restores
 from storage.operations.snapshots.snapshots import SnapshotNotFound
 from storage.operations.tables import indexes, tables
 from storage.operations.undo import data_undo
 from storage.sql.background import has_rows
-
-_CHECKED: Final = 100  # entities of an activity up to which later changes of them are looked for
 
 
 class Reason(StrEnum):
@@ -49,6 +49,8 @@ class Reason(StrEnum):
     GONE = "gone"  # its target was deleted
     NAME_TAKEN = "name taken"
     TOO_OLD = "too old"
+    NOT_KEPT = "not kept"  # by the history
+    NO_HISTORY = "no history"  # the account keeps none
     READ_ONLY = "read-only"
     NOT_YOURS = "not yours"
     LAST = "last"  # an account would have no owner, or the server no admin
@@ -72,15 +74,35 @@ def is_undoable(done: Activity) -> bool:
 def superseded(several: Sequence[Activity]) -> set[int]:
     """Return the ids of those whose undo would fail: their table was deleted or restored, or an entity changed again.
 
-    The activities come from ``activity.page``. Changes by other clients, and large changes, are found by trying only.
+    The activities come from ``activity.page``. Of large changes, and of those that the history does not have, it is
+    found by trying only.
     """
     ids = {
         done.pk
         for done in several
         if done.table_id and getattr(done, "has_table", True) == (done.effective_verb is Verb.TABLE_DELETE)
     }
-    small = [done.pk for done in several if 0 < getattr(done, "changed", 0) <= _CHECKED]
-    return ids | activity.changed_again(small)
+    edits_of_tables: dict[int, list[Activity]] = {}
+    for done in several:
+        if done.entities and done.table_id and done.pk not in ids:
+            edits_of_tables.setdefault(done.table_id, []).append(done)
+    for table in Table.objects.filter(pk__in=edits_of_tables).select_related("account"):
+        ids |= _superseded_in(table, edits_of_tables[table.pk])
+    return ids
+
+
+def _superseded_in(table: Table, edited: Sequence[Activity]) -> set[int]:
+    since = kept_history(table.account_id).since
+    kept = [done for done in edited if done.recorded is not None and since is not None and since <= done.at]
+    small = [done for done in kept if done.recorded and done.entities <= activity.KEYS]
+    latest = versions.newest_of(table, list({key for done in small for key in activity.keys_of(done)}))
+    current = {
+        done.pk
+        for done in small
+        if all((it := latest.get(key)) and activity.made(done, it) for key in activity.keys_of(done))
+    }
+    tried = {done.pk for done in kept if done not in small}
+    return {done.pk for done in edited} - current - tried
 
 
 def undo(done: Activity, by: Actor) -> Activity:
@@ -120,11 +142,13 @@ def _undo(done: Activity, by: Actor) -> Activity:
 
 
 def _undo_entities(done: Activity, by: Actor) -> Activity:
-    # in reverse order, so that after a change of key the existing entity comes first again
-    changed = activity.changes_of(done)[::-1]
-    verb = Verb.ENTITY_REKEY if done.effective_verb is Verb.ENTITY_REKEY else None
     table = _table(done)
     _check_first(done)
+    changed = [*done.unrecorded] or changes.made_by(done)
+    if len(changed) < activity.count_changes(done) or not changed:
+        raise CannotUndo(Reason.NOT_KEPT if history.is_recorded(table.account) else Reason.NO_HISTORY, done)
+    changed.reverse()  # after a change of key, the entity that exists again is the first one of the activity
+    verb = Verb.ENTITY_REKEY if done.effective_verb is Verb.ENTITY_REKEY else None
     try:
         return edits.apply(table, [_inverse(it) for it in changed], by=by, verb=verb, undoes=done).activity
     except ChangeSetError as failure:
@@ -144,12 +168,12 @@ def _check_first(done: Activity) -> None:
         raise activity.UndoneAlready
 
 
-def _inverse(change: ChangedEntity) -> Change:
-    condition = Precondition(None if change.after is None else change.after.timestamp)
+def _inverse(change: RecordedChange) -> Change:
+    condition = Precondition(change.ticks)
     if change.before is None:
         return Delete(change.key, condition)
     before = read_stored(change.before)
-    return Insert(before) if change.after is None else Update(before, condition, merge=False)
+    return Insert(before) if change.op is Op.DELETE else Update(before, condition, merge=False)
 
 
 def _entity_refused(done: Activity, key: EntityKey, failure: ChangeSetError) -> Exception:
@@ -164,7 +188,7 @@ def _entity_refused(done: Activity, key: EntityKey, failure: ChangeSetError) -> 
 def _undo_revert(done: Activity, by: Actor) -> Activity:
     """As far as there is no newer work, in several transactions."""
     _check_first(done)
-    undone = data_undo.undo(_account(done), changes.of_activity(done), by=by, undoes=done)
+    undone = data_undo.undo(_account(done), changes.selection_of(done), by=by, undoes=done)
     if undone.activity is None:
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return undone.activity

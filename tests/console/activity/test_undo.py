@@ -1,17 +1,21 @@
 """Undo, as the console offers it: from the toast or from the record, for those who may."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
+from console.grid.tokens import encode_key
+from console.site import notices
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert, Update
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.service.activity import Verb
-from storage.domain.values.etag import ANY
+from storage.domain.values.etag import ANY, write_etag
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
-from storage.operations.entities import edits
+from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
 from tests.console.conftest import as_edm
@@ -49,8 +53,6 @@ def toast(answer):
 
 
 def exists(table, key=KEY):
-    from storage.operations.entities import entities
-
     return entities.get(table, key) is not None
 
 
@@ -70,6 +72,48 @@ def test_undoes_and_offers_to_redo(visit, post, table, inserted):
     assert exists(table)
     last = Activity.objects.order_by("pk").last()
     assert post("eve", last, address="//example.com")["Location"].startswith("/ui/a/acme/")
+
+
+@pytest.fixture
+def cell(visit, table, account):
+    """Eve changes an entity in an account without history; returns her browser and the answer."""
+    account_settings.change(account, history_days=0)
+    stored = edits.apply_one(table, Insert(Entity(KEY, {"A": as_edm(1)})), by=by("eve")).after[KEY]
+    eve = visit("eve")
+    sent = {
+        "key": encode_key(KEY),
+        "property": "A",
+        "type": "Edm.Int32",
+        "etag": write_etag(stored.timestamp),
+    }
+    return eve, eve.post("/ui/a/acme/t/people/cell/", {**sent, "value": "2"}, headers=HTMX).content.decode()
+
+
+def value(table):
+    return read_stored(entities.get(table, KEY)).properties["A"].value
+
+
+def test_without_history_the_last_change_can_be_undone_and_redone(table, cell):
+    eve, answer = cell
+    for expected in (1, 2, 1):
+        [number] = re.findall(r'action="/ui/undo/(\d+)/', answer)
+        answer = eve.post(f"/ui/undo/{number}/", headers=HTMX).content.decode()
+        assert value(table) == expected
+    # from anywhere else it cannot
+    page = eve.get("/ui/a/acme/activity/").content.decode()
+    assert page.count("Turn on history to undo changes.") == 2  # two are undone, one is an undo
+    assert "/ui/undo/" not in page.split('id="timeline"')[1]
+    first = Activity.objects.get(verb=Verb.ENTITY_INSERT)
+    assert "Turn on history" in eve.post(f"/ui/undo/{first.pk}/", headers=HTMX).content.decode()
+
+
+def test_without_history_a_large_change_cannot_be_undone(visit, table, account, cell, monkeypatch):
+    monkeypatch.setattr(notices, "_LARGEST", 3)
+    answer = visit("eve").post(
+        "/ui/a/acme/t/people/delete/", {"key": encode_key(KEY), "scope": "rows"}, follow=True
+    )
+    text = answer.content.decode()
+    assert "Turn on history to undo changes." in text and "/ui/undo/" not in text
 
 
 def test_an_undo_that_was_interrupted_can_be_tried_again(visit, account):

@@ -16,6 +16,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.editing import merge
 from storage.models import Account, Activity, Table
+from storage.operations.changes import changes
 from storage.operations.entities import edits, entities
 from storage.operations.relations.history import recorder
 from storage.sql import entities as sql
@@ -112,8 +113,8 @@ def test_saves_what_was_changed_and_nothing_else(opened, mode):
     answer = client.post(address(), fields_of(page, mode=mode, **{f"value-{number_of(page, 'Small')}": "7"}))
     assert (answer.status_code, answer["Location"]) == (303, address())
     assert is_same(properties(), {**HOSTILE, "Small": EdmValue(Edm.INT32, 7)})
-    [change] = Activity.objects.get(verb="entity.change").changes.all()
-    assert (change.before, change.ticks_before) == (before.content.decode(), before.timestamp)
+    [change] = changes.made_by(Activity.objects.get(verb="entity.change"))
+    assert change.before == before
     said = client.get(address()).content.decode()
     assert "Saved 1 property" in said
     assert "/ui/undo/" in said

@@ -164,7 +164,7 @@ def test_a_thousand_rows_go_in_together_and_one_more_is_refused(visit, people, a
     assert refused.status_code == 422 and b"this text has 1001" in refused.content
     answer = applied(client, "insert", json.dumps(rows[:1000]))
     assert answer.status_code == 302
-    assert Activity.objects.latest("pk").changes.count() == 1000
+    assert Activity.objects.latest("pk").entities == 1000
 
 
 def test_nothing_pasted_is_markup(visit, people):

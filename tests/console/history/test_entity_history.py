@@ -41,7 +41,7 @@ def write(orders):
             Delete(KEY, ANY) if not properties else Update(entity, ANY, False) if exists else Insert(entity)
         )
         run(sql.change(relation_name(orders.pk), change, history.recorder(orders.account, by)))
-        return versions.page(orders, KEY, top=1).versions[0].sequence
+        return versions.page(orders, KEY, top=1).entries[0].sequence
 
     return write
 
@@ -134,7 +134,7 @@ def test_a_restore_is_conditional_and_can_be_undone(visit, write):
     done = restore(visit, broken, etag(), "Total", "Extra", "New")
     assert "Restored 3 properties" in text(done)
     assert properties() == {"Total": 5, "Status": "found", "Extra": "x"}
-    newest = versions.page(Table.objects.get(name="orders"), KEY).versions[0]
+    newest = versions.page(Table.objects.get(name="orders"), KEY).entries[0]
     assert (newest.actor.kind, newest.actor.name) == (ActorKind.USER, "eve")
     [undo] = re.findall(r'action="(/ui/undo/\d+/)"', done.content.decode())
     visit("eve").post(undo)

@@ -1,0 +1,91 @@
+"""The migration after which the history is the only record of a change: back, and forth with what is stored then."""
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Delete, Insert, Update
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.service.activity import Verb
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import Activity
+from storage.operations.accounts import account_settings, accounts
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.changes import changes, retention
+from storage.operations.entities import edits, entities
+from storage.operations.tables import tables
+from storage.operations.undo.undo import undo
+from storage.sql.django import execute, fetch
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA = Actor(ActorKind.USER, "ada")
+BEFORE, AFTER = ("storage", "0014_squashed_0035_branch_is_whole"), ("storage", "0036_one_record")
+TEXT = "\0\ud800 '\"\\"
+
+
+def migrate(target):
+    MigrationExecutor(connection).migrate([target])
+
+
+@pytest.fixture
+def older():
+    """Run a block in the database of the version before."""
+    yield lambda: migrate(BEFORE)
+    migrate(AFTER)
+
+
+def entity(row_key, text):
+    return Entity(EntityKey("p", row_key), {"T": EdmValue(Edm.STRING, text)})
+
+
+def stored():
+    columns = "row_key, before, after, ticks_before, ticks_after"
+    return fetch(f"SELECT {columns} FROM storage_entitychange ORDER BY activity_id, place")
+
+
+def test_back_and_forth(older):
+    account = accounts.add("acme")
+    people = tables.create(account.pk, "people")
+    inserted = edits.apply(people, [Insert(entity(name, TEXT)) for name in "ba"], by=ADA)
+    edits.apply(
+        people, [Update(entity("a", "2"), ANY, merge=False), Delete(EntityKey("p", "b"), ANY)], by=ADA
+    )
+    ids = list(Activity.objects.filter(entities__gt=0).order_by("pk").values_list("pk", flat=True))
+    now = entities.get(people, EntityKey("p", "a"))
+    content = inserted.after[EntityKey("p", "a")].content.decode()
+    assert stored() == []
+
+    older()  # which finds the entities where it looks for them
+    times = inserted.timestamps
+    assert stored() == [
+        ("b", None, content, None, times[0]),
+        ("a", None, content, None, times[1]),
+        ("a", content, now.content.decode(), times[1], now.timestamp),
+        ("b", content, None, times[0], None),
+    ]
+    with pytest.raises(Exception, match="only added to"):
+        execute("UPDATE storage_entitychange SET place = 9")
+    migrate(AFTER)
+
+    # what an older version has stored is shown, found and undone, with the history and without
+    shown = activity.page(ActivityFilter(account_ids=[account.pk], verbs=[Verb.ENTITY_CHANGE])).activities
+    assert [(it.pk, it.changed, it.first_key["row_key"], it.entities) for it in shown] == [
+        (ids[1], 2, "a", 0)
+    ]
+    assert [it.pk for it in activity.page(ActivityFilter(key="b")).activities] == ids[::-1]
+    assert [(it.key.row_key, it.kind) for it in changes.made_by(shown[0])] == [
+        ("a", "update"),
+        ("b", "delete"),
+    ]
+    account_settings.change(account, history_days=0)
+    retention.tidy(timezone.now())
+    undone = undo(shown[0], ADA)
+    for name in "ab":
+        assert read_stored(entities.get(people, EntityKey("p", name))).properties["T"].value == TEXT
+    assert undone.effective_verb is Verb.ENTITY_CHANGE
+    assert [it.key.row_key for it in changes.made_by(Activity.objects.get(pk=ids[0]))] == ["b", "a"]
