@@ -1,47 +1,47 @@
-"""The reference of the management API: its OpenAPI document by group, with a curl command for each operation."""
+"""The reference of the management API: its OpenAPI document by group, with a curl command for each operation.
+
+Redoc and Swagger UI, which drf-spectacular could serve, need scripts and inline styles that the content security policy
+of the console refuses. This page is in the look and the language of the console, needs no script, has a command to copy
+for each operation, and is where the types of problems lead.
+"""
 
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from django.utils.text import slugify
-
-from storage.api import documentation, problems
+from storage.api import documentation
 
 Schema = Mapping[str, Any]
 _PLACES: Final = ("path", "query", "header")
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
+_COLOURS: Final = {"get": "info", "delete": "danger"}  # of badges
+_TYPE_NAMES: Final = {"date-time": "time", "uri": "address"}
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A field of a body, or a parameter. Dots in ``name`` lead to nested fields."""
+class Member(NamedTuple):
+    """A field of a body, or a parameter and its place. Dots in ``name`` lead to nested fields."""
 
     name: str
     type: str
     is_required: bool
-    told: str
-    place: str = ""  # of a parameter: path, query, header
+    description: str
+    place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     status: str
-    told: str
+    description: str
     members: Sequence[Member]
-
-    @property
-    def is_problem(self) -> bool:
-        return self.status >= "400"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     id: str
     method: str
+    colour: str
     path: str
     summary: str
     description: str
@@ -49,32 +49,14 @@ class Operation:
     role: str
     parameters: Sequence[Member]
     body: Sequence[Member]
-    example: str  # JSON
     answers: Sequence[Answer]
+    errors: Sequence[Answer]
     curl: str
 
-    @property
-    def kind(self) -> str:
-        """The color of the method's badge."""
-        return {"GET": "info", "DELETE": "danger"}.get(self.method, "accent")
 
-    @property
-    def good(self) -> Sequence[Answer]:
-        return [answer for answer in self.answers if not answer.is_problem]
-
-    @property
-    def bad(self) -> Sequence[Answer]:
-        return [answer for answer in self.answers if answer.is_problem]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     name: str
     operations: Sequence[Operation]
-
-    @property
-    def slug(self) -> str:
-        return slugify(self.name)
 
 
 @cache
@@ -84,87 +66,78 @@ def groups() -> Sequence[Group]:
     for path, methods in document["paths"].items():
         for method in _METHODS:
             if method in methods:
-                one = methods[method]
-                found[one["tags"][0]].append(_Reader(document).operation(method, path, one))
+                given = _resolve(methods[method], document["components"]["schemas"])
+                found[given["tags"][0]].append(_operation(method, path, given))
     return [Group(name, operations) for name, operations in found.items()]
 
 
-def kinds() -> Sequence[problems.ProblemType]:
-    return problems.PROBLEM_TYPES
-
-
-class _Reader:
-    def __init__(self, document: Schema) -> None:
-        self._components: Schema = document["components"]["schemas"]
-
-    def operation(self, method: str, path: str, one: Schema) -> Operation:
-        body, example = self._body(one)
-        return Operation(
-            one["operationId"],
-            method.upper(),
-            path,
-            one["summary"],
-            one.get("description", ""),
-            one["x-scope"],
-            one["x-role"],
-            sorted(map(self._parameter, one.get("parameters", ())), key=lambda it: _PLACES.index(it.place)),
-            body,
-            json.dumps(example, indent=2, ensure_ascii=False) if example else "",
-            [self._answer(status, answer) for status, answer in one["responses"].items()],
-            curl(method.upper(), path, example),
-        )
-
-    def _body(self, one: Schema) -> tuple[Sequence[Member], Any]:
-        content = one.get("requestBody", {}).get("content", {}).get("application/json", {})
-        if not content:
-            return (), None
-        examples = list(content.get("examples", {}).values())
-        return list(self._members(content["schema"])), examples[0]["value"] if examples else None
-
-    def _parameter(self, parameter: Schema) -> Member:
-        return Member(
-            parameter["name"],
-            self._type(parameter["schema"]),
-            parameter.get("required", False),
-            parameter.get("description", ""),
-            parameter["in"],
-        )
-
-    def _answer(self, status: str, answer: Schema) -> Answer:
-        content = answer.get("content", {}).get("application/json", {})
-        members = list(self._members(content["schema"])) if content else []
-        return Answer(status, answer.get("description", ""), members)
-
-    def _members(self, given: Schema, prefix: str = "") -> Iterator[Member]:
-        found = self._resolved(given)
-        if found.get("type") == "array":
-            yield from self._members(found["items"], prefix)
-            return
-        for name, inner in found.get("properties", {}).items():
-            required = name in found.get("required", ())
-            yield Member(
-                f"{prefix}{name}", self._type(inner), required, self._resolved(inner).get("description", "")
-            )
-            within = "[]." if self._resolved(inner).get("type") == "array" else "."
-            yield from self._members(inner, f"{prefix}{name}{within}")
-
-    def _resolved(self, given: Schema) -> Schema:
-        """Follow references; members beside a reference take precedence."""
-        beside = {name: value for name, value in given.items() if name not in {"$ref", "allOf"}}
-        if "allOf" in given:
-            return {**self._resolved(given["allOf"][0]), **beside}
-        if "$ref" in given:
-            return {**self._components[given["$ref"].rpartition("/")[2]], **beside}
+def _resolve(given: Any, components: Schema) -> Any:
+    """Replace references by what they name; members beside a reference take precedence."""
+    if isinstance(given, list):
+        return [_resolve(item, components) for item in given]
+    if not isinstance(given, dict):
         return given
+    found: dict[str, Any] = {}
+    if "$ref" in given:
+        found = _resolve(components[given["$ref"].rpartition("/")[2]], components)
+    if "allOf" in given:
+        found = _resolve(given["allOf"][0], components)
+    beside = {name: value for name, value in given.items() if name not in {"$ref", "allOf"}}
+    return {**found, **{name: _resolve(value, components) for name, value in beside.items()}}
 
-    def _type(self, given: Schema) -> str:
-        found = self._resolved(given)
-        if "enum" in found:
-            return " | ".join(str(value) for value in found["enum"] if value not in ("", None))
-        if found.get("type") == "array":
-            return f"[{self._type(found['items'])}]"
-        name = {"date-time": "time", "uri": "address"}.get(found.get("format", ""), found.get("type", "any"))
-        return f"{name} | null" if found.get("nullable") else str(name)
+
+def _operation(method: str, path: str, given: Schema) -> Operation:
+    body = _content(given.get("requestBody", {}))
+    examples = [example["value"] for example in body.get("examples", {}).values()]
+    answers = [
+        Answer(status, answer.get("description", ""), list(_members(_content(answer).get("schema", {}))))
+        for status, answer in given["responses"].items()
+    ]
+    return Operation(
+        given["operationId"],
+        method.upper(),
+        _COLOURS.get(method, "accent"),
+        path,
+        given["summary"],
+        given.get("description", ""),
+        given["x-scope"],
+        given["x-role"],
+        sorted(map(_parameter, given.get("parameters", ())), key=lambda it: _PLACES.index(it.place)),
+        list(_members(body.get("schema", {}))),
+        [answer for answer in answers if answer.status < "400"],
+        [answer for answer in answers if answer.status >= "400"],
+        curl(method.upper(), path, examples[0] if examples else None),
+    )
+
+
+def _content(given: Schema) -> Schema:
+    found: Schema = given.get("content", {}).get("application/json", {})
+    return found
+
+
+def _parameter(given: Schema) -> Member:
+    required, description = given.get("required", False), given.get("description", "")
+    return Member(given["name"], _type(given["schema"]), required, description, given["in"])
+
+
+def _members(given: Schema, prefix: str = "") -> Iterator[Member]:
+    if given.get("type") == "array":
+        yield from _members(given["items"], prefix)
+        return
+    for name, inner in given.get("properties", {}).items():
+        required = name in given.get("required", ())
+        yield Member(f"{prefix}{name}", _type(inner), required, inner.get("description", ""))
+        within = "[]." if inner.get("type") == "array" else "."
+        yield from _members(inner, f"{prefix}{name}{within}")
+
+
+def _type(given: Schema) -> str:
+    if "enum" in given:
+        return " | ".join(str(value) for value in given["enum"] if value not in ("", None))
+    if given.get("type") == "array":
+        return f"[{_type(given['items'])}]"
+    name = _TYPE_NAMES.get(given.get("format", ""), given.get("type", "any"))
+    return f"{name} | null" if given.get("nullable") else str(name)
 
 
 def curl(method: str, path: str, example: Any) -> str:

@@ -6,6 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from console.help import api_reference
+from storage.api import problems
 
 
 @login_required
@@ -13,7 +14,7 @@ from console.help import api_reference
 def show(request: HttpRequest) -> HttpResponse:
     context = {
         "groups": api_reference.groups(),
-        "kinds": api_reference.kinds(),
+        "kinds": problems.PROBLEM_TYPES,
         "where": f"{request.scheme}://{request.get_host()}",
     }
     return render(request, "console/help/api_docs/show.html", context)
