@@ -7,7 +7,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters, PageSerializer
+from storage.api.paging import PageParameters
+from storage.api.serializers.answers import FIELDS
 from storage.api.serializers.fields import (
     InstantField,
     LifetimeField,
@@ -129,18 +130,12 @@ def _setting_answer(setting: Setting) -> serializers.Field:
         options["allow_null"] = True
     if setting.choices:
         return serializers.ChoiceField(choices=setting.choices, **options)
-    return _ANSWER_FIELDS[setting.type](**options)
+    if setting.type in (dict, list):
+        return (StringMapField if setting.type is dict else StringsField)(**options)
+    return FIELDS[setting.type](**options)
 
 
 _FIELDS: Final = {bool: StrictBooleanField, dict: LabelsField, datetime: InstantField}
-_ANSWER_FIELDS: Final = {
-    bool: serializers.BooleanField,
-    int: serializers.IntegerField,
-    str: serializers.CharField,
-    dict: StringMapField,
-    datetime: InstantField,
-    list: StringsField,
-}
 # the first in the order of answers
 _DESCRIPTION: Final = ("label", "description", "colour", "labels")
 # a state in answers, which operations of its own change
@@ -301,10 +296,6 @@ class CopiedSerializer(serializers.Serializer[Any]):
     entities = serializers.IntegerField()
 
 
-class AccountListSerializer(PageSerializer):
-    items = AccountSerializer(many=True)
-
-
 class KeySerializer(serializers.Serializer[Any]):
     """Of a KeyState."""
 
@@ -316,10 +307,6 @@ class KeySerializer(serializers.Serializer[Any]):
 
     def get_value(self, state: KeyState) -> str:
         return sealed_keys.encode_key(sealed_keys.keys_of(self.context["account"])[state.number - 1])
-
-
-class KeyListSerializer(PageSerializer):
-    items = KeySerializer(many=True)
 
 
 class KeyRotationSerializer(StrictSerializer):

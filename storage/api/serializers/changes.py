@@ -1,12 +1,14 @@
 """Changes of entities, as the feed delivers them."""
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import InstantField, QueryParameters
-from storage.domain.access.actor import ActorKind
+from storage.domain.access.actor import Actor
 from storage.domain.service.recorded import Op
 from storage.operations.changes.feed import NOW, OLDEST, TOP, Start
 
@@ -58,13 +60,16 @@ class ChangeParameters(QueryParameters):
         return given
 
 
-class ChangeActorSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(choices=[kind.value for kind in ActorKind])
-    name = serializers.CharField(help_text="Of the key, the token or the user.")
-    token = serializers.CharField(help_text="Name of the user's API token; empty: none.")
-    label = serializers.CharField(
-        help_text="Label of the SAS token, whose name is its fingerprint; empty: none."
-    )
+class ChangeActorSerializer(TypedSerializer):
+    of = Actor
+    names: ClassVar[Sequence[str]] = ("kind", "name", "token", "label")
+    help = {
+        "name": "Of the key, the token or the user.",
+        "token": "Name of the user's API token; empty: none.",
+        "label": "Label of the SAS token, whose name is its fingerprint; empty: none.",
+        "address": "The client's IP address.",
+        "agent": "The client's `User-Agent`.",
+    }
 
 
 class ChangeSerializer(serializers.Serializer[Any]):

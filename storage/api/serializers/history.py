@@ -6,9 +6,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from storage.api.paging import PageParameters, PageSerializer
+from storage.api.paging import PageParameters
+from storage.api.serializers.changes import ChangeActorSerializer
 from storage.api.serializers.fields import StrictCharField
-from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.entities.moments import read_moment
 from storage.domain.service.recorded import Op
@@ -45,15 +45,8 @@ class VersionParameters(PageParameters):
     )
 
 
-class VersionActorSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(choices=[kind.value for kind in ActorKind])
-    name = serializers.CharField(help_text="Of the key, the token or the user.")
-    token = serializers.CharField(help_text="Name of the user's API token; empty: none.")
-    label = serializers.CharField(
-        help_text="Label of the SAS token, whose name is its fingerprint; empty: none."
-    )
-    address = serializers.CharField(help_text="The client's IP address.")
-    agent = serializers.CharField(help_text="The client's `User-Agent`.")
+class VersionActorSerializer(ChangeActorSerializer):
+    names = (*ChangeActorSerializer.names, "address", "agent")
 
 
 class StoredEntityField(serializers.DictField):
@@ -84,7 +77,3 @@ class VersionSerializer(serializers.Serializer[Any]):
 
     def get_timestamp(self, version: Any) -> str:
         return write_datetime(version.ticks)
-
-
-class VersionListSerializer(PageSerializer):
-    items = VersionSerializer(many=True)

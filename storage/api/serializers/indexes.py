@@ -4,7 +4,6 @@ from typing import Any
 
 from rest_framework import serializers
 
-from storage.api.paging import PageSerializer
 from storage.api.serializers.fields import InstantField, StrictCharField, StrictSerializer
 from storage.domain.service.indexes import IndexOrigin, IndexState
 
@@ -31,7 +30,3 @@ class IndexSerializer(serializers.Serializer[Any]):
     last_used_at = InstantField(
         source="index.last_used_at", allow_null=True, help_text="When a query was last seen to use it."
     )
-
-
-class IndexListSerializer(PageSerializer):
-    items = IndexSerializer(many=True)

@@ -6,8 +6,9 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters, PageSerializer
+from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import KEYS
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
     InstantField,
     LifetimeField,
@@ -97,19 +98,16 @@ class SasListParameters(PageParameters):
     table = serializers.CharField(default="", max_length=63)
 
 
-class SasSerializer(serializers.Serializer[Any]):
+class SasSerializer(TypedSerializer):
     """Of a known token and its state."""
 
-    fingerprint = serializers.CharField(help_text="SHA-256 of the signature, in hexadecimal.")
+    of = KnownToken
+    names = ("fingerprint", "kind", "table", "label", "purpose", "owner", "author", "is_registered")
+    help = {
+        "fingerprint": "SHA-256 of the signature, in hexadecimal.",
+        "is_registered": "Whether the token was issued or labelled here; otherwise it was only seen in requests.",
+    }
     kind = serializers.ChoiceField(choices=KINDS)
-    table = serializers.CharField()
-    label = serializers.CharField()
-    purpose = serializers.CharField()
-    owner = serializers.CharField()
-    author = serializers.CharField()
-    is_registered = serializers.BooleanField(
-        help_text="Whether the token was issued or labelled here; otherwise it was only seen in requests."
-    )
     state = serializers.ChoiceField(choices=[state.value for state in TokenState])
     key = serializers.ChoiceField(
         choices=KEYS, allow_null=True, help_text="The key that verifies its signature; null: none does."
@@ -134,10 +132,6 @@ class SasSerializer(serializers.Serializer[Any]):
             "last_used_at": known.last_used,
             "requests_24h": known.uses,
         }
-
-
-class SasListSerializer(PageSerializer):
-    items = SasSerializer(many=True)
 
 
 class IssuedSasSerializer(SasSerializer):

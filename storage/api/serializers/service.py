@@ -7,8 +7,9 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters, PageSerializer
+from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import ROLES, RoleField
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
     InstantField,
     StrictBooleanField,
@@ -24,7 +25,7 @@ from storage.domain.service.service_properties import find_faults
 from storage.models import Activity
 from storage.operations.accounts import service_properties as operations
 from storage.operations.activity.actors import actor_of
-from storage.runtime.replicas import ReplicaProblem, ReplicaState, ReplicaStatus
+from storage.runtime.replicas import ReplicaStatus
 
 
 class RetentionField(StrictIntegerField):
@@ -92,10 +93,6 @@ class MemberSerializer(serializers.Serializer[Any]):
     since = InstantField(source="created_at")
 
 
-class MemberListSerializer(PageSerializer):
-    items = MemberSerializer(many=True)
-
-
 class ActivityParameters(PageParameters):
     verb = serializers.ChoiceField(
         choices=[verb.value for verb in Verb], default="", help_text="Only this kind of activity."
@@ -148,39 +145,23 @@ class ActivitySerializer(serializers.Serializer[Any]):
     entities = serializers.IntegerField(source="changed", help_text="Number of changed entities.")
 
 
-class ActivityListSerializer(PageSerializer):
-    items = ActivitySerializer(many=True)
-
-
-class ReplicaSerializer(serializers.Serializer[Any]):
-    """Of a ReplicaStatus."""
-
-    name = serializers.CharField(help_text="Host and port.")
-    state = serializers.ChoiceField(
-        choices=[state.value for state in ReplicaState],
-        help_text="`behind`: by more than the server allows; the primary is read instead.",
-    )
-    lag_seconds = serializers.FloatField(allow_null=True, help_text="Null as long as it is unknown.")
-    lag_bytes = serializers.IntegerField(
-        allow_null=True, help_text="Of the log; null while the replica does not answer."
-    )
+class ReplicaSerializer(TypedSerializer):
+    of = ReplicaStatus
+    help = {
+        "name": "Host and port.",
+        "state": "`behind`: by more than the server allows; the primary is read instead.",
+        "lag_seconds": "Null as long as it is unknown.",
+        "lag_bytes": "Of the log; null while the replica does not answer.",
+        "problem": "Why it cannot be used as well as it could; null if nothing is wrong.",
+    }
     synchronized_at = InstantField(
         allow_null=True, help_text="The replica has everything that was acknowledged before."
-    )
-    problem = serializers.ChoiceField(
-        choices=[problem.value for problem in ReplicaProblem],
-        allow_null=True,
-        help_text="Why it cannot be used as well as it could; null if nothing is wrong.",
     )
 
     def to_representation(self, instance: ReplicaStatus) -> Any:
         at = instance.synchronized_at
         moment = None if at is None else datetime.fromtimestamp(at, UTC)
         return super().to_representation({**asdict(instance), "synchronized_at": moment})
-
-
-class ReplicaListSerializer(PageSerializer):
-    items = ReplicaSerializer(many=True)
 
 
 class TokenSerializer(serializers.Serializer[Any]):

@@ -14,6 +14,7 @@ from storage.api.documentation import IDEMPOTENCY_KEY, PLAIN_TEXT, operation
 from storage.api.paging import Page, take_page
 from storage.api.problems import Problem
 from storage.api.serializers import accounts as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.serializers.fields import read_expiry
 from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.domain.access.roles import Capability, Role
@@ -48,7 +49,7 @@ class AccountListViewSet(ApiViewSet):
         "list_accounts",
         "List accounts",
         "Returns the accounts that the token's user can see, by name.",
-        answer=serializers.AccountListSerializer,
+        answer=page_of(serializers.AccountSerializer),
         query=serializers.AccountListParameters,
     )
     def index(self, request: Request) -> Response:
@@ -262,7 +263,7 @@ class KeyViewSet(AccountScopedViewSet):
         "list_keys",
         "List the keys of an account",
         "The activity log records that the keys were shown.",
-        answer=serializers.KeyListSerializer,
+        answer=page_of(serializers.KeySerializer),
     )
     def index(self, request: Request, account: str) -> Response:
         for number in (1, 2):

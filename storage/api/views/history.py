@@ -10,6 +10,7 @@ from storage.api.documentation import operation
 from storage.api.negotiation import ProblemJSONRenderer
 from storage.api.paging import Page
 from storage.api.serializers import history as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
@@ -37,7 +38,7 @@ class HistoryViewSet(AccountScopedViewSet):
         "List the versions of an entity",
         "From the newest to the oldest, as far back as the account keeps changes; also of an entity that was deleted,"
         " and of a deleted table until it is dropped.",
-        answer=serializers.VersionListSerializer,
+        answer=page_of(serializers.VersionSerializer),
         query=serializers.VersionParameters,
     )
     def index(self, request: Request, account: str, table: str) -> Response:

@@ -8,6 +8,7 @@ from storage.api import problems
 from storage.api.documentation import operation
 from storage.api.paging import Page
 from storage.api.serializers import indexes as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.models import Table
@@ -24,7 +25,9 @@ class IndexViewSet(AccountScopedViewSet):
         "destroy": Capability.MANAGE_TABLES,
     }
 
-    @operation("list_indexes", "List the property indexes of a table", answer=serializers.IndexListSerializer)
+    @operation(
+        "list_indexes", "List the property indexes of a table", answer=page_of(serializers.IndexSerializer)
+    )
     def index(self, request: Request, account: str, table: str) -> Response:
         return self.answer_page(Page(indexes.describe(self.table())))
 

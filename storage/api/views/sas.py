@@ -14,6 +14,7 @@ from storage.api.documentation import IDEMPOTENCY_KEY, operation
 from storage.api.paging import take_page
 from storage.api.problems import Problem, invalid
 from storage.api.serializers import sas as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.serializers.sas import Signed
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain import sas
@@ -41,7 +42,7 @@ class SasViewSet(AccountScopedViewSet):
         "list_sas",
         "List shared access signatures",
         "Returns the registered tokens, newest first, then other tokens that were seen in requests.",
-        answer=serializers.SasListSerializer,
+        answer=page_of(serializers.SasSerializer),
         query=serializers.SasListParameters,
     )
     def index(self, request: Request, account: str) -> Response:

@@ -9,6 +9,7 @@ from storage.api.documentation import IF_MATCH, operation
 from storage.api.paging import Page
 from storage.api.problems import Problem
 from storage.api.serializers import service as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
@@ -77,7 +78,7 @@ class MemberViewSet(AccountScopedViewSet):
         "list_members",
         "List the members of an account",
         "Owners come first, then by name.",
-        answer=serializers.MemberListSerializer,
+        answer=page_of(serializers.MemberSerializer),
     )
     def index(self, request: Request, account: str) -> Response:
         return self.answer_page(Page(members.members(self.account)))
@@ -142,7 +143,7 @@ class ActivityViewSet(AccountScopedViewSet):
         "list_activity",
         "List the activity in an account",
         "Returns what users, scripts, commands and the server did, newest first.",
-        answer=serializers.ActivityListSerializer,
+        answer=page_of(serializers.ActivitySerializer),
         query=serializers.ActivityParameters,
     )
     def index(self, request: Request, account: str) -> Response:
@@ -177,7 +178,7 @@ class ReplicaViewSet(ApiViewSet):
         "List the replicas",
         "Returns the replicas that this server reads from, in the order of `TABLERO_REPLICAS`, as it sees them now. For"
         " admins of the server.",
-        answer=serializers.ReplicaListSerializer,
+        answer=page_of(serializers.ReplicaSerializer),
     )
     def index(self, request: Request) -> Response:
         return self.answer_page(Page(replicas.states()))

@@ -11,6 +11,7 @@ from storage.api.documentation import IF_MATCH, operation
 from storage.api.paging import Page, take_page
 from storage.api.problems import Problem
 from storage.api.serializers import tables as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
@@ -37,7 +38,7 @@ class TableViewSet(AccountScopedViewSet):
     @operation(
         "list_tables",
         "List tables",
-        answer=serializers.TableListSerializer,
+        answer=page_of(serializers.TableSerializer),
         query=serializers.TableListParameters,
     )
     def index(self, request: Request, account: str) -> Response:
