@@ -36,19 +36,24 @@ _KEY: Final = re.compile(
 
 
 class ResultKind(Enum):
-    """The groups of results, in the order in which they are shown."""
+    """The groups of results, in the order in which they are shown: label, icon, and whether users give the names."""
 
-    RECENT = _("Recent tables")
-    ENTITY = _("Entities")
-    TABLE = _("Tables")
-    ACCOUNT = _("Accounts")
-    QUERY = _("Saved queries")
-    POLICY = _("Stored access policies")
-    TOKEN = _("SAS tokens")
-    PAGE = _("Pages")
-    SETTING = _("Settings")
-    USER = _("Users")
-    MORE = _("More")
+    RECENT = _("Recent tables"), "table-2", True
+    ENTITY = _("Entities"), "braces", True
+    TABLE = _("Tables"), "table-2", True
+    ACCOUNT = _("Accounts"), "database", True
+    QUERY = _("Saved queries"), "bookmark", True
+    POLICY = _("Stored access policies"), "shield", True
+    TOKEN = _("SAS tokens"), "ticket", True
+    PAGE = _("Pages"), "", False
+    SETTING = _("Settings"), "", False
+    USER = _("Users"), "user", True
+    MORE = _("More"), "search", False
+
+    def __init__(self, label: Promise, icon: str, is_data: bool) -> None:
+        self.label = label
+        self.icon = icon
+        self.is_data = is_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,17 @@ class SearchResult:
     kind: ResultKind
     text: str | Promise
     address: str
-    icon: str
     account: Account | None = None
     detail: str = ""
-    is_data: bool = False  # a name given by users, not a text of the console
+    own_icon: str = ""  # in place of that of the kind
+
+    @property
+    def icon(self) -> str:
+        return self.own_icon or self.kind.icon
+
+    @property
+    def is_data(self) -> bool:
+        return self.kind.is_data
 
 
 def find(user: User, text: str, current: AccountContext | None, *, top: int = TOP) -> list[SearchResult]:
@@ -95,7 +107,7 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
 
 
 def group_results(hits: list[SearchResult]) -> list[tuple[Promise, list[SearchResult]]]:
-    return [(kind.value, list(found)) for kind, found in groupby(hits, key=lambda hit: hit.kind)]
+    return [(kind.label, list(found)) for kind, found in groupby(hits, key=lambda hit: hit.kind)]
 
 
 def find_exact(hits: list[SearchResult], text: str) -> SearchResult | None:
@@ -104,9 +116,15 @@ def find_exact(hits: list[SearchResult], text: str) -> SearchResult | None:
     return found[0] if len(found) == 1 else None
 
 
+def _of_account(
+    kind: ResultKind, text: str, url: str, account: Account, *arguments: str, detail: str = "", **query: str
+) -> SearchResult:
+    address = reverse(url, args=(account.name, *arguments), query=query)
+    return SearchResult(kind, text, address, account, detail)
+
+
 def _table(table: Table, kind: ResultKind) -> SearchResult:
-    address = reverse("entities:index", args=(table.account.name, table.name))
-    return SearchResult(kind, table.name, address, "table-2", account=table.account, is_data=True)
+    return _of_account(kind, table.name, "entities:index", table.account, table.name)
 
 
 def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
@@ -114,23 +132,15 @@ def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
     match = _KEY(text)
     if match is None:
         return
-    partition_key, row_key = (
+    pk, rk = (
         match[name] if match[name] is not None else match[f"quoted_{name}"].replace("''", "'")
         for name in ("pk", "rk")
     )
-    key = EntityKey(partition_key, row_key)
     for table in search.tables(accounts, match["table"], top=TOP):
-        if table.folded_name == match["table"].lower() and entities.get(table, key) is not None:
-            query = {"pk": partition_key, "rk": row_key}
-            address = reverse("entities:show", args=(table.account.name, table.name), query=query)
-            yield SearchResult(
-                ResultKind.ENTITY,
-                f"{partition_key}, {row_key}",
-                address,
-                "braces",
-                table.account,
-                table.name,
-                True,
+        if table.folded_name == match["table"].lower() and entities.get(table, EntityKey(pk, rk)) is not None:
+            name, text = table.name, f"{pk}, {rk}"
+            yield _of_account(
+                ResultKind.ENTITY, text, "entities:show", table.account, name, detail=name, pk=pk, rk=rk
             )
 
 
@@ -143,54 +153,43 @@ def _named(accounts: QuerySet[Account], text: str) -> Iterable[Account]:
 
 
 def _account(account: Account) -> SearchResult:
-    address = reverse("tables:index", args=(account.name,))
-    return SearchResult(
-        ResultKind.ACCOUNT, account.name, address, "database", account, account.label, is_data=True
-    )
+    return _of_account(ResultKind.ACCOUNT, account.name, "tables:index", account, detail=account.label)
 
 
 def _queries(user: User, accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
     found = search_queries(user, accounts.order_by().values("pk"), text, top=TOP)
     prefetch_related_objects(found, "account")
     for query in found:
-        account = query.account
-        address = reverse("queries:run", args=(account.name, query.table_name, query.slug))
-        yield SearchResult(
-            ResultKind.QUERY, query.name, address, "bookmark", account, query.table_name, is_data=True
+        name = query.table_name
+        yield _of_account(
+            ResultKind.QUERY, query.name, "queries:run", query.account, name, query.slug, detail=name
         )
 
 
 def _policies(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
     for policy in search.policies(accounts, text, top=TOP):
-        table = policy.table
-        address = reverse("policies:show", args=(table.account.name, table.name))
-        yield SearchResult(
-            ResultKind.POLICY, policy.identifier, address, "shield", table.account, table.name, is_data=True
-        )
+        name, account = policy.table.name, policy.table.account
+        yield _of_account(ResultKind.POLICY, policy.identifier, "policies:show", account, name, detail=name)
 
 
 def _tokens(user: User, text: str) -> Iterator[SearchResult]:
     managed = visible_accounts(user, Capability.MANAGE_ACCESS)
     for token in search.tokens(managed, text, top=TOP):
-        address = reverse("sas:show", args=(token.account.name, token.fingerprint))
-        yield SearchResult(
-            ResultKind.TOKEN, token.label, address, "ticket", token.account, token.table_name, is_data=True
+        name = token.table_name
+        yield _of_account(
+            ResultKind.TOKEN, token.label, "sas:show", token.account, token.fingerprint, detail=name
         )
 
 
 def _users(user: User, text: str) -> Iterator[SearchResult]:
-    if user.is_admin:
-        for name, pk in User.objects.filter(username__contains=text.lower()).values_list("username", "pk")[
-            :8
-        ]:
-            yield SearchResult(
-                ResultKind.USER, name, reverse("people:user", args=(pk,)), "user", is_data=True
-            )
+    named = User.objects.filter(username__contains=text.lower())[:8] if user.is_admin else ()
+    for found in named:
+        yield SearchResult(ResultKind.USER, found.username, reverse("people:user", args=(found.pk,)))
 
 
 def _more(text: str) -> Iterator[SearchResult]:
     address = reverse("home:search", query={"q": text})
-    yield SearchResult(ResultKind.MORE, _("Show all matching tables"), address, "search")
+    yield SearchResult(ResultKind.MORE, _("Show all matching tables"), address)
 
 
 def _contains(hit: SearchResult, text: str) -> bool:
@@ -231,4 +230,4 @@ def _links(
 
 def _link(kind: ResultKind, item: NavigationItem, account: Account | None = None) -> SearchResult:
     address = reverse(item.url, args=(account.name,) if account else (), fragment=item.fragment or None)
-    return SearchResult(kind, item.label, address, item.icon, account, str(item.place))
+    return SearchResult(kind, item.label, address, account, str(item.place), item.icon)
