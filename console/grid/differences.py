@@ -17,6 +17,8 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
+from storage.editing import merge
+from storage.editing.merge import Properties
 from storage.models import Activity
 
 MOST: Final = 50  # entities on a page
@@ -60,29 +62,21 @@ def compare_entities(
     key: EntityKey, was: StoredEntity | None, became: StoredEntity | None
 ) -> EntityDifference:
     """The properties in which an entity differs; None: it does not exist."""
-    before, after = _properties(was), _properties(became)
-    names = [*before, *(name for name in after if name not in before)]
-    changed = [
-        name for name in names if before.get(name) != after.get(name) or _is_other_zero(before, after, name)
-    ]
+    before, after = properties_of(was), properties_of(became)
+    changed = merge.changed_names(before, after)
     kind = "added" if was is None else "removed" if became is None else "changed"
     return EntityDifference(
         key,
         kind,
         [compare_property(name, before.get(name), after.get(name)) for name in changed],
-        len(names) - len(changed),
+        len({*before, *after}) - len(changed),
         _document(was),
         _document(became),
     )
 
 
-def _properties(stored: StoredEntity | None) -> Mapping[str, EdmValue]:
+def properties_of(stored: StoredEntity | None) -> Properties:
     return {} if stored is None else read_stored(stored).properties
-
-
-def _is_other_zero(before: Mapping[str, EdmValue], after: Mapping[str, EdmValue], name: str) -> bool:
-    # 0.0 and -0.0 are equal but differ
-    return name in before and name in after and str(before[name].value) != str(after[name].value)
 
 
 def compare_property(name: str, before: EdmValue | None, after: EdmValue | None) -> Difference:

@@ -13,8 +13,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console.grid import cells
 from console.grid.cells import Cell
+from console.grid.columns import TIMESTAMP
 from console.grid.tokens import encode_key
-from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.entities.entity import KEY_PROPERTIES, EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPreview
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
@@ -37,7 +38,7 @@ class JsonDocument:
 
 
 def build_document(glance: EntityPreview) -> JsonDocument:
-    keys = [_plain(name, edm.quote(text)) for name, text in zip(EntityKey._fields, glance.key, strict=True)]
+    keys = [_plain(name, edm.quote(text)) for name, text in zip(KEY_PROPERTIES, glance.key, strict=True)]
     timestamp = _plain("Timestamp", f'"{write_datetime(glance.timestamp)}"')
     members = [*keys, timestamp]
     for name, value in glance.properties.items():
@@ -47,11 +48,8 @@ def build_document(glance: EntityPreview) -> JsonDocument:
     return JsonDocument(encode_key(glance.key), glance.key, members)
 
 
-_NAMES = {"partition_key": "PartitionKey", "row_key": "RowKey"}
-
-
 def _plain(name: str, text: str, kind: str = "text") -> JsonMember:
-    return JsonMember(_line(_NAMES.get(name, name), text, kind))
+    return JsonMember(_line(name, text, kind))
 
 
 def _line(name: str, text: str, kind: str) -> SafeString:
@@ -97,16 +95,10 @@ def _laid_out(text: str) -> str:
 # one entity
 
 
-def find_value(stored: StoredEntity, name: str) -> EdmValue | None:
-    """The value of a property, of a key, or of the Timestamp."""
-    match name:
-        case "PartitionKey":
-            return EdmValue(Edm.STRING, stored.key.partition_key)
-        case "RowKey":
-            return EdmValue(Edm.STRING, stored.key.row_key)
-        case "Timestamp":
-            return EdmValue(Edm.DATETIME, stored.timestamp)
-    return read_stored(stored).properties.get(name)
+def all_values(stored: StoredEntity) -> dict[str, EdmValue]:
+    """The properties, the keys and the Timestamp."""
+    keys = {name: EdmValue(Edm.STRING, text) for name, text in zip(KEY_PROPERTIES, stored.key, strict=True)}
+    return {**read_stored(stored).properties, **keys, TIMESTAMP: EdmValue(Edm.DATETIME, stored.timestamp)}
 
 
 def draw_whole(value: EdmValue, zone: tzinfo | None) -> Cell:

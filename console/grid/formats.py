@@ -13,9 +13,9 @@ from enum import StrEnum
 from html import escape
 from typing import Final
 
-from console.grid.columns import TIMESTAMP
+from console.grid.documents import all_values
 from console.site.downloads import escape_formula
-from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES, StoredEntity, read_stored
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, read_stored
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
@@ -137,17 +137,13 @@ def value_text(value: EdmValue) -> str:
 
 def column_texts(stored: StoredEntity, names: Sequence[str]) -> list[str]:
     """The text of each column, including the keys and the Timestamp."""
-    entity = read_stored(stored)
-    system = {
-        **dict(zip(KEY_PROPERTIES, entity.key, strict=True)),
-        TIMESTAMP: write_datetime(stored.timestamp),
-    }
-    return [system[name] if name in system else _text_or_nothing(entity.properties, name) for name in names]
+    values = all_values(stored)
+    return [value_text(values[name]) if name in values else "" for name in names]
 
 
-def _text_or_nothing(properties: Mapping[str, EdmValue], name: str) -> str:
-    value = properties.get(name)
-    return "" if value is None else value_text(value)
+def property_names(found: Iterable[StoredEntity]) -> list[str]:
+    """The properties of entities, in their order."""
+    return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
 
 
 def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Final
 
 from console.grid import cells
-from console.grid.differences import Difference, ShownValue, compare_property
+from console.grid.differences import Difference, ShownValue, compare_property, properties_of
 from console.site.actors import DOOR_LABELS, name_actor
 from console.site.times import to_local
-from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.entities.entity import StoredEntity
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
@@ -77,10 +77,6 @@ class PropertyRestore:
     now: ShownValue | None
     before: ShownValue | None
     is_changed_since: bool  # by a later version
-
-
-def properties_of(stored: StoredEntity | None) -> Properties:
-    return {} if stored is None else read_stored(stored).properties
 
 
 def changed_names(version: RecordedChange) -> list[str]:

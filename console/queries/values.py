@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from console.grid.documents import find_value
+from console.grid.documents import all_values
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import StorageError
@@ -138,7 +138,7 @@ def list_cell_filters() -> list[CellFilter]:
 def filter_by_cell(table: Table, text: str, key: EntityKey, name: str, how: ConditionKind) -> str:
     """Add a condition on the value of a cell to the filter; raises Http404 when the value allows none."""
     stored = entities.get(table, key)
-    added = _cell_condition(name, how, None if stored is None else find_value(stored, name))
+    added = _cell_condition(name, how, None if stored is None else all_values(stored).get(name))
     if added is None:
         raise Http404
     try:

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from console.site.actors import DOOR_LABELS, draw_actor
-from console.site.times import to_local
+from console.site.times import draw_time, to_local
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.operations.changes.last_change import TableDeletion
@@ -59,6 +59,4 @@ def _draw_time(at: datetime) -> SafeString:
     """Write the time of day, or of another day the date too."""
     local = to_local(at)
     is_today = local.date() == to_local(timezone.now()).date()
-    text = f"{local:%H:%M:%S}" if is_today else f"{local:%Y-%m-%d %H:%M:%S}"
-    exact = f"{local:%Y-%m-%d %H:%M:%S %Z}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, text)
+    return draw_time(local, f"{local:%H:%M:%S}" if is_today else f"{local:%Y-%m-%d %H:%M:%S}")

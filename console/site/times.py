@@ -32,8 +32,11 @@ def describe_distance(moment: datetime, now: datetime, *, past_depth: int = 2) -
 
 def show_distance(moment: datetime) -> SafeString:
     """Draw the distance, of the past in one unit; the exact time, in the reader's zone, is its tooltip."""
-    local = to_local(moment)
-    text = describe_distance(moment, timezone.now(), past_depth=1)
+    return draw_time(to_local(moment), describe_distance(moment, timezone.now(), past_depth=1))
+
+
+def draw_time(local: datetime, text: str) -> SafeString:
+    """Draw a text for a time, with the exact time as its tooltip."""
     exact = f"{local:%Y-%m-%d %H:%M:%S %Z}"
     return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, text)
 

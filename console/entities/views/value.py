@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from console.entities import viewers
 from console.entities.entity_page import EntityTarget, find_target
 from console.entities.viewers import Viewer
-from console.grid.documents import find_value
+from console.grid.documents import all_values
 from console.grid.time_travel import NAME, find_past
 from console.grid.tokens import encode_key
 from console.site.access import table_required
@@ -50,7 +50,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     except StorageError:
         raise Http404 from None
     stored = entities.get(target.table, target.key, then)
-    value = None if stored is None else find_value(stored, name)
+    value = None if stored is None else all_values(stored).get(name)
     if value is None:
         raise Http404
     if "download" in request.GET:

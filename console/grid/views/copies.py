@@ -77,7 +77,7 @@ def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
     """The requested columns; without any, all of them."""
     if asked := request.POST.getlist("column"):
         return asked
-    seen = dict.fromkeys(name for one in stored for name in read_stored(one).properties)
+    seen = formats.property_names(stored)
     return [choice.name for choice in columns.arrange_columns(columns.DEFAULT, seen)]
 
 

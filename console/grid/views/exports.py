@@ -1,6 +1,6 @@
 """Exports entities to a file: the selected ones, the results of a query, or a whole table of any size."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from console.site.downloads import stream_file
 from console.site.refusals import describe_refusal
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.entities.entity import StoredEntity
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
@@ -136,20 +136,16 @@ def _names(wanted: ExportRequest) -> list[str]:
     chosen = wanted.selection
     if chosen.scope is Scope.ROWS:
         pages = tokens.selected_pages(wanted.table, chosen, wanted.past)
-        found = list(dict.fromkeys(name for page in pages for name in _seen(page)))
+        found = formats.property_names(stored for page in pages for stored in page)
     else:
         first = next(
             entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter, top=100), wanted.past), []
         )
         everywhere = properties.names(wanted.table, EntityQuery(filter=chosen.filter), wanted.past)
-        found = list(dict.fromkeys((*_seen(first), *everywhere)))
+        found = list(dict.fromkeys((*formats.property_names(first), *everywhere)))
     known = frozenset(found)
     named = [choice.name for choice in wanted.columns.choices if choice.name in known]
     return list(dict.fromkeys((*named, *found)))
-
-
-def _seen(found: Sequence[StoredEntity]) -> list[str]:
-    return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
 
 
 def _record(wanted: ExportRequest, count: int, *, is_whole: bool) -> None:

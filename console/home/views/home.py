@@ -59,13 +59,12 @@ class AccountPage:
     """A page of the accounts that match a text; ``total``: the number of all accounts."""
 
     text: str
-    accounts: list[Account]
     page: Page[Account]
     total: int
 
     @property
     def is_part(self) -> bool:
-        return len(self.accounts) < self.total
+        return len(self.page) < self.total
 
     @property
     def previous(self) -> str:
@@ -90,7 +89,7 @@ def home(request: HttpRequest) -> HttpResponse:
     shown = visible_accounts(user)
     ids = shown.order_by().values("pk")
     page = _page(request, shown)
-    cards = _cards(request, with_roles(user, page.accounts))
+    cards = _cards(request, with_roles(user, list(page.page)))
     context = {
         "page": page,
         "cards": cards,
@@ -113,7 +112,7 @@ def _page(request: HttpRequest, shown: QuerySet[Account]) -> AccountPage:
     text = read_text(request.GET, "q")
     matching = shown.filter(Q(name__contains=text.lower()) | Q(label__icontains=text)) if text else shown
     found = Paginator(matching, ACCOUNTS).get_page(request.GET.get("page", ""))
-    return AccountPage(text, list(found), found, total)
+    return AccountPage(text, found, total)
 
 
 def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[AccountCard]:
