@@ -1,20 +1,20 @@
 """What the commands that move the rows of a table have in common."""
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError
 
-from storage.domain.access.actor import Actor
 from storage.management.command import DatabaseCommand, find_table
-from storage.models import Table
 from storage.operations.activity.activity import command_actor
 
 
 class MovingCommand(DatabaseCommand):
-    """``done`` follows the name of the table when ``move`` has returned."""
+    """``move`` is the operation; ``done`` follows the name of the table when it has returned."""
 
+    move: Callable[..., object]
     done: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ class MovingCommand(DatabaseCommand):
     def handle(self, *args: Any, table: str, **options: Any) -> None:
         account, _, name = table.partition("/")
         try:
-            self.move(find_table(account, name), command_actor())
+            self.move(find_table(account, name), by=command_actor())
         except (OperationalError, InterfaceError) as error:
             problem = str(error).strip().splitlines()[0]
             raise CommandError(
@@ -32,6 +32,3 @@ class MovingCommand(DatabaseCommand):
                 " the same command again."
             ) from None
         self.stdout.write(f"{table} {self.done}.")
-
-    def move(self, table: Table, by: Actor) -> None:
-        raise NotImplementedError

@@ -35,6 +35,18 @@ class Finding(NamedTuple):
     text: str
 
 
+def _fine(text: str) -> Finding:
+    return Finding(Severity.OK, text)
+
+
+def _warning(text: str) -> Finding:
+    return Finding(Severity.WARNING, text)
+
+
+def _error(text: str) -> Finding:
+    return Finding(Severity.ERROR, text)
+
+
 Part = Callable[[], Iterable[Finding]]
 
 
@@ -45,88 +57,77 @@ def examine() -> Iterator[tuple[str, Finding]]:
             with transaction.atomic():
                 found = list(part())
         except DatabaseError as error:
-            found = [Finding(Severity.ERROR, f"This could not be examined: {str(error).strip()}")]
+            found = [_error(f"This could not be examined: {str(error).strip()}")]
         yield from ((name, finding) for finding in found)
 
 
 def _database() -> Iterator[Finding]:
     about = statements.about()
-    yield Finding(
-        Severity.OK,
+    yield _fine(
         f"PostgreSQL {about.version} has {Account.objects.count()} accounts"
-        f" with {Table.objects.own().count()} tables in {about.size / 2**20:,.0f} MiB.",
+        f" with {Table.objects.own().count()} tables in {about.size / 2**20:,.0f} MiB."
     )
     if about.is_standby:
-        yield Finding(
-            Severity.ERROR, "It is a standby, which accepts no writes. Name the primary in DATABASE_URL."
-        )
+        yield _error("It is a standby, which accepts no writes. Name the primary in DATABASE_URL.")
     if not history.is_available():
-        yield Finding(
-            Severity.WARNING,
+        yield _warning(
             "It records no history, which needs PostgreSQL 18 or later: changes made through the Table service cannot"
-            " be undone, and there is no change feed.",
+            " be undone, and there is no change feed."
         )
     for name, minutes in statements.prepared_transactions(_STUCK):
-        yield Finding(
-            Severity.ERROR,
+        yield _error(
             f"The transaction {name} has been prepared for {minutes} minutes and holds its locks. On a cluster,"
-            " recover_prepared_transactions() settles it when all nodes are up; otherwise ROLLBACK PREPARED does.",
+            " recover_prepared_transactions() settles it when all nodes are up; otherwise ROLLBACK PREPARED does."
         )
 
 
 def _disk() -> Iterator[Finding]:
     folder = settings.OPTIONS.data
     if settings.OPTIONS.database_url:
-        yield Finding(Severity.OK, "The database is on another machine, whose disk is not examined.")
+        yield _fine("The database is on another machine, whose disk is not examined.")
         return
     space = disk.space_of(folder)
     text = disk.describe(folder, space)
     if space.is_full:
-        yield Finding(Severity.ERROR, f"{text} PostgreSQL cannot write. Make room on it.")
+        yield _error(f"{text} PostgreSQL cannot write. Make room on it.")
     elif space.is_low:
-        yield Finding(Severity.WARNING, f"{text} Writes fail once it is full.")
+        yield _warning(f"{text} Writes fail once it is full.")
     else:
-        yield Finding(Severity.OK, text)
+        yield _fine(text)
 
 
 def _tables() -> Iterator[Finding]:
     incomplete = table_relations.incomplete()
     if not incomplete:
-        yield Finding(Severity.OK, "All tables have what this version needs.")
+        yield _fine("All tables have what this version needs.")
     for table in incomplete:
-        yield Finding(
-            Severity.ERROR,
+        yield _error(
             f"{_name(table)} was created or restored by an older version of Tablero and lacks its function for changes."
             " A server of this version adds it at its start, at the first change, or within a minute. Stop the older"
-            " servers.",
+            " servers."
         )
 
 
 def _cluster() -> Iterator[Finding]:
     distributed = Table.objects.filter(distributed=True).select_related("account").order_by("pk")
     if not distributed_relations.is_coordinator():
-        yield Finding(Severity.OK, "The database is not part of a Citus cluster; all tables are in it.")
+        yield _fine("The database is not part of a Citus cluster; all tables are in it.")
         for table in distributed:
-            yield Finding(
-                Severity.WARNING,
-                f"{_name(table)} has the form of a distributed table. It works; undistribute ends the form.",
+            yield _warning(
+                f"{_name(table)} has the form of a distributed table. It works; undistribute ends the form."
             )
         return
     nodes = statements.nodes()
-    yield Finding(
-        Severity.OK,
+    yield _fine(
         f"Coordinator of Citus {statements.citus_version()} with {len(nodes)} nodes for rows:"
-        f" {', '.join(nodes) or 'none'}. {len(distributed)} tables are distributed, all others are here.",
+        f" {', '.join(nodes) or 'none'}. {len(distributed)} tables are distributed, all others are here."
     )
     if not nodes:
-        yield Finding(
-            Severity.ERROR, "No node can take rows. Add workers with citus_add_node before distributing."
-        )
+        yield _error("No node can take rows. Add workers with citus_add_node before distributing.")
     for unreachable in statements.unreachable_nodes():
-        yield Finding(
-            Severity.ERROR,
+        yield _error(
             f"{unreachable} cannot be reached. Requests for its partitions answer 503, and tables cannot be"
-            " distributed until it is back.",
+            " distributed until it is back."
         )
     missing = distributed_relations.missing_helpers()
     if missing:
@@ -135,64 +136,58 @@ def _cluster() -> Iterator[Finding]:
             f"The nodes lack functions that statements call: {', '.join(missing)}. Distributing a table adds them.",
         )
     for name in statements.distributed_by_hand():
-        yield Finding(
-            Severity.ERROR,
+        yield _error(
             f"The relation {name} was distributed by hand, but the server takes its table for a local one, whose"
-            f" history is then not atomic. Run SELECT undistribute_table('{name}'), then manage.py distribute.",
+            f" history is then not atomic. Run SELECT undistribute_table('{name}'), then manage.py distribute."
         )
     for table in distributed:
         yield from _table(table)
     for request in DistributionRequest.objects.exclude(error="").select_related("table__account"):
-        yield Finding(Severity.WARNING, f"Moving {_name(request.table)} has failed: {request.refusal}")
+        yield _warning(f"Moving {_name(request.table)} has failed: {request.refusal}")
 
 
 def _table(table: Table) -> Iterator[Finding]:
     is_deleted = table.deleted_at is not None
     relation = source_name(table.pk, is_deleted=is_deleted, is_distributed=True)
     if not distributed_relations.is_spread(relation):
-        yield Finding(
-            Severity.WARNING,
+        yield _warning(
             f"{_name(table)} has the form of a distributed table, but its rows are here. It works;"
-            " distribute or undistribute it.",
+            " distribute or undistribute it."
         )
         return
     if not is_deleted and not distributed_relations.is_delegated(relation):
-        yield Finding(
-            Severity.ERROR,
+        yield _error(
             f"The function of {_name(table)} is not delegated to the nodes, so that writes with history are not"
-            " atomic. Delete and restore the table, or undistribute and distribute it.",
+            " atomic. Delete and restore the table, or undistribute and distribute it."
         )
     left = 0 if is_deleted else distributed_relations.local_bytes(relation)
     if left:
-        yield Finding(
-            Severity.WARNING,
-            f"Former rows of {_name(table)} still take {left / 2**20:,.1f} MiB here; a job of the server frees them.",
+        yield _warning(
+            f"Former rows of {_name(table)} still take {left / 2**20:,.1f} MiB here; a job of the server frees them."
         )
 
 
 def _connections() -> Iterator[Finding]:
     found = connections.state()
     counts = found.counts
-    yield Finding(
-        Severity.OK,
+    yield _fine(
         f"{counts.processes} processes serve this database. {counts.used} of {counts.allowed} connections that"
-        f" PostgreSQL allows are open, {counts.ours} of them by Tablero; the processes may open {found.most}.",
+        f" PostgreSQL allows are open, {counts.ours} of them by Tablero; the processes may open {found.most}."
     )
     if found.missing:
-        yield Finding(
-            Severity.WARNING,
+        yield _warning(
             f"If they open all of these, {found.missing} are refused, and requests answer 503. Raise max_connections by"
-            " at least as many, or serve with fewer workers.",
+            " at least as many, or serve with fewer workers."
         )
 
 
 def _jobs() -> Iterator[Finding]:
     if not connections.state().counts.processes:
-        yield Finding(Severity.OK, "No process serves this database, so no job runs.")
+        yield _fine("No process serves this database, so no job runs.")
         return
     late = jobs.late()
     if not late:
-        yield Finding(Severity.OK, "All jobs ran when they were due.")
+        yield _fine("All jobs ran when they were due.")
     for job in late:
         reason = (
             f"the session {job.holder} of PostgreSQL holds its lock. If that hangs, end it with SELECT"
@@ -200,9 +195,7 @@ def _jobs() -> Iterator[Finding]:
             if job.holder is not None
             else "no process runs it. The servers say why on their standard error."
         )
-        yield Finding(
-            Severity.WARNING, f"The job {job.name} last ran at {job.done_at:%Y-%m-%d %H:%M} UTC; {reason}"
-        )
+        yield _warning(f"The job {job.name} last ran at {job.done_at:%Y-%m-%d %H:%M} UTC; {reason}")
 
 
 def _name(table: Table) -> str:
@@ -221,7 +214,7 @@ _PROBLEMS: Final[Mapping[ReplicaProblem, str]] = {
 def _replicas() -> Iterator[Finding]:
     found = replicas.states()
     if not found:
-        yield Finding(Severity.OK, "There are no replicas: the primary answers all reads.")
+        yield _fine("There are no replicas: the primary answers all reads.")
     for replica in found:
         is_used = replica.state is ReplicaState.IN_USE
         lag = "" if replica.lag_seconds is None else f", {replica.lag_seconds:.1f} seconds behind"

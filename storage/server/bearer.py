@@ -54,7 +54,7 @@ def _read_basic(value: Mapping[str, str], *, is_loopback: bool) -> Trust:
 
 def _read_issuer(value: Mapping[str, str]) -> Trust:
     issuer = value["OIDC_ISSUER"]
-    _check_url("OIDC_ISSUER", issuer)
+    check_url("OIDC_ISSUER", issuer)
     audiences = tuple(part.strip() for part in value["OIDC_AUDIENCE"].split(",") if part.strip())
     if not audiences:
         raise Refusal("TABLERO_OIDC_ISSUER needs TABLERO_OIDC_AUDIENCE: for whom its tokens must be made.")
@@ -76,14 +76,14 @@ def _without_version(issuer: str) -> str:
 
 def _check_keys(where: str) -> str:
     if "://" in where:
-        _check_url("OIDC_JWKS", where)
+        check_url("OIDC_JWKS", where)
         return where
     if where and not Path(where).is_file():
         raise Refusal(f"TABLERO_OIDC_JWKS is {where!r}; there is no such file.")
     return where
 
 
-def _check_url(name: str, url: str) -> None:
+def check_url(name: str, url: str) -> None:
     if not is_safe_url(url):
         raise Refusal(
             f"TABLERO_{name} is {url!r}; it must be a URL that begins with https:// (http:// only on loopback)."

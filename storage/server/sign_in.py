@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from storage.domain.access.identity import is_safe_url
+from storage.server.bearer import check_url
 from storage.server.refusal import Refusal
 
 _NEEDED = ("LOGIN_OIDC_ISSUER", "LOGIN_OIDC_CLIENT_ID", "LOGIN_OIDC_CLIENT_SECRET")
@@ -41,11 +41,7 @@ def read(value: Mapping[str, str]) -> Provider | None:
     if missing:
         raise Refusal(f"TABLERO_{given[0]} needs TABLERO_{missing[0]} too.")
     issuer = value["LOGIN_OIDC_ISSUER"].rstrip("/")
-    if not is_safe_url(issuer):
-        raise Refusal(
-            f"TABLERO_LOGIN_OIDC_ISSUER is {issuer!r}; it must be a URL that begins with https:// (http:// only on"
-            " loopback)."
-        )
+    check_url("LOGIN_OIDC_ISSUER", issuer)
     return Provider(
         issuer=issuer,
         client_id=value["LOGIN_OIDC_CLIENT_ID"],

@@ -146,24 +146,15 @@ def distributed_sizes() -> Mapping[str, Size]:
 
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
     """Count the rows of each table, up to ``most``."""
-    counts = [
-        f"SELECT {table_id}, (SELECT count(*) FROM (SELECT 1 FROM {relation_name(table_id)} LIMIT {most}) AS few)"
-        for table_id in table_ids
-    ]
 
     def read(result: Result) -> dict[int, int]:
         return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
 
-    return Statement(" UNION ALL ".join(counts), (), Lane.FILTER, read)
+    return Statement(_of_each(table_ids, "count(*)", most), (), Lane.FILTER, read)
 
 
 def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, tuple[int, int]]]:
     """Count the rows of each table, up to ``most``, and the partitions of those rows."""
-    counts = [
-        f"SELECT {table_id}, count(*), count(DISTINCT pk)"
-        f" FROM (SELECT pk FROM {relation_name(table_id)} LIMIT {most}) AS few"
-        for table_id in table_ids
-    ]
 
     def read(result: Result) -> dict[int, tuple[int, int]]:
         return {
@@ -171,7 +162,15 @@ def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int,
             for row in range(result.ntuples)
         }
 
-    return Statement(" UNION ALL ".join(counts), (), Lane.FILTER, read)
+    return Statement(_of_each(table_ids, "count(*), count(DISTINCT pk)", most), (), Lane.FILTER, read)
+
+
+def _of_each(table_ids: Sequence[int], selected: str, most: int) -> str:
+    """Return SQL that selects the id of each table and something of its first rows, at most so many."""
+    return " UNION ALL ".join(
+        f"SELECT {table_id}, {selected} FROM (SELECT pk FROM {relation_name(table_id)} LIMIT {most}) AS few"
+        for table_id in table_ids
+    )
 
 
 def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
