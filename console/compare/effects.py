@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from storage.editing.comparison import DifferenceKind
+from storage.domain.entities.differences import DifferenceKind
 from storage.operations.snapshots.comparing import Counts
 
 

@@ -8,10 +8,10 @@ from django.http import QueryDict
 from console.grid import tokens
 from console.models import User
 from storage.domain.access.roles import Capability, Role, may
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
-from storage.editing.comparison import DifferenceKind
 from storage.models import Account
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts

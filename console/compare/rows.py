@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from console.compare.effects import EFFECTS, Effect
 from console.grid import tokens
 from console.grid.differences import Difference, compare_property
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.comparison import DifferenceKind
 from storage.operations.snapshots import comparing
 from storage.operations.snapshots.comparing import DifferingEntity
 

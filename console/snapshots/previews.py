@@ -11,8 +11,9 @@ from storage.domain.access.policies import SignedIdentifier
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.models import Snapshot, SnapshotTable
 from storage.operations.access import policies
+from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.snapshots import snapshot_restores, snapshots
-from storage.operations.snapshots.snapshot_restores import RestorePlan, RestoreRequest, TablePlan
+from storage.operations.snapshots.snapshot_restores import RestoreRequest
 
 LIMIT: Final = timedelta(seconds=10)
 
@@ -59,7 +60,7 @@ class Preview:
 
     snapshot: Snapshot
     choices: Choices
-    plan: RestorePlan | None
+    plan: Outcome | None
     effects: Sequence[PolicyEffect] = ()
 
     @property
@@ -76,23 +77,24 @@ class Preview:
         return f"{self.snapshot.taken_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
     @property
-    def changed(self) -> Sequence[TablePlan]:
-        return [it for it in self.plan.tables if not it.is_unchanged] if self.plan else ()
+    def changed(self) -> Sequence[TableOutcome]:
+        return self.plan.changed_tables if self.plan else ()
 
     @property
     def identical(self) -> int:
         return len(self.plan.tables) - len(self.changed) if self.plan else 0
 
     @property
+    def wanted(self) -> Sequence[TableOutcome]:
+        return [it for it in self.changed if it.name not in self.choices.left_out]
+
+    @property
     def entities(self) -> int:
-        return sum(it.count.total for it in self.changed if it.name not in self.choices.left_out)
+        return sum(it.written for it in self.wanted)
 
     @property
     def is_empty(self) -> bool:
-        if self.plan is None:
-            return False
-        wanted = [it for it in self.changed if it.name not in self.choices.left_out]
-        return not wanted and not self.plan.changes_settings
+        return self.plan is not None and not self.wanted and not self.plan.service_properties
 
 
 def preview(snapshot: Snapshot, choices: Choices) -> Preview:
@@ -109,10 +111,10 @@ def preview(snapshot: Snapshot, choices: Choices) -> Preview:
     return Preview(snapshot, choices, plan, list(_effects(snapshot, plan)))
 
 
-def _effects(snapshot: Snapshot, plan: RestorePlan) -> Any:
+def _effects(snapshot: Snapshot, plan: Outcome) -> Any:
     then = {it.name: it for it in snapshots.tables(snapshot)}
     for table in plan.tables:
-        if not table.changes_policies:
+        if not table.policies:
             continue
         found = then[table.name]
         after = {it.identifier: it for it in policies.read(found.policies)}

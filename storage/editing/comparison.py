@@ -1,20 +1,11 @@
 """How the entities of two tables differ, property by property."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue
 from storage.editing.merge import Properties, changed_names
-
-
-class DifferenceKind(StrEnum):
-    """How an entity differs between the left and the right side."""
-
-    ONLY_LEFT = "left"
-    ONLY_RIGHT = "right"
-    CHANGED = "changed"
-    TYPE_ONLY = "type"  # all values read the same, and at least one has another type
 
 
 @dataclass(frozen=True, slots=True)

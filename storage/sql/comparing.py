@@ -4,19 +4,17 @@ Entities are compared by their stored lines. Most are equal byte by byte or diff
 looked at; the lines of the others are compared as sets, because the order of properties is no difference.
 """
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.entities.moments import Moment
 from storage.domain.filters.query import PAGE_BYTES
-from storage.editing.comparison import DifferenceKind
-from storage.sql import arrays
 from storage.sql.past import Past, as_of, changed_after, with_expressions
 from storage.sql.record import Record, is_of, is_unseen
-from storage.sql.restoring import Images
+from storage.sql.restoring import NEWER, Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -69,15 +67,6 @@ class DifferingEntity(NamedTuple):
         return StoredEntity(encode_entity_key(self.key), b"%d" % image.timestamp, content)
 
 
-class NewImage(NamedTuple):
-    """What an entity becomes: without ``values`` it is deleted. ``expected``: its Timestamp; None if there is none."""
-
-    key: EntityKey
-    expected: int | None
-    annotations: str | None
-    values: str | None
-
-
 class Counts(NamedTuple):
     """The number of entities by how they differ."""
 
@@ -115,13 +104,13 @@ def with_short_times(relation: str) -> str:
 EARLIER: Final = "earlier_entities"
 LATER: Final = "later_entities"
 _BETWEEN: Final = f"""
-changed AS MATERIALIZED ({{first_after}}),
+changed AS MATERIALIZED ({{first}}),
 {EARLIER} AS NOT MATERIALIZED (SELECT pk, rk, was AS ts, anns, vals FROM changed WHERE was IS NOT NULL),
 {LATER} AS NOT MATERIALIZED ({{later}})
 """
-_FIRST_AFTER: Final = """
-SELECT DISTINCT ON (pk, rk) pk, rk, was, anns, vals FROM ({changes}) AS h ORDER BY pk, rk, seq
-"""
+_FIRST: Final = (
+    "SELECT DISTINCT ON (pk, rk) pk, rk, was, anns, vals FROM ({changes}) AS h ORDER BY pk, rk, seq"
+)
 _NOW: Final = "SELECT e.pk, e.rk, e.ts, e.anns, e.vals FROM {source} AS e JOIN changed USING (pk, rk)"
 _THEN: Final = """
 SELECT pk, rk, ts, anns, vals FROM (
@@ -129,7 +118,7 @@ SELECT pk, rk, ts, anns, vals FROM (
         CASE WHEN c.pk IS NULL THEN e.anns ELSE c.anns END AS anns,
         CASE WHEN c.pk IS NULL THEN e.vals ELSE c.vals END AS vals
     FROM changed AS k
-    LEFT JOIN ({first_after}) AS c USING (pk, rk)
+    LEFT JOIN ({first}) AS c USING (pk, rk)
     LEFT JOIN {source} AS e ON e.pk = k.pk AND e.rk = k.rk
 ) AS then_or_now
 WHERE ts IS NOT NULL
@@ -137,6 +126,7 @@ WHERE ts IS NOT NULL
 
 
 def _complete(statement: Statement[T], pair: Pair) -> Statement[T]:
+    """Put what a pair is read from in front of a statement."""
     for past in pair.pasts:
         statement = as_of(statement, past)
     return statement if pair.changed is None else _between(statement, pair.changed)
@@ -144,21 +134,22 @@ def _complete(statement: Statement[T], pair: Pair) -> Statement[T]:
 
 def _between(statement: Statement[T], changed: Changed) -> Statement[T]:
     earlier, parameters = changed.earlier, list(statement.parameters)
-
-    def first(condition: str) -> str:
-        of_table = f"h.tbl = {earlier.table_id} AND {condition}"
-        return _FIRST_AFTER.format(changes=earlier.record.changes("*", of_table))
-
     after_earlier = changed_after(earlier.moment, parameters)
     if changed.later is None:
         between, later = after_earlier, _NOW.format(source=earlier.source)
     else:
         after_later = changed_after(changed.later, parameters)
         between = f"{after_earlier} AND NOT ({after_later})"
-        later = _THEN.format(first_after=first(after_later), source=earlier.source)
-    expressions = _BETWEEN.format(first_after=first(between), later=later)
+        later = _THEN.format(first=_first(earlier, after_later), source=earlier.source)
+    expressions = _BETWEEN.format(first=_first(earlier, between), later=later)
     text = with_expressions(statement.text, expressions)
     return Statement(text, tuple(parameters), statement.lane, statement.read)
+
+
+def _first(past: Past, condition: str) -> str:
+    """Return the query of the first change of each entity that meets a condition."""
+    columns = "h.seq, h.pk, h.rk, h.was, h.anns, h.vals"
+    return _FIRST.format(changes=past.record.changes(columns, f"h.tbl = {past.table_id} AND {condition}"))
 
 
 _LINES: Final = "string_to_array({text}, E'\\n')"
@@ -181,7 +172,7 @@ def _same_set(text: str) -> str:
 
 
 def _kind(pair: Pair) -> str:
-    """Return SQL of the kind of difference of a row of ``_MERGED`` or ``_COUNT``; null: there is none."""
+    """Return SQL of the kind of difference of a row of ``_MERGED`` or ``_JOINED``; null: there is none."""
     timestamps = f"WHEN lts <> rts THEN '{DifferenceKind.CHANGED}'" if pair.with_timestamps else ""
     vals, anns = (_same_set(_LINES.format(text=f"{{side}}{column}")) for column in ("vals", "anns"))
     return f"""CASE
@@ -210,14 +201,37 @@ FROM (
 WHERE {condition}
 GROUP BY pk, rk
 """
-_COUNT: Final = """
-SELECT kind, count(*) FROM (
-    SELECT {kind} AS kind FROM (
-        SELECT l.ts AS lts, l.anns AS lanns, l.vals AS lvals, r.ts AS rts, r.anns AS ranns, r.vals AS rvals
-        FROM {left} AS l FULL JOIN {right} AS r ON l.pk = r.pk AND l.rk = r.rk
-    ) AS row
-) AS compared
-GROUP BY kind
+# Both sides as wholes, in no order. If one is the present, each change is looked up in it: the planner expects so few
+# of them that it would compare every entity with each.
+_JOINED: Final = """
+SELECT coalesce(l.pk, r.pk) AS pk, coalesce(l.rk, r.rk) AS rk, l.ts AS lts, l.anns AS lanns, l.vals AS lvals,
+    r.ts AS rts, r.anns AS ranns, r.vals AS rvals
+FROM (SELECT pk, rk, ts, anns, vals FROM {left} AS one WHERE {wanted}) AS l
+FULL JOIN (SELECT pk, rk, ts, anns, vals FROM {right} AS other WHERE {wanted}) AS r ON l.pk = r.pk AND l.rk = r.rk
+"""
+_CHANGED: Final = """
+SELECT c.pk, c.rk, c.was AS {then}ts, c.anns AS {then}anns, c.vals AS {then}vals,
+    e.ts AS {now}ts, e.anns AS {now}anns, e.vals AS {now}vals
+FROM ({first}) AS c LEFT JOIN {source} AS e ON e.pk = c.pk AND e.rk = c.rk
+WHERE c.was IS NOT NULL OR e.ts IS NOT NULL
+"""
+_COUNT: Final = (
+    "SELECT kind, count(*) FROM (SELECT {kind} AS kind FROM ({rows}) AS row) AS compared GROUP BY kind"
+)
+# Whether there is any difference, which is seen sooner than of which kind it is. The lines of a text are different: of
+# two texts of one length, one with all lines of the other has no more.
+_DIFFERS: Final = """CASE
+    WHEN lts IS NULL OR rts IS NULL THEN true
+    {timestamps}
+    WHEN lvals = rvals AND lanns = ranns THEN false
+    WHEN octet_length(lvals) <> octet_length(rvals) OR octet_length(lanns) <> octet_length(ranns) THEN true
+    ELSE NOT (string_to_array(lvals, E'\\n') @> string_to_array(rvals, E'\\n')
+        AND string_to_array(lanns, E'\\n') @> string_to_array(ranns, E'\\n')) END"""
+_IMAGES: Final = """
+SELECT pk, rk, CASE WHEN {newer} THEN {NEWER} ELSE {target}ts END AS expected, {source}anns AS anns,
+    {source}vals AS vals
+FROM ({rows}) AS entity
+WHERE {condition}
 """
 # The first entity of a page may be of any size. The condition says what is not wanted: for one on what is wanted, the
 # planner would expect so few rows that it would read everything for them.
@@ -246,8 +260,22 @@ PAGE_SETTINGS: Final = (
 
 def count(pair: Pair) -> Statement[Counts]:
     """Count all entities."""
-    text = _COUNT.format(kind=_kind(pair), left=pair.left, right=pair.right)
-    return _complete(Statement(text, (), Lane.FILTER, _read_counts), pair)
+    return _join(_COUNT, pair, "true", Binder(), _read_counts, kind=_kind(pair))
+
+
+def _join(
+    text: str, pair: Pair, wanted: str, binder: Binder, read: Callable[[Result], T], **parts: str
+) -> Statement[T]:
+    """Return the statement of a text that reads both sides as wholes, or those entities that are ``wanted``."""
+    changed = pair.changed
+    if changed is None or changed.later is not None:
+        rows = _JOINED.format(left=pair.left, right=pair.right, wanted=wanted)
+        return _complete(binder.statement(text.format(rows=rows, **parts), Lane.FILTER, read), pair)
+    then, now = ("l", "r") if pair.left == EARLIER else ("r", "l")
+    is_after = changed_after(changed.earlier.moment, binder.parameters)
+    first = _first(changed.earlier, f"{is_after} AND {wanted}")
+    rows = _CHANGED.format(then=then, now=now, first=first, source=changed.earlier.source)
+    return binder.statement(text.format(rows=rows, **parts), Lane.FILTER, read)
 
 
 def page(
@@ -255,30 +283,28 @@ def page(
     kinds: Collection[DifferenceKind],
     *,
     after: EntityKey | None = None,
-    keys: Collection[EntityKey] | None = None,
     top: int,
 ) -> Statement[list[DifferingEntity]]:
     """Return up to ``top`` differing entities in the order of their keys, fewer if they are large.
 
-    ``keys``: only these. Run it with PAGE_SETTINGS.
+    Run it with PAGE_SETTINGS.
     """
     binder = Binder()
-    conditions = []
+    condition = "true"
     if after is not None:
-        conditions.append(f"(pk, rk) > ({binder.bind(after.partition_key)}, {binder.bind(after.row_key)})")
-    if keys is not None:
-        wanted = json.dumps([{"pk": key.partition_key, "rk": key.row_key} for key in keys])
-        record = f"jsonb_to_recordset({binder.bind(wanted)}::jsonb) AS wanted (pk text, rk text)"
-        conditions.append(f"(pk, rk) IN (SELECT pk, rk FROM {record})")
-    condition = " AND ".join(conditions) or "true"
+        condition = f"(pk, rk) > ({binder.bind(after.partition_key)}, {binder.bind(after.row_key)})"
     text = _PAGE.format(
         kind=_kind(pair),
         rows=_MERGED.format(left=pair.left, right=pair.right, condition=condition),
-        unwanted=binder.bind("{" + ",".join(sorted(set(DifferenceKind) - set(kinds))) + "}"),
+        unwanted=binder.bind(_unwanted(kinds)),
         limit=top,
         bytes=PAGE_BYTES,
     )
     return _complete(binder.statement(text, Lane.FILTER, _read_entities), pair)
+
+
+def _unwanted(kinds: Collection[DifferenceKind]) -> str:
+    return "{" + ",".join(sorted(set(DifferenceKind) - set(kinds))) + "}"
 
 
 def _read_counts(result: Result) -> Counts:
@@ -315,43 +341,57 @@ def _read_image(result: Result, row: int, column: int) -> Image | None:
     return Image(integer_at(result, row, column), annotations, values)
 
 
-_IMAGES: Final = """
-SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[])
-    AS image (pk, rk, expected, anns, vals)
-"""
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What tells which entities of a table were changed after a moment: its changes since, or else its Timestamps."""
+
+    table_id: int
+    is_left: bool
+    moment: Moment
+    record: Record | None
 
 
-def images(new: Sequence[NewImage]) -> Images:
-    """Return images as restoring applies them."""
-    parameters = (
-        arrays.texts(it.key.partition_key for it in new),
-        arrays.texts(it.key.row_key for it in new),
-        arrays.bigints(it.expected for it in new),
-        arrays.texts(it.annotations for it in new),
-        arrays.texts(it.values for it in new),
+def images(
+    pair: Pair,
+    kinds: Collection[DifferenceKind],
+    *,
+    to_left: bool,
+    keys: Collection[EntityKey] | None = None,
+    newer: Collection[Since] = (),
+) -> Images:
+    """Return what makes one side equal to the other where they differ; ``keys``: only these entities."""
+    binder = Binder()
+    wanted = "true"
+    if keys is not None:
+        partition_keys = binder.bind_texts(key.partition_key for key in keys)
+        row_keys = binder.bind_texts(key.row_key for key in keys)
+        wanted = f"(pk, rk) IN (SELECT * FROM unnest({partition_keys}::text[], {row_keys}::text[]))"
+    timestamps = "WHEN lts <> rts THEN true" if pair.with_timestamps else ""
+    condition = _DIFFERS.format(timestamps=timestamps)
+    if set(kinds) != set(DifferenceKind):
+        condition = f"coalesce({_kind(pair)} <> ALL ({binder.bind(_unwanted(kinds))}::text[]), false)"
+    found = _join(
+        _IMAGES,
+        pair,
+        wanted,
+        binder,
+        lambda result: result.ntuples,
+        newer=" OR ".join(_is_newer(it, binder) for it in newer) or "false",
+        NEWER=str(NEWER),
+        target="l" if to_left else "r",
+        source="r" if to_left else "l",
+        condition=condition,
     )
-    return Images(_IMAGES, parameters)
+    return Images(found.text, found.parameters)
 
 
-def changed_since(
-    table_id: int, record: Record, snapshot: str, keys: Sequence[EntityKey]
-) -> Statement[set[EntityKey]]:
-    """Return those of the keys whose entities were changed or deleted by what a snapshot does not see."""
-    parameters = (
-        arrays.texts(key.partition_key for key in keys),
-        arrays.texts(key.row_key for key in keys),
-        snapshot,
-    )
-    is_changed = f"{is_of(table_id, 'wanted.pk', 'wanted.rk')} AND {is_unseen('$3')}"
-    text = (
-        "SELECT pk, rk FROM unnest($1::text[], $2::text[]) AS wanted (pk, rk)"
-        f" WHERE EXISTS ({record.changes('', is_changed)})"
-    )
-
-    def read(result: Result) -> set[EntityKey]:
-        return {EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)}
-
-    return Statement(text, parameters, Lane.KEY, read)
+def _is_newer(since: Since, binder: Binder) -> str:
+    if since.record is None or since.moment.snapshot is None:
+        side = "l" if since.is_left else "r"
+        return f"coalesce({side}ts > {binder.bind(str(since.moment.ticks))}::bigint, false)"
+    snapshot = binder.bind(since.moment.snapshot)
+    is_changed = f"{is_of(since.table_id, 'entity.pk', 'entity.rk')} AND {is_unseen(snapshot)}"
+    return f"EXISTS ({since.record.changes('', is_changed)})"
 
 
 _ANY_NEWER: Final = "SELECT FROM {source} WHERE ts > $1::bigint"

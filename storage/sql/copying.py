@@ -6,7 +6,7 @@ from typing import Any, Final
 from storage.domain.filters.query import EntityQuery
 from storage.sql import walks
 from storage.sql.failures import ALONE
-from storage.sql.history import KEY_LIMIT
+from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
 from storage.sql.masking import Masking
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at
 from storage.sql.walks import Binder
@@ -15,11 +15,10 @@ _INSERT: Final = """
 WITH copied AS (INSERT INTO {target} (pk, rk, ts, props, anns, vals) {rows} RETURNING pk)
 SELECT count(*) FROM copied
 """
-_LENGTH: Final = "octet_length(pk) + octet_length(rk)"
 _MAKE_ROOM: Final = f"""
 SELECT count(*) FROM (
     SELECT entity_make_room('{{target}}', pk, rk, {ALONE})
-    FROM (SELECT pk, rk FROM {{source}} WHERE {_LENGTH} > {KEY_LIMIT} LIMIT 1) AS first
+    FROM (SELECT pk, rk FROM {{source}} WHERE {LONG_KEYS} LIMIT 1) AS first
     OFFSET 0
 ) AS made
 """
@@ -49,7 +48,7 @@ def copy(
     Their Timestamps stay, so that ETags do too, and that what is older than the copy is known to be unchanged.
     """
     binder = Binder()
-    condition = f"({walks.walk(query, binder).condition}) AND {_is_long(are_long=are_long)}"
+    condition = f"({walks.walk(query, binder).condition}) AND {LONG_KEYS if are_long else SHORT_KEYS}"
     parameters: Parameters = tuple(binder.parameters)
     if masking is None:
         rows = f"SELECT pk, rk, ts, props, anns, vals FROM {source} WHERE {condition}"
@@ -65,10 +64,6 @@ def make_room(source: str, target: str) -> Statement[bool]:
     """Prepare the target for entities with long keys if there are any; return whether there are."""
     text = _MAKE_ROOM.format(source=source, target=target)
     return Statement(text, (), Lane.FILTER, lambda result: _count(result) > 0)
-
-
-def _is_long(*, are_long: bool) -> str:
-    return f"{_LENGTH} {'>' if are_long else '<='} {KEY_LIMIT}"
 
 
 def _count(result: Result) -> int:

@@ -18,6 +18,7 @@ from storage.domain.service.recorded import Op as Op
 from storage.sql import moments
 from storage.sql.distribution import locally, table_id_of
 from storage.sql.django import fetch, storable_text
+from storage.sql.long_keys import SHORT_KEYS
 from storage.sql.record import KEY_HASH, segment_name
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
@@ -39,9 +40,6 @@ class Recorder:
 SEQUENCE: Final = "CREATE SEQUENCE history_seq"
 
 OLDEST_POSTGRESQL: Final = 18_00_00  # the first whose writes can return the row as it was
-
-KEY_LIMIT: Final = 2600  # bytes of both keys in UTF-8, which an index entry has room for
-SHORT_KEYS: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
 
 # one index for the history of an entity, one for what a reader has not seen, one for times, two for entities that are
 # gone: keys that are too long for an index entry are found by their table

@@ -10,8 +10,11 @@ from typing import Final
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import KeyValueTooLarge
 from storage.sql.distribution import capabilities
-from storage.sql.history import KEY_LIMIT
 
+KEY_LIMIT: Final = 2600  # bytes of both keys in UTF-8, which an index entry has room for
+# conditions on a row; that of the indexes, whose text has to be the same
+SHORT_KEYS: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
+LONG_KEYS: Final = f"NOT ({SHORT_KEYS})"
 _SUFFIX: Final = "_long"
 _WIDEST: Final = 4  # bytes of a character
 

@@ -21,11 +21,16 @@ from storage.sql.failures import IN_DISORDER
 from storage.sql.record import Record, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
-# by way of float8, whose 53 bits hold microseconds exactly: numeric takes four times as long
-_TICKS: Final = "(date_part('epoch', {time}) * 1000000)::bigint * 10"
+
+def ticks(time: str) -> str:
+    """Return SQL of a time in ticks."""
+    # by way of float8, whose 53 bits hold microseconds exactly: numeric takes four times as long
+    return f"(date_part('epoch', {time}) * 1000000)::bigint * 10"
+
+
 # statement_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
-CLOCK: Final = _TICKS.format(time="statement_timestamp()")
-_PRESENT_CLOCK: Final = _TICKS.format(time="clock_timestamp()")
+CLOCK: Final = ticks("statement_timestamp()")
+_PRESENT_CLOCK: Final = ticks("clock_timestamp()")
 # reading it with a subquery would take 3 µs instead of 0.3
 _FLOOR: Final = "pg_sequence_last_value('moment_floor'::regclass)"
 # An insertion may have to wait for a deletion, which took its Timestamp when its statement began. So this one is taken
@@ -186,9 +191,8 @@ def present() -> Statement[int]:
 
 
 _CLOSE_PRESENT: Final = f"""
-SELECT ticks, raise_moment_floor(ticks) FROM (
-    SELECT keep_moment_floor(), (extract(epoch FROM {PRESENT_TIME}) * 10000000)::bigint AS ticks OFFSET 0
-) AS present
+SELECT ticks, raise_moment_floor(ticks)
+FROM (SELECT keep_moment_floor(), {ticks(PRESENT_TIME)} AS ticks OFFSET 0) AS present
 """
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from storage.domain.entities.moments import Moment
-from storage.sql.history import SHORT_KEYS, Op
+from storage.sql.history import Op
+from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
 from storage.sql.record import Record, is_of
 from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
@@ -90,7 +91,7 @@ def _rows(past: Past, parameters: list[str | bytes | None]) -> str:
         return past.record.first("h.was, h.anns, h.vals", f"{same} AND {after}", if_=if_)
 
     queries = [_LIVE.format(first=first("e", f"e.ts > {ticks}"), source=past.source)]
-    for length in (SHORT_KEYS, f"NOT {SHORT_KEYS}"):
+    for length in (SHORT_KEYS, LONG_KEYS):
         is_deletion = f"h.tbl = {past.table_id} AND h.op = '{Op.DELETE}' AND {after} AND {length}"
         deletions = past.record.changes("h.pk, h.rk", is_deletion, "ORDER BY h.pk, h.rk")
         queries.append(_GONE.format(first=first("g"), deletions=deletions, source=past.source))

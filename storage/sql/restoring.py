@@ -5,14 +5,16 @@ relation and applied in chunks of keys, so that no lock is held for long. What i
 newer work in it, and is left alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.entities.restoring import Effect, Preview, Sample, Skip, Skipped
-from storage.sql import moments
+from storage.sql import arrays, moments
 from storage.sql.failures import ALONE
-from storage.sql.history import KEY_LIMIT, RECORDED_COLUMNS, Op, Recorder, recorded_table
+from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
+from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at, text_at
 
 
@@ -20,12 +22,17 @@ from storage.sql.statement import Lane, Parameters, Result, Statement, integer_a
 class Images:
     """A query of at most one row per entity, with ``$1`` placeholders.
 
-    Its columns are pk, rk, expected (the Timestamp in ticks that the entity must have; null: it must not exist), anns
-    and vals (what it becomes, as in its row; vals is null: it shall not exist).
+    Its columns are pk, rk, expected (the Timestamp in ticks that the entity must have, or NEWER; null: it must not
+    exist), anns and vals (what it becomes, as in its row; vals is null: it shall not exist).
     """
 
     text: str
     parameters: Parameters = ()
+
+
+NEWER: Final = (
+    -1
+)  # expected, though no entity has it: the entity is known to have newer work, and is left alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +61,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What became of the images of a chunk; those that were not skipped are counted."""
+    """What became, or would become, of images."""
 
     inserted: int
     changed: int
     deleted: int
     unchanged: int  # they were equal to their images
-    skipped: list[Skipped]
+    skipped: int
+    examples: list[Skipped]  # of those that were skipped
 
 
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
@@ -79,7 +87,6 @@ CREATE TEMPORARY TABLE restored_images (
 """
 DROP: Final = "DROP TABLE IF EXISTS pg_temp.restored_images"
 
-_IS_LONG: Final = f"(octet_length(pk) + octet_length(rk) > {KEY_LIMIT})"
 _TO_INSERT: Final = "expected IS NULL AND vals IS NOT NULL"
 _COLLECT: Final = f"""
 WITH collected AS (
@@ -89,7 +96,7 @@ WITH collected AS (
         pk, rk, expected, anns, vals
     FROM ({{images}}) AS images (pk, rk, expected, anns, vals)
     WINDOW in_order AS (ORDER BY pk COLLATE "C", rk COLLATE "C" ROWS UNBOUNDED PRECEDING)
-    RETURNING {_TO_INSERT} AND {_IS_LONG} AS needs_room
+    RETURNING {_TO_INSERT} AND {LONG_KEYS} AS needs_room
 )
 SELECT count(*), count(*) FILTER (WHERE needs_room) FROM collected
 """
@@ -97,7 +104,7 @@ _SPANS: Final = "SELECT min(number), max(number) FROM restored_images GROUP BY c
 _MAKE_ROOM: Final = f"""
 SELECT count(*) FROM (
     SELECT entity_make_room('{{relation}}', pk, rk, {ALONE}) FROM restored_images
-    WHERE number BETWEEN $1::bigint AND $2::bigint AND {_TO_INSERT} AND {_IS_LONG}
+    WHERE number BETWEEN $1::bigint AND $2::bigint AND {_TO_INSERT} AND {LONG_KEYS}
     OFFSET 0
 ) AS made
 """
@@ -189,6 +196,39 @@ ORDER BY 3 NULLS FIRST, 4
 """
 
 
+_COUNT: Final = f"""
+SELECT count(*) FILTER (WHERE {_TO_INSERT}),
+    count(*) FILTER (WHERE expected <> {NEWER} AND vals IS NOT NULL),
+    count(*) FILTER (WHERE expected <> {NEWER} AND vals IS NULL),
+    count(*) FILTER (WHERE expected = {NEWER})
+FROM ({{images}}) AS images
+"""
+_NEWER_KEYS: Final = f"""
+SELECT pk, rk FROM ({{images}}) AS images WHERE expected = {NEWER}
+ORDER BY pk COLLATE "C", rk COLLATE "C" LIMIT {{most}}
+"""
+
+
+def count(images: Images) -> Statement[Chunk]:
+    """Return what images do if no entity is changed before; those with newer work are not listed."""
+
+    def read(result: Result) -> Chunk:
+        inserted, changed, deleted, newer = (integer_at(result, 0, column) for column in range(4))
+        return Chunk(inserted, changed, deleted, 0, newer, [])
+
+    return Statement(_COUNT.format(images=images.text), images.parameters, Lane.FILTER, read)
+
+
+def newer_keys(images: Images, most: int) -> Statement[list[EntityKey]]:
+    """Return the first entities that are known to have newer work."""
+    text = _NEWER_KEYS.format(images=images.text, most=most)
+    return Statement(text, images.parameters, Lane.FILTER, _read_keys)
+
+
+def _read_keys(result: Result) -> list[EntityKey]:
+    return [EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)]
+
+
 def preview(relation: str, images: Images, sample: int) -> Statement[Preview]:
     """Say what applying the images would do now, with up to ``sample`` entities of each effect."""
     text = _PREVIEW.format(images=images.text, relation=relation, sample=sample)
@@ -232,6 +272,47 @@ def spans() -> Statement[list[Span]]:
     return Statement(_SPANS, (), Lane.KEY, read)
 
 
+_CONTENTS: Final = f"""
+SELECT pk, rk, anns, vals FROM restored_images
+WHERE number BETWEEN $1::bigint AND $2::bigint AND vals IS NOT NULL AND expected IS DISTINCT FROM {NEWER}
+"""
+_CONVERT: Final = """
+WITH given AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (pk, rk, anns, vals)
+), removed AS (
+    DELETE FROM restored_images AS i USING given AS g WHERE i.pk = g.pk AND i.rk = g.rk AND g.vals IS NULL
+)
+UPDATE restored_images AS i SET anns = g.anns, vals = g.vals FROM given AS g
+WHERE i.pk = g.pk AND i.rk = g.rk AND g.vals IS NOT NULL
+"""
+COLLECTED: Final = Images("SELECT pk, rk, expected, anns, vals FROM restored_images")
+
+
+class Content(NamedTuple):
+    """What an entity becomes, as in its row; None for one that is left out."""
+
+    partition_key: str
+    row_key: str
+    annotations: str | None
+    values: str | None
+
+
+def contents(span: Span) -> Statement[list[Content]]:
+    """Return what the images of a chunk insert or change."""
+
+    def read(result: Result) -> list[Content]:
+        return [
+            Content(*(text_at(result, row, column) for column in range(4))) for row in range(result.ntuples)
+        ]
+
+    return Statement(_CONTENTS, span.parameters, Lane.KEY, read)
+
+
+def convert(new: Sequence[Content]) -> Statement[None]:
+    """Give images other contents; those without any are left out."""
+    return Statement(_CONVERT, arrays.columns(new), Lane.KEY, lambda _: None)
+
+
 def make_room(relation: str, span: Span) -> Statement[int]:
     """Prepare the insertion of entities with long keys, before ``apply`` in its transaction."""
     text = _MAKE_ROOM.format(relation=relation)
@@ -273,9 +354,9 @@ def _insertions(relation: str, recorder: Recorder | None, *, has_long: bool) -> 
         )
 
     if not has_long:
-        return f"inserted AS ({insertion('', f'NOT {_IS_LONG}')})"
+        return f"inserted AS ({insertion('', SHORT_KEYS)})"
     return f"""
-    ordinary AS ({insertion("", f"NOT {_IS_LONG}")}), long AS ({insertion("_long", _IS_LONG)}),
+    ordinary AS ({insertion("", SHORT_KEYS)}), long AS ({insertion("_long", LONG_KEYS)}),
     inserted AS (SELECT * FROM ordinary UNION ALL SELECT * FROM long)
     """
 
@@ -287,4 +368,4 @@ def _read_chunk(result: Result) -> Chunk:
         for row in range(1, result.ntuples)
     ]
     unchanged = given - inserted - changed - deleted - len(skipped)
-    return Chunk(inserted, changed, deleted, unchanged, skipped)
+    return Chunk(inserted, changed, deleted, unchanged, len(skipped), skipped)

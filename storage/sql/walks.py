@@ -1,6 +1,6 @@
 """The condition and order of a query: a range of keys, and a filter on the rows in it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -8,6 +8,7 @@ from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.ast import Filter, Operator
 from storage.domain.filters.keys import Bound, KeyBounds, KeyInterval, key_range
 from storage.domain.filters.query import EntityQuery, Position
+from storage.sql import arrays
 from storage.sql.filters import compile
 from storage.sql.statement import Lane, Result, Statement
 
@@ -25,10 +26,15 @@ class Binder:
     """Parameters and their placeholders, in the order of binding."""
 
     def __init__(self) -> None:
-        self.parameters: list[str | None] = []
+        self.parameters: list[str | bytes | None] = []
 
     def bind(self, value: str) -> str:
         self.parameters.append(value)
+        return f"${len(self.parameters)}"
+
+    def bind_texts(self, values: Iterable[str]) -> str:
+        """Bind an array."""
+        self.parameters.append(arrays.texts(values))
         return f"${len(self.parameters)}"
 
     def bind_filter(self, root: Filter, indexed: Collection[str]) -> str:

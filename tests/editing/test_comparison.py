@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.comparison import DifferenceKind, compare, kind_of
+from storage.editing.comparison import compare, kind_of
 
 
 def test_names_what_differs_in_any_order_of_properties():

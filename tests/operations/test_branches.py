@@ -10,6 +10,7 @@ from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.masking import read_rules
+from storage.domain.entities.restoring import TableAction
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
@@ -229,7 +230,7 @@ def test_reset_makes_a_branch_what_it_was(shop):
     policies.replace(shop.pk, "customers", [reader])
     branch = branches.create(shop, BranchRequest("branch")).branch
     account = branch.account
-    for _ in range(2):
+    for action in (TableAction.RESTORE, TableAction.RESTORE):
         write(
             tables.get(account.pk, "customers"),
             Delete(EntityKey("se", "1"), ANY),
@@ -242,9 +243,14 @@ def test_reset_makes_a_branch_what_it_was(shop):
 
         restored = snapshot_restores.reset(branch)
 
-        assert (restored.entities, restored.created, restored.deleted) == (3, ["sessions"], ["later"])
+        assert restored.written == 3
+        assert [(it.name, it.action) for it in restored.changed_tables] == [
+            ("customers", TableAction.KEEP),
+            ("sessions", action),
+            ("later", TableAction.DELETE),
+        ]
         for name in ("customers", "sessions"):
             assert content(account, name) == ROWS
         assert policies.stored(account.pk, "customers") == [reader]
         assert tables.find(account.pk, "later") is None
-        assert (branch.reset_entities, snapshot_restores.reset(branch).entities) == (3, 0)
+        assert (branch.reset_entities, snapshot_restores.reset(branch).written) == (3, 0)

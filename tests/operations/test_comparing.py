@@ -9,16 +9,17 @@ from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Delete, Upsert
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.moments import Moment
+from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
-from storage.editing.comparison import DifferenceKind
 from storage.models import Account, Activity, HistorySegment, Snapshot
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, service_properties
@@ -26,7 +27,7 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import edits, entities
 from storage.operations.relations import snapshot_copies
 from storage.operations.snapshots import applying, branches, comparing, sides, snapshots
-from storage.operations.snapshots.applying import CannotApply, Selection, Skipped, SkipReason, Target
+from storage.operations.snapshots.applying import CannotApply, Selection, Target
 from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.snapshots.sides import SideNotFound
 from storage.operations.tables import tables
@@ -93,11 +94,7 @@ def counts(comparison):
 
 
 def keys(table, *kinds):
-    return [
-        (it.key.row_key, it.kind)
-        for page in comparing.pages(table, kinds or comparing.ALL_KINDS)
-        for it in page
-    ]
+    return [(it.key.row_key, it.kind) for it in comparing.page(table, kinds or comparing.ALL_KINDS, top=10)]
 
 
 def test_names_of_sides_are_read_as_they_are_written():
@@ -340,7 +337,7 @@ def test_makes_the_right_side_equal(left, right):
     assert planned.tables == done.tables and planned.activity is None
     fresh, kept, people = done.tables
     assert (fresh.is_created, fresh.inserted) == (True, 1)
-    assert kept.examples == [Skipped(None, SkipReason.ONLY_TARGET)]
+    assert kept.examples == [Skipped(None, Skip.ONLY_TARGET)]
     assert (people.inserted, people.changed, people.deleted, people.policies) == (2, 2, 1, True)
     after = compare("acme", "branch")
     assert {table.name for table in after.tables if comparing.count(table).differing} == {"kept"}
@@ -415,7 +412,7 @@ def test_newer_work_on_either_side_is_left_alone(left, right):
     done = applying.apply(comparison, Target.RIGHT, Selection(), by=ADA, read_at=read_at)
 
     (people,) = done.tables
-    assert people.examples == [Skipped(EntityKey("p", key), SkipReason.CHANGED) for key in "abcd"]
+    assert people.examples == [Skipped(EntityKey("p", key), Skip.CHANGED) for key in "abcd"]
     assert (people.changed, people.skipped) == (1, 4)
     assert content(right, "people") == {"a": number(3), "b": number(2), "d": number(2), "e": number(1)}
 
@@ -450,8 +447,8 @@ def test_what_does_not_fit_into_the_other_kind_is_told(left):
     done = applying.apply(compare("cosmos", "acme"), Target.RIGHT, Selection(), by=ADA)
 
     assert [table.examples for table in done.tables] == [
-        [Skipped(None, SkipReason.MISFIT, Misfit.TABLE_NAME)],
-        [Skipped(EntityKey("p", "early"), SkipReason.MISFIT, Misfit.EARLY_TIME)],
+        [Skipped(None, Skip.MISFIT, Misfit.TABLE_NAME)],
+        [Skipped(EntityKey("p", "early"), Skip.MISFIT, Misfit.EARLY_TIME)],
     ]
     assert content(left, "people")["b"] == number(2)
     put(left, "people", a={"T": EdmValue(Edm.DATETIME, 20_000_000)})

@@ -14,6 +14,7 @@ from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.moments import Moment, read_moment_token
+from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import ChangeSetError, OutOfRangeInput, ServerBusy, StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.sides import SideName
@@ -24,7 +25,7 @@ from storage.operations.changes import past, reverting
 from storage.operations.entities import edits, entities
 from storage.operations.relations import history
 from storage.operations.snapshots import applying, comparing, sides
-from storage.operations.snapshots.applying import Selection, Skipped, SkipReason, Target
+from storage.operations.snapshots.applying import Selection, Target
 from storage.operations.snapshots.sides import SideNotFound
 from storage.operations.tables import tables
 from storage.runtime.service import Service
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 KEY, OTHER = EntityKey("p", "ada"), EntityKey("p", "bob")
 LOCK = 7_000_001  # an advisory lock of these tests
-CHANGED = [Skipped(None, SkipReason.CHANGED)]
+CHANGED = [Skipped(None, Skip.CHANGED)]
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_applying_skips_what_the_comparison_had_not_seen(table, target):
 
     [people] = done.tables
     assert (done.written, done.skipped) == (0, 2)
-    assert {it.reason for it in people.examples} == {SkipReason.CHANGED}
+    assert {it.reason for it in people.examples} == {Skip.CHANGED}
     assert read_stored(entities.get(other, KEY)).properties["A"].value == 3
     assert entities.get(other, OTHER) is None
 

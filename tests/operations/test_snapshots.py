@@ -13,6 +13,7 @@ from django.utils import timezone
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
+from storage.domain.entities.restoring import TableAction
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.domain.service.snapshots import Schedule, SnapshotReason
@@ -23,7 +24,7 @@ from storage.operations.accounts import account_settings, accounts, removal, ser
 from storage.operations.changes import retention
 from storage.operations.relations import snapshot_copies, table_relations
 from storage.operations.snapshots import snapshot_restores, snapshots
-from storage.operations.snapshots.snapshot_restores import RestoreRequest, TableAction
+from storage.operations.snapshots.snapshot_restores import RestoreRequest
 from storage.operations.snapshots.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
 from storage.operations.tables import tables
 from storage.operations.undo import undo
@@ -47,6 +48,10 @@ def as_taken(snapshot, name):
     statement = pages.page(relation_name(found.table_id), EntityQuery())
     page = sql.run(as_of(statement, snapshot_copies.past_of(found)))
     return {tuple(it.key): dict(read_stored(it).properties) for it in page.entities}
+
+
+def counts(table):
+    return table.inserted, table.changed, table.deleted
 
 
 def break_data(table):
@@ -105,12 +110,12 @@ def test_restores_what_has_changed(shop, copied):
 
     wanted = RestoreRequest()
     plan = snapshot_restores.preview(snapshot, wanted)
-    assert {it.name: tuple(it.count) for it in plan.tables} == {"Customers": (1, 2, 1), "quiet": (0, 0, 0)}
+    assert {it.name: counts(it) for it in plan.tables} == {"Customers": (1, 2, 1), "quiet": (0, 0, 0)}
     assert as_taken(snapshot, "customers") == ROWS
     restored = snapshot_restores.restore(snapshot, wanted)
 
     assert content(shop, "customers") == ROWS
-    assert (restored.entities, restored.skipped) == (4, 0)
+    assert (restored.written, restored.skipped) == (4, 0)
     assert snapshot_restores.preview(snapshot, wanted).is_empty
     assert restored.before.name == "before-restore-before"
     undo.undo(restored.activity, by=accounts.SERVER)
@@ -125,7 +130,7 @@ def test_restores_some_entities_of_some_tables(shop):
     broken = content(shop, "orders")
 
     request = RestoreRequest(tables=["Customers"], keys=[EntityKey("se", "1"), EntityKey("no", "such")])
-    assert snapshot_restores.preview(snapshot, request).entities == 1
+    assert snapshot_restores.preview(snapshot, request).written == 1
     snapshot_restores.restore(snapshot, request)
     assert content(shop, "customers") == {**broken, ("se", "1"): ROWS["se", "1"]}
     snapshot_restores.restore(snapshot, RestoreRequest(tables=["customers"]))
@@ -154,10 +159,8 @@ def test_restores_tables_that_are_gone(shop, fate):
     request = RestoreRequest(with_policies=True)
     plan = snapshot_restores.preview(snapshot, request)
     actions = {"deleted": TableAction.RESTORE, "dropped": TableAction.CREATE, "recreated": TableAction.KEEP}
-    counts = {"recreated": (2, 0, 1)}
-    assert [(it.action, tuple(it.count)) for it in plan.tables] == [
-        (actions[fate], counts.get(fate, (3, 0, 0)))
-    ]
+    written = {"recreated": (2, 0, 1)}
+    assert [(it.action, counts(it)) for it in plan.tables] == [(actions[fate], written.get(fate, (3, 0, 0)))]
     restored = snapshot_restores.restore(snapshot, request)
 
     assert content(shop, "customers") == ROWS
@@ -180,7 +183,7 @@ def test_restores_policies_and_settings_on_request(shop):
     assert snapshot_restores.preview(snapshot, RestoreRequest()).is_empty
     everything = RestoreRequest(with_policies=True, with_settings=True)
     plan = snapshot_restores.preview(snapshot, everything)
-    assert (plan.tables[0].changes_policies, plan.changes_settings) == (True, True)
+    assert (plan.tables[0].policies, plan.service_properties) == (True, True)
     restored = snapshot_restores.restore(snapshot, everything)
     assert policies.stored(shop.pk, "customers") == [writer]
     assert service_properties.get(shop.pk) == DEFAULT_PROPERTIES
@@ -264,7 +267,7 @@ def test_a_restore_leaves_newer_work_alone(shop, monkeypatch):
     monkeypatch.setattr(restoring, "spans", spans_while_others_write)
     restored = snapshot_restores.restore(snapshot, RestoreRequest())
 
-    assert (restored.entities, restored.skipped) == (3, 1)
+    assert (restored.written, restored.skipped) == (3, 1)
     assert content(shop, "customers") == {**ROWS, ("us", "2"): {"Name": text("newer")}}
     assert restored.activity.detail["skipped"] == [["customers", "us", "2"]]
 

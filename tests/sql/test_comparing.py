@@ -8,19 +8,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.domain.entities.changes import Delete, Upsert
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import ChangeSetError, ResourceNotFound
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
-from storage.editing.comparison import DifferenceKind, kind_of
+from storage.editing.comparison import kind_of
 from storage.sql import batch, comparing, entities, history, relations
 from storage.sql.comparing import Changed, Counts, Pair
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import Recorder
 from storage.sql.past import Past
 from storage.sql.record import Record, segment_name
+from storage.sql.statement import Lane, Statement
 from tests import strategies
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
@@ -86,12 +88,21 @@ def merged(statement):
     return run(statement)
 
 
-def pages(pair, kinds, top, keys=None):
+def pages(pair, kinds, top):
     found, after = [], None
-    while page := merged(comparing.page(pair, kinds, after=after, keys=keys, top=top)):
+    while page := merged(comparing.page(pair, kinds, after=after, top=top)):
         found += page
         after = page[-1].key
     return found
+
+
+def images(pair, kinds, **how):
+    """What makes the left side equal to the right one, by keys: the Timestamp expected there, and the new row."""
+    found = comparing.images(pair, kinds, to_left=True, **how)
+    statement = Statement(found.text, found.parameters, Lane.FILTER, lambda result: result)
+    result = run(statement)
+    rows = [[result.get_value(row, column) for column in range(5)] for row in range(result.ntuples)]
+    return {EntityKey(row[0].decode(), row[1].decode()): row[2:] for row in rows}
 
 
 def written(properties):
@@ -113,11 +124,17 @@ def test_compares_as_the_model_does(relation, other, drawn, kind, kinds, top):
 
         counts = run(comparing.count(pair))
         found = pages(pair, kinds, top)
+        changes = images(pair, kinds)
 
     values = list(expected.values())
     assert counts == Counts(*(values.count(it) for it in (*DifferenceKind, None)))
     assert [(it.key, it.kind) for it in found] == [(k, v) for k, v in expected.items() if v in kinds]
+    assert sorted(changes) == sorted(it.key for it in found)
     for it in found:
+        assert changes[it.key] == [
+            *([None] if it.left is None else [b"%d" % it.left.timestamp]),
+            *([None] * 2 if it.right is None else [text.encode() for text in it.right[1:]]),
+        ]
         for image, side in ((it.left, left), (it.right, right)):
             assert (image is None) is (it.key not in side)
             if image is not None:
@@ -175,11 +192,15 @@ def test_a_table_at_two_moments(relation, first, second, third):
             pair = Pair(comparing.LATER, comparing.EARLIER, changed=changed)
             assert {it.key: it.kind for it in pages(pair, list(DifferenceKind), 2)} == expected
             assert run(comparing.count(pair)).differing == len(expected)
+            assert set(images(pair, list(DifferenceKind))) == set(expected)
+            wanted = [key for key in expected if key != KEYS[1]]
+            assert set(images(pair, list(DifferenceKind), keys=wanted)) == set(wanted)
             if is_now:
                 execute(f"CREATE TEMPORARY TABLE now ON COMMIT DROP AS SELECT * FROM {relation}")
                 pair = Pair("now", relation, pasts=(pasts[earlier],))
                 assert {it.key: it.kind for it in pages(pair, list(DifferenceKind), 2)} == expected
                 assert run(comparing.count(pair)).differing == len(expected)
+                assert set(images(pair, list(DifferenceKind), keys=wanted)) == set(wanted)
                 execute("DROP TABLE now")
         raise Undone
 
@@ -207,7 +228,7 @@ def test_a_table_against_none_and_a_selection_of_keys(relation):
 
     assert run(comparing.count(pair)) == Counts(only_right=len(KEYS))
     wanted = [KEYS[4], KEYS[1], EntityKey("p", "none")]
-    assert [it.key for it in pages(pair, list(DifferenceKind), 5, keys=wanted)] == [KEYS[1], KEYS[4]]
+    assert set(images(pair, list(DifferenceKind), keys=wanted)) == {KEYS[1], KEYS[4]}
 
 
 def test_a_page_is_limited_in_bytes(relation):

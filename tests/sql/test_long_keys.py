@@ -29,8 +29,8 @@ from storage.runtime.threads import in_thread
 from storage.sql import background, batch, entities, estimates, long_keys, pages, relations
 from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.estimates import ScanKind
-from storage.sql.history import KEY_LIMIT
 from storage.sql.lanes import Lanes
+from storage.sql.long_keys import KEY_LIMIT
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 

@@ -31,7 +31,7 @@ from storage.domain.service.recorded import RecordedChange
 from storage.models import Account, Table
 from storage.operations.changes import changes, versions
 from storage.operations.changes.changes import Caller, ChangeFilter
-from storage.operations.changes.reverting import Reverted
+from storage.operations.changes.outcomes import Outcome
 from storage.operations.undo import data_undo
 from storage.operations.undo.data_undo import UndoPreview
 
@@ -132,7 +132,12 @@ def _preview_context(preview: UndoPreview) -> dict[str, Any]:
 
 
 def _samples(preview: UndoPreview, effect: Effect) -> list[SampleEntity]:
-    found = [(it.table, sample) for it in preview.tables for sample in it.samples if sample.effect is effect]
+    found = [
+        (it.table, sample)
+        for it in preview.tables
+        for sample in it.samples
+        if it.table is not None and sample.effect is effect
+    ]
     shown = found[:_SAMPLE]
     newer: dict[tuple[int, EntityKey], RecordedChange] = {}
     for table in {table for table, _sample in shown} if effect is Effect.SKIPPED else ():
@@ -157,11 +162,11 @@ def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: st
     if undone.activity is None:
         notify_error(request, _("Nothing was undone: everything selected has newer work, or is as it was."))
     else:
-        notify_success(request, _report(undone.total), undo=undone.activity)
+        notify_success(request, _report(undone), undo=undone.activity)
     return redirect(back)
 
 
-def _report(total: Reverted) -> str:
+def _report(total: Outcome) -> str:
     """Say what was done."""
     done = ngettext(
         "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", total.written

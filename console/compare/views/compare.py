@@ -37,14 +37,16 @@ from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other
 from storage.domain.access.roles import Capability
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.moments import read_moment_token
+from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.sides import SideName
-from storage.editing.comparison import DifferenceKind
 from storage.models import Account
 from storage.operations.access.members import visible_accounts
+from storage.operations.changes.outcomes import Outcome
 from storage.operations.snapshots import applying, comparing, snapshots
-from storage.operations.snapshots.applying import Applied, Selection, Skipped, SkipReason, Target
+from storage.operations.snapshots.applying import Selection, Target
 from storage.operations.snapshots.comparing import ComparedTable, Comparison, Counts
 from storage.operations.snapshots.sides import SideNotFound
 from storage.operations.tables import tables
@@ -350,7 +352,7 @@ def _selection(request: HttpRequest, wanted: CompareRequest, comparison: Compari
     return Selection([wanted.table], {wanted.table: keys}) if keys else None
 
 
-def _report(request: HttpRequest, done: Applied, target: SideName) -> None:
+def _report(request: HttpRequest, done: Outcome, target: SideName) -> None:
     settings = done.service_properties or any(table.policies for table in done.tables)
     if settings:
         notify_success(request, _("Applied the settings to %(name)s.") % {"name": target.account})
@@ -359,7 +361,7 @@ def _report(request: HttpRequest, done: Applied, target: SideName) -> None:
             notify_success(request, _("Deleted %(name)s.") % {"name": table.name}, undo=table.deletion)
         if table.is_created and not table.written:
             notify_success(request, _("Created %(table)s.") % {"table": table.name})
-        if Skipped(None, SkipReason.CHANGED) in table.examples:
+        if Skipped(None, Skip.CHANGED) in table.examples:
             text = _("Did not delete %(name)s because it was changed since you opened the comparison.")
             notify_error(request, text % {"name": table.name})
     if done.written:
@@ -367,7 +369,7 @@ def _report(request: HttpRequest, done: Applied, target: SideName) -> None:
         notify_success(request, count_text(text, done.written), undo=done.activity)
     if done.skipped:
         examples = [it for table in done.tables for it in table.examples if it.key is not None]
-        is_newer = any(it.reason is SkipReason.CHANGED for it in examples)
+        is_newer = any(it.reason is Skip.CHANGED for it in examples)
         text = (
             ngettext(
                 "Skipped %(shown)s entity that was changed since you opened the comparison.",

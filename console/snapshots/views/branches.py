@@ -252,9 +252,9 @@ def reset(request: HttpRequest, account: Account) -> HttpResponse:
         notify_error(request, describe_refusal(error))
     else:
         text = ngettext(
-            "Reset %(shown)s entity of %(name)s.", "Reset %(shown)s entities of %(name)s.", restored.entities
+            "Reset %(shown)s entity of %(name)s.", "Reset %(shown)s entities of %(name)s.", restored.written
         ).replace("%(name)s", account.name)
-        notify_success(request, count_text(text, restored.entities))
+        notify_success(request, count_text(text, restored.written))
     back = request.POST.get("from", "")
     source = branch.source if branch.source is not None and branch.source.name == back else account
     return redirect("snapshots:index", source.name)

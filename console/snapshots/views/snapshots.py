@@ -126,9 +126,9 @@ def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpRespon
     text = ngettext(
         "Restored %(shown)s entity from %(name)s.",
         "Restored %(shown)s entities from %(name)s.",
-        restored.entities,
+        restored.written,
     ).replace("%(name)s", found.name)
-    notify_success(request, count_text(text, restored.entities), undo=restored.activity)
+    notify_success(request, count_text(text, restored.written), undo=restored.activity)
     if restored.skipped:
         skipped = ngettext(
             "%(shown)s entity changed during the restore and was left as it is.",

@@ -15,14 +15,16 @@ from storage.api.serializers.fields import (
     StrictChoiceField,
     StrictSerializer,
 )
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.moments import read_moment_token
+from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
-from storage.editing.comparison import DifferenceKind
-from storage.operations.snapshots.applying import Applied, Skipped, SkipReason, Target
+from storage.operations.changes.outcomes import Outcome
+from storage.operations.snapshots.applying import Target
 
 SIDE_LIMIT: Final = 400  # characters
 ENTITY_LIMIT: Final = 1000  # entities that a request can name
@@ -218,7 +220,7 @@ class SkippedSerializer(serializers.Serializer[Any]):
     )
     row_key = serializers.SerializerMethodField(allow_null=True)
     reason = serializers.ChoiceField(
-        choices=[it.value for it in SkipReason],
+        choices=[it.value for it in (Skip.CHANGED, Skip.ONLY_TARGET, Skip.MISFIT)],
         help_text="`changed`: it, or anything in the table to delete, was changed since; `only-target`: the table must"
         " be named to be deleted; `misfit`: it does not fit into an account of the other kind.",
     )
@@ -250,5 +252,5 @@ class AppliedSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="ID of the activity that can be undone; null if no entity was written."
     )
 
-    def get_activity(self, applied: Applied) -> int | None:
+    def get_activity(self, applied: Outcome) -> int | None:
         return None if applied.activity is None else applied.activity.pk

@@ -19,12 +19,13 @@ from storage.api.serializers.fields import (
 )
 from storage.domain.access.roles import Role
 from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
+from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.service.snapshots import NAME_LIMIT, SnapshotReason, is_snapshot_name
+from storage.operations.changes.outcomes import Outcome
 from storage.operations.snapshots.branches import Branched
-from storage.operations.snapshots.snapshot_restores import Restored, RestorePlan, TableAction
 
 _KEYS_LIMIT: Final = 1000
 _TABLES_LIMIT: Final = 10_000
@@ -131,76 +132,29 @@ class RestoredTableSerializer(serializers.Serializer[Any]):
         choices=[it.value for it in TableAction],
         help_text="What becomes of the table itself: `keep`, `create`, `restore` (it was deleted) or `delete`.",
     )
-    inserts = serializers.IntegerField()
-    changes = serializers.IntegerField()
-    deletions = serializers.IntegerField()
+    inserts = serializers.IntegerField(source="inserted")
+    changes = serializers.IntegerField(source="changed")
+    deletions = serializers.IntegerField(source="deleted")
     skipped = serializers.IntegerField(help_text="Entities that somebody changed during the restore.")
     policies = serializers.BooleanField(help_text="Whether its policies change.")
 
 
 class RestoredSerializer(serializers.Serializer[Any]):
-    """Of a RestorePlan or of what was Restored."""
+    """Of an Outcome."""
 
-    dry_run = serializers.BooleanField()
-    entities = serializers.IntegerField(help_text="Inserts, changes and deletions of all tables.")
-    tables = RestoredTableSerializer(many=True, help_text="Only those that change.")
+    dry_run = serializers.BooleanField(source="is_preview")
+    entities = serializers.IntegerField(
+        source="written", help_text="Inserts, changes and deletions of all tables."
+    )
+    tables = RestoredTableSerializer(many=True, source="changed_tables", help_text="Only those that change.")
     service_properties = serializers.BooleanField(help_text="Whether they change.")
-    before = serializers.CharField(
+    before = serializers.SerializerMethodField(
         allow_null=True, help_text="Name of the snapshot of the state before the restore."
     )
     seconds = serializers.FloatField(allow_null=True)
 
-    def to_representation(self, instance: RestorePlan | Restored) -> Any:
-        is_plan = isinstance(instance, RestorePlan)
-        return {
-            "dry_run": is_plan,
-            "entities": instance.entities,
-            "tables": _planned(instance) if isinstance(instance, RestorePlan) else _restored(instance),
-            "service_properties": instance.changes_settings,
-            "before": None
-            if isinstance(instance, RestorePlan) or instance.before is None
-            else instance.before.name,
-            "seconds": None if isinstance(instance, RestorePlan) else round(instance.seconds, 3),
-        }
-
-
-def _planned(plan: RestorePlan) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": it.name,
-            "action": it.action.value,
-            "inserts": it.count.inserts,
-            "changes": it.count.changes,
-            "deletions": it.count.deletions,
-            "skipped": 0,
-            "policies": it.changes_policies,
-        }
-        for it in plan.tables
-        if not it.is_unchanged
-    ]
-
-
-def _restored(restored: Restored) -> list[dict[str, Any]]:
-    nothing = {"inserts": 0, "changes": 0, "deletions": 0, "skipped": 0, "policies": False}
-    found = [
-        {
-            "name": name,
-            "action": restored.actions[name].value,
-            "inserts": it.inserted,
-            "changes": it.changed,
-            "deletions": it.deleted,
-            "skipped": it.skipped,
-            "policies": name in restored.policies,
-        }
-        for name, it in restored.tables.items()
-        if it.written
-        or it.skipped
-        or name in restored.policies
-        or restored.actions[name] is not TableAction.KEEP
-    ]
-    return found + [
-        {"name": name, "action": TableAction.DELETE.value, **nothing} for name in restored.deleted
-    ]
+    def get_before(self, outcome: Outcome) -> str | None:
+        return None if outcome.before is None else outcome.before.name
 
 
 class ScheduleSerializer(serializers.Serializer[Any]):

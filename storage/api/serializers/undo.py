@@ -58,7 +58,7 @@ class UndoneEntitySerializer(serializers.Serializer[Any]):
 
     effect = serializers.ChoiceField(choices=[it.value for it in Effect])
     reason = serializers.ChoiceField(
-        choices=[it.value for it in Skip],
+        choices=[it.value for it in (Skip.CHANGED, Skip.GONE, Skip.EXISTS)],
         allow_null=True,
         help_text="Why it is skipped. `changed`: it has newer work; `gone`: it was deleted since;"
         " `exists`: it was to be inserted again, but is there.",

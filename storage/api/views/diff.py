@@ -20,9 +20,9 @@ from storage.api.problems import FieldError, Problem
 from storage.api.serializers import diff as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.sides import SideName
-from storage.editing.comparison import DifferenceKind
 from storage.operations.snapshots import applying, comparing, sides
 from storage.operations.snapshots.applying import CannotApply, Selection, Target
 from storage.operations.snapshots.comparing import ComparedTable, Comparison

@@ -12,11 +12,10 @@ from storage.api.serializers import undo as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.entities.restoring import Effect, Skip
+from storage.domain.entities.restoring import Effect, Sample, Skip
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.reverting import Reverted
+from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.undo import data_undo
-from storage.operations.undo.data_undo import TablePreview
 
 _SAMPLE: Final = 10
 
@@ -53,43 +52,30 @@ class UndoViewSet(AccountScopedViewSet):
             until=data["to"],
         )
         if data["dry_run"]:
-            preview = data_undo.preview(self.account, wanted, sample=_SAMPLE)
-            tables = [_foreseen(it) for it in preview.tables]
-            return self.answer({"dry_run": True, "tables": tables, "activity": None, "request": None})
-        undone = data_undo.undo(self.account, wanted, by=self.by)
-        activity = undone.activity
+            done: Outcome = data_undo.preview(self.account, wanted, sample=_SAMPLE)
+        else:
+            done = data_undo.undo(self.account, wanted, by=self.by)
+        activity = done.activity
         return self.answer(
             {
-                "dry_run": False,
-                "tables": [_done(table.name, it) for table, it in undone.tables],
+                "dry_run": done.is_preview,
+                "tables": [_describe(it) for it in done.tables],
                 "activity": activity and activity.pk,
                 "request": activity and activity.request_id,
             }
         )
 
 
-def _foreseen(preview: TablePreview) -> dict[str, object]:
-    sample = [
-        UndoneEntity(
-            it.key,
-            it.effect,
-            (Skip.CHANGED if it.now else Skip.GONE) if it.effect is Effect.SKIPPED else None,
-        )
-        for it in preview.samples
-    ]
-    return {"table": preview.table.name, "sample": sample} | {
-        effect.value: number for effect, number in preview.numbers.items()
-    }
-
-
-def _done(table: str, done: Reverted) -> dict[str, object]:
-    sample = [UndoneEntity(it.key, Effect.SKIPPED, it.reason) for it in done.examples[:_SAMPLE]]
+def _describe(table: TableOutcome) -> dict[str, object]:
+    skipped = [UndoneEntity(it.key, Effect.SKIPPED, it.reason) for it in table.examples[:_SAMPLE] if it.key]
     return {
-        "table": table,
-        "changed": done.changed,
-        "inserted": done.inserted,
-        "deleted": done.deleted,
-        "skipped": done.skipped,
-        "unchanged": done.unchanged,
-        "sample": sample,
+        "table": table.name,
+        "sample": [*skipped, *(UndoneEntity(it.key, it.effect, _reason(it)) for it in table.samples)],
+        **{effect.value: table.number(effect) for effect in Effect},
     }
+
+
+def _reason(sample: Sample) -> Skip | None:
+    if sample.effect is not Effect.SKIPPED:
+        return None
+    return Skip.CHANGED if sample.now else Skip.GONE

@@ -4,14 +4,26 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.fits import Misfit
 
 
 class Skip(StrEnum):
-    """Why an entity was left alone."""
+    """Why an entity or a table was left alone."""
 
     CHANGED = "changed"  # it is no longer in the expected version
     GONE = "gone"  # it was deleted
     EXISTS = "exists"  # it was to be inserted, but is there
+    ONLY_TARGET = "only-target"  # a table that was not named
+    MISFIT = "misfit"  # it does not fit into an account of the other kind
+
+
+class TableAction(StrEnum):
+    """What becomes of a table itself."""
+
+    KEEP = "keep"
+    CREATE = "create"
+    RESTORE = "restore"  # it is deleted, but not dropped yet
+    DELETE = "delete"
 
 
 class Effect(StrEnum):
@@ -44,5 +56,8 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    key: EntityKey
+    """An entity, or the table if ``key`` is None; ``misfit`` says what does not fit."""
+
+    key: EntityKey | None
     reason: Skip
+    misfit: Misfit | None = None

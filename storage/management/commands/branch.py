@@ -100,7 +100,7 @@ class Command(DatabaseCommand):
         if branch is None:
             raise AccountError(Reason.NO_BRANCH, account=account.name)
         restored = snapshot_restores.reset(branch, by=command_actor())
-        self.stdout.write(f"{restored.entities} entities were reset in {restored.seconds:.1f} s.")
+        self.stdout.write(f"{restored.written} entities were reset in {restored.seconds:.1f} s.")
 
 
 def _read_table(text: str) -> tuple[str, Filter | None]:

@@ -11,8 +11,9 @@ from storage.domain.service.sides import SideName
 from storage.management.command import DatabaseCommand
 from storage.operations.accounts import accounts
 from storage.operations.activity.activity import command_actor
+from storage.operations.changes.outcomes import TableOutcome
 from storage.operations.snapshots import applying, comparing, sides
-from storage.operations.snapshots.applying import AppliedTable, CannotApply, Selection, Target
+from storage.operations.snapshots.applying import CannotApply, Selection, Target
 from storage.operations.snapshots.comparing import ComparedTable, Comparison
 from storage.operations.snapshots.sides import Side, SideNotFound
 
@@ -129,7 +130,7 @@ def _describe(table: ComparedTable) -> str:
     return ", ".join(parts) or "identical"
 
 
-def _describe_applied(table: AppliedTable) -> str:
+def _describe_applied(table: TableOutcome) -> str:
     numbers = {
         "inserted": table.inserted,
         "changed": table.changed,

@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
+from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
 from storage.domain.service.lifetimes import LifetimeError, read_lifetime
 from storage.management.command import DatabaseCommand
@@ -15,7 +16,7 @@ from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.snapshots import snapshot_restores, snapshots
-from storage.operations.snapshots.snapshot_restores import RestoreRequest, TableAction
+from storage.operations.snapshots.snapshot_restores import RestoreRequest
 from storage.operations.snapshots.snapshots import SnapshotError
 
 
@@ -85,15 +86,14 @@ class Command(DatabaseCommand):
             if not found:
                 self.stdout.write("Nothing to restore.")
             for it in found:
-                inserts, changes, deletions = it.count
                 what = "" if it.action is TableAction.KEEP else f"{it.action}, "
                 self.stdout.write(
-                    f"{it.name}  {what}{inserts} to insert, {changes} to change, {deletions} to delete"
+                    f"{it.name}  {what}{it.inserted} to insert, {it.changed} to change, {it.deleted} to delete"
                 )
             return
         restored = snapshot_restores.restore(snapshot, wanted, by=command_actor())
         before = restored.before.name if restored.before is not None else ""
-        self.stdout.write(f"{restored.entities} entities were restored; the state before is {before}.")
+        self.stdout.write(f"{restored.written} entities were restored; the state before is {before}.")
         if restored.skipped:
             self.stdout.write(f"{restored.skipped} were skipped because they changed during the restore.")
 

@@ -26,6 +26,14 @@ def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
     return [identifier(policy) for policy in table.policies.order_by("place")]
 
 
+def written(tables: Sequence[Table]) -> dict[int, list[dict[str, Any]]]:
+    """Return the policies of tables by their ids, as ``write`` writes them."""
+    found: dict[int, list[dict[str, Any]]] = {table.pk: [] for table in tables}
+    for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
+        found[policy.table_id] += write([identifier(policy)])
+    return found
+
+
 def tables_with_policies(account_id: int, *, except_table: int) -> list[Table]:
     """Return up to 500 other tables that have policies, by name, with the number as ``policy_count``."""
     own = Table.objects.own().filter(account_id=account_id).exclude(pk=except_table)

@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
 from django.db import connection
 
 from storage.domain.access.actor import Actor
-from storage.domain.entities.restoring import Skipped
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key, read_stored
+from storage.domain.entities.fits import find_misfit
+from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import OperationTimedOut
+from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.operations.accounts import accounts
+from storage.operations.changes.outcomes import EXAMPLES, TableOutcome
 from storage.operations.counting import table_use
 from storage.operations.relations import history, table_relations
 from storage.sql import django as sql
@@ -20,34 +23,9 @@ from storage.sql import restoring
 from storage.sql.failures import Canceled
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
-from storage.sql.restoring import Chunk, Images, Span
+from storage.sql.restoring import Chunk, Content, Images, Span
 
 COLLECTION_LIMIT: Final = timedelta(seconds=60)
-SKIPPED_LIMIT: Final = 1_000
-
-
-@dataclass(slots=True)
-class Reverted:
-    """What became of the entities. ``skipped`` is a number, ``examples`` are the first of those with their reasons."""
-
-    inserted: int = 0
-    changed: int = 0
-    deleted: int = 0
-    unchanged: int = 0
-    skipped: int = 0
-    examples: list[Skipped] = field(default_factory=list)
-
-    @property
-    def written(self) -> int:
-        return self.inserted + self.changed + self.deleted
-
-    def add(self, chunk: Chunk) -> None:
-        self.inserted += chunk.inserted
-        self.changed += chunk.changed
-        self.deleted += chunk.deleted
-        self.unchanged += chunk.unchanged
-        self.skipped += len(chunk.skipped)
-        self.examples += chunk.skipped[: SKIPPED_LIMIT - len(self.examples)]
 
 
 def apply_images(
@@ -55,46 +33,101 @@ def apply_images(
     images: Images,
     *,
     by: Actor,
-    into: Reverted | None = None,
+    into: TableOutcome | None = None,
     save: Callable[[], object] = lambda: None,
-) -> Reverted:
+    kind: AccountKind | None = None,
+) -> TableOutcome:
     """Make the entities of a table equal to their images, those that are still in the expected version.
 
     Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
     then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in the transaction of
     each chunk, when that is counted. In the caller's transaction it is all or nothing. The request id of ``by`` is
-    that of all changes. Raises OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk
-    is rolled back again and again because of concurrent writes.
+    that of all changes. ``kind``: that of the account if the images are of one of the other kind. Raises
+    OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk is rolled back again and
+    again because of concurrent writes.
     """
     account = accounts.writable(table.account_id)
     table_relations.refuse_distributed(table)
-    relation, reverted = relation_name(table.pk), Reverted() if into is None else into
+    relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
     recorder = history.recorder(account, by)
 
     def count(chunk: Chunk) -> None:
-        reverted.add(chunk)
+        _add(chunk, outcome)
         save()
 
-    with _collected(images) as has_long:
+    with _collected(images, outcome, kind) as has_long:
         for span in sql.run(restoring.spans()):
             _apply(relation, span, recorder, count, has_long=has_long)
-    if reverted.written:
+    if outcome.written:
         table_use.record_write(table)
-    return reverted
+    return outcome
+
+
+def preview_images(
+    images: Images,
+    into: TableOutcome,
+    *,
+    kind: AccountKind | None = None,
+    limit: timedelta = COLLECTION_LIMIT,
+) -> None:
+    """Count what applying images would do now; raises OperationTimedOut."""
+    if kind is None:
+        _count(images, into, limit)
+        return
+    with _collected(images, into, kind):
+        _count(restoring.COLLECTED, into, limit)
+
+
+def _count(images: Images, outcome: TableOutcome, limit: timedelta) -> None:
+    counted = sql.run_limited(restoring.count(images), limit)
+    _add(counted, outcome)
+    if counted.skipped:
+        newer = sql.run_limited(restoring.newer_keys(images, EXAMPLES), limit)
+        outcome.examples += [Skipped(key, Skip.CHANGED) for key in newer][: EXAMPLES - len(outcome.examples)]
+
+
+def _add(chunk: Chunk, outcome: TableOutcome) -> None:
+    outcome.inserted += chunk.inserted
+    outcome.changed += chunk.changed
+    outcome.deleted += chunk.deleted
+    outcome.unchanged += chunk.unchanged
+    outcome.skipped += chunk.skipped
+    outcome.examples += chunk.examples[: EXAMPLES - len(outcome.examples)]
 
 
 @contextmanager
-def _collected(images: Images) -> Iterator[bool]:
+def _collected(images: Images, outcome: TableOutcome, kind: AccountKind | None) -> Iterator[bool]:
     """Keep the images for the length of the block; yields whether an entity with long keys may be inserted."""
     with sql.in_session():
         sql.execute(restoring.DROP)
         sql.execute(restoring.CREATE)
         try:
             found = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
+            if kind is not None:
+                _convert(kind, outcome)
             yield found.has_long
         finally:
             if not connection.needs_rollback and connection.is_usable():
                 sql.execute(restoring.DROP)
+
+
+def _convert(kind: AccountKind, outcome: TableOutcome) -> None:
+    """Write what was collected as an account of a kind does; what does not fit is skipped."""
+    for span in sql.run(restoring.spans()):
+        new = [_converted(content, kind, outcome) for content in sql.run(restoring.contents(span))]
+        if new:
+            sql.run(restoring.convert(new))
+
+
+def _converted(content: Content, kind: AccountKind, outcome: TableOutcome) -> Content:
+    key = EntityKey(content.partition_key, content.row_key)
+    stored = f"{content.annotations}{content.values}".encode()
+    entity = read_stored(StoredEntity(encode_entity_key(key), b"0", stored))
+    misfit = find_misfit(entity, kind)
+    if misfit is not None:
+        outcome.skip(key, Skip.MISFIT, misfit)
+        return Content(*key, None, None)
+    return Content(*key, *entity.fragments[1:])
 
 
 def _apply(

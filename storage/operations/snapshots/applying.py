@@ -1,40 +1,37 @@
-"""Apply a comparison: make one side equal to the other, in whole or in part, by ordinary recorded writes."""
+"""Make one side of a comparison equal to the other, in whole or in part, by ordinary recorded writes."""
 
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
 
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import EntityKey, read_stored
-from storage.domain.entities.fits import Misfit, find_misfit
+from storage.domain.entities.differences import DifferenceKind
+from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.fits import Misfit
 from storage.domain.entities.moments import Moment
+from storage.domain.entities.restoring import Skip, TableAction
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.domain.values.names import fold_table_name
-from storage.editing.comparison import DifferenceKind
-from storage.models import Activity, Table
+from storage.models import Table
 from storage.operations.access import policies
 from storage.operations.accounts import accounts, service_properties
 from storage.operations.activity import long_operations
 from storage.operations.activity.activity import ChangedSince
-from storage.operations.changes import past, reverting
-from storage.operations.changes.reverting import Reverted
+from storage.operations.changes import reverting
+from storage.operations.changes.outcomes import Outcome, TableOutcome
+from storage.operations.changes.reverting import COLLECTION_LIMIT
+from storage.operations.relations import table_relations
 from storage.operations.snapshots import comparing
 from storage.operations.snapshots.comparing import ALL_KINDS, ComparedTable, Comparison
 from storage.operations.snapshots.sides import Side, SideTable
 from storage.operations.tables import tables
-from storage.sql import comparing as statements
-from storage.sql import django as sql
-from storage.sql.comparing import DifferingEntity, Image, NewImage
-
-EXAMPLES: Final = 100  # of what was skipped in a table
 
 
 class Target(StrEnum):
@@ -70,68 +67,6 @@ class Selection:
         return is_named and not has_source and table.name not in self.keys and is_only in self.kinds
 
 
-class SkipReason(StrEnum):
-    """Why an entity or a table was left alone."""
-
-    CHANGED = "changed"  # since the comparison was read
-    ONLY_TARGET = "only-target"  # a table that was not named
-    MISFIT = "misfit"  # it does not fit into an account of the other kind
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """An entity, or the table if ``key`` is None; ``misfit`` says what does not fit."""
-
-    key: EntityKey | None
-    reason: SkipReason
-    misfit: Misfit | None = None
-
-
-@dataclass(slots=True)
-class AppliedTable:
-    """Result of applying to one table, or of its dry run: numbers of entities, and examples of skipped ones.
-
-    ``deletion``: that of the whole table once it is done.
-    """
-
-    name: str
-    inserted: int = 0
-    changed: int = 0
-    deleted: int = 0
-    skipped: int = 0
-    examples: list[Skipped] = field(default_factory=list)
-    is_created: bool = False
-    is_deleted: bool = False
-    deletion: Activity | None = None
-    policies: bool = False
-
-    @property
-    def written(self) -> int:
-        return self.inserted + self.changed + self.deleted
-
-    def skip(self, key: EntityKey | None, reason: SkipReason, misfit: Misfit | None = None) -> None:
-        self.skipped += key is not None
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(Skipped(key, reason, misfit))
-
-
-@dataclass(slots=True)
-class Applied:
-    """``activity`` is None if no entity was written."""
-
-    tables: list[AppliedTable] = field(default_factory=list)
-    service_properties: bool = False
-    activity: Activity | None = None
-
-    @property
-    def written(self) -> int:
-        return sum(table.written for table in self.tables)
-
-    @property
-    def skipped(self) -> int:
-        return sum(table.skipped for table in self.tables)
-
-
 class CannotApply(Refused):
     """The target is of the past."""
 
@@ -156,7 +91,7 @@ def apply(
     by: Actor,
     read_at: Moment | None = None,
     dry_run: bool = False,
-) -> Applied:
+) -> Outcome:
     """Make the target equal to the other side; with ``dry_run`` only find out what would be done.
 
     Entities that were changed on either side after ``read_at``, when the comparison was read, are skipped, as are
@@ -164,31 +99,35 @@ def apply(
     before a failure stays, and is recorded. Raises CannotApply if the target is not as it is now, StorageError if its
     account is read-only.
     """
-    is_right = target is Target.RIGHT
-    side, source = (comparison.right, comparison.left) if is_right else (comparison.left, comparison.right)
+    side, source = _sides(comparison, target)
     if not side.is_live:
         raise CannotApply(Reason.SIDE_IS_PAST, side=side.name)
     accounts.check_writable(side.account)
     by, began = replace(by, request_id=str(uuid.uuid4())), timezone.now()
-    applied = Applied()
-
-    def save() -> None:
-        operation.save(*_detail(applied, side, source, began))
-
-    work = _Application(target, side, source, selection, by, read_at, save, dry_run=dry_run)
+    work = Application(comparison, target, selection, by, read_at, Outcome(is_preview=dry_run))
     if dry_run:
-        work.apply_tables(comparison, applied)
-    else:
-        with long_operations.running(Verb.ENTITY_APPLY, side.account, by=by) as operation:
-            work.apply_tables(comparison, applied)
-            applied.activity = operation.finish(*_detail(applied, side, source, began))
-    differing = comparison.service_properties
-    if selection.service_properties and differing is not None:
-        applied.service_properties = True
-        wanted = service_properties.read(differing[0] if is_right else differing[1])
-        if not dry_run:
-            service_properties.replace(side.account.pk, lambda _: wanted, by=by)
-    return applied
+        return work.run()
+
+    def detail() -> tuple[dict[str, object], Table | None]:
+        return _detail(work.outcome, source, began), work.outcome.only_table
+
+    with long_operations.running(Verb.ENTITY_APPLY, side.account, by=by) as operation:
+        work.run(lambda: operation.save(*detail()))
+        work.outcome.activity = operation.finish(*detail())
+    return work.outcome
+
+
+def _detail(outcome: Outcome, source: Side, began: datetime) -> dict[str, object]:
+    """What the activity log remembers; nothing if no entity was written."""
+    if not outcome.written:
+        return {}
+    return {"source": str(source.name), **outcome.detail(), "began": began.isoformat()}
+
+
+def _sides(comparison: Comparison, target: Target) -> tuple[Side, Side]:
+    """Return the side that is changed, and the other."""
+    left, right = comparison.left, comparison.right
+    return (right, left) if target is Target.RIGHT else (left, right)
 
 
 def _both(table: ComparedTable, target: Target) -> tuple[SideTable | None, SideTable | None]:
@@ -196,192 +135,127 @@ def _both(table: ComparedTable, target: Target) -> tuple[SideTable | None, SideT
     return (table.right, table.left) if target is Target.RIGHT else (table.left, table.right)
 
 
-def _detail(
-    applied: Applied, side: Side, source: Side, began: datetime
-) -> tuple[dict[str, object], Table | None]:
-    """What the activity log remembers, with the table if it is one; nothing if no entity was written."""
-    written = [table for table in applied.tables if table.written]
-    if not written:
-        return {}, None
-    only = next((it for it in side.tables.values() if len(written) == 1 and it.name == written[0].name), None)
-    detail = {
-        "source": str(source.name),
-        "changed": sum(table.changed for table in written),
-        "inserted": sum(table.inserted for table in written),
-        "deleted": sum(table.deleted for table in written),
-        "skipped": applied.skipped,
-        "rows": applied.written,
-        "tables": len(written),
-        "began": began.isoformat(),
-    }
-    return detail, None if only is None else Table.objects.filter(pk=only.table_id).first()
-
-
 @dataclass(slots=True)
-class _Application:
-    """One application of a comparison; tables are applied one after the other."""
+class Application:
+    """An application of a comparison, table by table; ``save`` is None if it only finds out what would be done.
 
+    Else it is called in each transaction that does something, and stores the ``outcome`` up to then.
+    """
+
+    comparison: Comparison
     target: Target
-    side: Side
-    source: Side
     selection: Selection
     by: Actor
-    read_at: Moment | None
-    save: Callable[[], None]  # what was done, in the transaction that does it
-    dry_run: bool
+    read_at: Moment | None = None
+    outcome: Outcome = field(default_factory=Outcome)
+    save: Callable[[], None] | None = None
+    limit: timedelta = COLLECTION_LIMIT
 
-    def apply_tables(self, comparison: Comparison, applied: Applied) -> None:
-        for table in filter(self.selection.has, comparison.tables):
-            applied.tables.append(AppliedTable(table.name))
-            self.apply_table(table, applied.tables[-1])
+    def run(self, save: Callable[[], None] | None = None, limit: timedelta = COLLECTION_LIMIT) -> Outcome:
+        self.save, self.limit = save, limit
+        for table in filter(self.selection.has, self.comparison.tables):
+            self._apply_table(table, self.outcome.table(table.name))
+        self._apply_service_properties()
+        return self.outcome
 
-    def apply_table(self, table: ComparedTable, applied: AppliedTable) -> None:
+    def _apply_table(self, table: ComparedTable, outcome: TableOutcome) -> None:
         side, source = _both(table, self.target)
         if not self.selection.kinds and (side is None or source is None):
             return
         if source is None and self.selection.tables is None:
-            applied.skip(None, SkipReason.ONLY_TARGET)
+            outcome.skip(None, Skip.ONLY_TARGET)
             return
-        if self.selection.deletes(table, self.target):
-            self._delete(table, applied)
+        changed = side.table if side is not None and isinstance(side.table, Table) else None
+        if changed is not None and self.selection.deletes(table, self.target):
+            self._delete(changed, outcome)
             return
-        changed = None if side is None else Table.objects.get(pk=side.table_id)
+        outcome.table = changed or outcome.table
         if changed is None and source is not None:
-            changed = self._create(source, applied)
-            if not applied.is_created:
+            changed = self._create(source, outcome)
+            if outcome.action is TableAction.KEEP:
                 return
         if self.selection.kinds:
-            keys = self.selection.keys.get(table.name)
-            for page in comparing.pages(table, self.selection.kinds, keys=keys):
-                self._apply_page(table, page, changed, applied)
-        if self.selection.policies and source is not None and table.policies is not None:
-            applied.policies = True
-            if changed is not None and not self.dry_run:
-                identifiers = policies.read(source.policies)
-                policies.replace(changed.account_id, changed.folded_name, identifiers, by=self.by)
+            self._apply_entities(table, changed, outcome)
+        if self.selection.policies and source is not None:
+            self._apply_policies(source, changed, outcome)
 
-    def _delete(self, table: ComparedTable, applied: AppliedTable) -> None:
-        side, _ = _both(table, self.target)
-        assert side is not None
+    def _delete(self, table: Table, outcome: TableOutcome) -> None:
         try:
-            if self.dry_run:
-                self._check_unchanged(side.table_id)
+            if self.save is None:
+                self._check_unchanged(table)
+                outcome.action = TableAction.DELETE
             else:
-                applied.deletion = tables.delete(
-                    self.side.account.pk,
+                outcome.deletion = tables.delete(
+                    table.account_id,
                     table.name,
                     by=self.by,
                     keep=tables.DELETED_TABLE_RETENTION,
-                    check=lambda found: self._check_unchanged(found.pk),
+                    check=lambda found: self._note_deletion(found, outcome),
                 )
         except ChangedSince:
-            applied.skip(None, SkipReason.CHANGED)
-        else:
-            applied.is_deleted = True
+            outcome.skip(None, Skip.CHANGED)
 
-    def _check_unchanged(self, table_id: int) -> None:
+    def _note_deletion(self, table: Table, outcome: TableOutcome) -> None:
+        table.refresh_from_db(fields=("deleted_at",))  # its relation has another name already
+        self._check_unchanged(table)
+        outcome.action = TableAction.DELETE
+        if self.save is not None:
+            self.save()
+
+    def _check_unchanged(self, table: Table) -> None:
         """Raise ChangedSince for a table that was created or written to since the comparison was read."""
-        if self.read_at is not None and _is_changed_since(Table.objects.get(pk=table_id), self.read_at):
+        if self.read_at is not None and comparing.is_changed_since(table, self.read_at):
             raise ChangedSince
 
-    def _create(self, source: SideTable, applied: AppliedTable) -> Table | None:
-        account = self.side.account
+    def _create(self, source: SideTable, outcome: TableOutcome) -> Table | None:
+        side, _ = _sides(self.comparison, self.target)
         try:
-            fold_table_name(source.name, self.side.kind)
+            fold_table_name(source.name, side.kind)
         except StorageError:
-            applied.skip(None, SkipReason.MISFIT, Misfit.TABLE_NAME)
+            outcome.skip(None, Skip.MISFIT, Misfit.TABLE_NAME)
             return None
-        applied.is_created = True
-        if self.dry_run:
-            return None
+        if outcome.action is TableAction.KEEP:
+            outcome.action = TableAction.CREATE
+        if self.save is None:
+            return outcome.table  # a deleted one that would be restored
         return tables.create(
-            account.pk, source.name, by=self.by, description=source.description, tags=source.tags
+            side.account.pk, source.name, by=self.by, description=source.description, tags=source.tags
         )
 
-    def _apply_page(
-        self, table: ComparedTable, page: list[DifferingEntity], changed: Table | None, applied: AppliedTable
-    ) -> None:
-        images = list(self._images(page, self._newer(table, page), applied))
-        if changed is None or self.dry_run:
-            for image in images:
-                _count(image, applied)
-        elif images:
-            before, done = (applied.inserted, applied.changed, applied.deleted), Reverted()
+    def _apply_entities(self, table: ComparedTable, changed: Table | None, outcome: TableOutcome) -> None:
+        if changed is not None:
+            table_relations.refuse_distributed(changed)
+        side, source = _sides(self.comparison, self.target)
+        kind = None if side.kind is source.kind else side.kind
+        images = comparing.images(
+            table,
+            self.selection.kinds,
+            to_left=self.target is Target.LEFT,
+            keys=self.selection.keys.get(table.name),
+            read_at=self.read_at,
+        )
+        if changed is None or self.save is None:
+            reverting.preview_images(images, outcome, kind=kind, limit=self.limit)
+            return
+        reverting.apply_images(changed, images, by=self.by, into=outcome, save=self.save, kind=kind)
+        # however it was changed
+        outcome.examples = [
+            replace(it, reason=Skip.CHANGED) if it.misfit is None else it for it in outcome.examples
+        ]
 
-            def save() -> None:
-                applied.inserted = before[0] + done.inserted
-                applied.changed = before[1] + done.changed
-                applied.deleted = before[2] + done.deleted
-                self.save()
+    def _apply_policies(self, source: SideTable, changed: Table | None, outcome: TableOutcome) -> None:
+        present = [] if changed is None else policies.written([changed])[changed.pk]
+        outcome.policies = present != source.policies
+        if outcome.policies and changed is not None and self.save is not None:
+            wanted = policies.read(source.policies)
+            policies.replace(changed.account_id, changed.folded_name, wanted, by=self.by)
 
-            reverting.apply_images(changed, statements.images(images), by=self.by, into=done, save=save)
-            for skipped in done.examples:
-                applied.skip(skipped.key, SkipReason.CHANGED)
-            applied.skipped += done.skipped - len(done.examples)
-
-    def _images(
-        self, page: list[DifferingEntity], newer: Collection[EntityKey], applied: AppliedTable
-    ) -> Iterator[NewImage]:
-        """Yield what the entities become, but for those that were changed since or do not fit."""
-        for entity in page:
-            old, new = entity.left, entity.right
-            if self.target is Target.RIGHT:
-                old, new = new, old
-            if entity.key in newer:
-                applied.skip(entity.key, SkipReason.CHANGED)
-                continue
-            annotations, values = (None, None) if new is None else (new.annotations, new.values)
-            if new is not None and self.side.kind is not self.source.kind:
-                converted = read_stored(entity.stored(new))
-                misfit = find_misfit(converted, self.side.kind)
-                if misfit is not None:
-                    applied.skip(entity.key, SkipReason.MISFIT, misfit)
-                    continue
-                _, annotations, values = converted.fragments
-            yield NewImage(entity.key, None if old is None else old.timestamp, annotations, values)
-
-    def _newer(self, table: ComparedTable, page: list[DifferingEntity]) -> set[EntityKey]:
-        """Return which entities were changed on a side that is live since the comparison was read."""
-        if self.read_at is None:
-            return set()
-        found: set[EntityKey] = set()
-        for side, images in (
-            (table.left, {entity.key: entity.left for entity in page}),
-            (table.right, {entity.key: entity.right for entity in page}),
-        ):
-            if side is not None and side.past is None:
-                found.update(_changed_since(Table.objects.get(pk=side.table_id), self.read_at, images))
-        return found
-
-
-def _changed_since(
-    table: Table, moment: Moment, images: Mapping[EntityKey, Image | None]
-) -> Collection[EntityKey]:
-    """Return which entities were changed since a comparison was read.
-
-    Without a history of the time since, Timestamps tell: also those of changes in the seconds before. Deletions go
-    unnoticed then.
-    """
-    record = past.changes_since(table, moment)
-    if record is not None and moment.snapshot is not None:
-        return sql.run_in_lane(statements.changed_since(table.pk, record, moment.snapshot, list(images)))
-    return {key for key, image in images.items() if image is not None and image.timestamp > moment.ticks}
-
-
-def _is_changed_since(table: Table, moment: Moment) -> bool:
-    """Return whether a table was created, or any entity of it changed, since a comparison was read.
-
-    Without a history of the time since, Timestamps tell, as they do of single entities.
-    """
-    record = None if moment.snapshot is None else past.changes_since(table, moment)
-    changed = statements.is_table_changed_since(table.pk, past.source_of(table), record, moment)
-    return sql.run_limited(changed, comparing.PAGE_LIMIT)
-
-
-def _count(image: NewImage, applied: AppliedTable) -> None:
-    if image.values is None:
-        applied.deleted += 1
-    elif image.expected is None:
-        applied.inserted += 1
-    else:
-        applied.changed += 1
+    def _apply_service_properties(self) -> None:
+        differing = self.comparison.service_properties
+        if not self.selection.service_properties or differing is None:
+            return
+        self.outcome.service_properties = True
+        if self.save is not None:
+            side, _ = _sides(self.comparison, self.target)
+            wanted = service_properties.read(differing[0 if self.target is Target.RIGHT else 1])
+            service_properties.replace(side.account.pk, lambda _: wanted, by=self.by)

@@ -4,8 +4,9 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
+from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.moments import Moment
 from storage.domain.refusals import Reason
@@ -13,21 +14,19 @@ from storage.domain.service.sides import SideName
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue, write_datetime
 from storage.domain.values.kinds import AccountKind
-from storage.editing.comparison import DifferenceKind, PropertyDifference
+from storage.editing.comparison import PropertyDifference
 from storage.editing.comparison import compare as compare_properties
 from storage.editing.merge import Properties
+from storage.models import Table
+from storage.operations.changes import past
 from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
 from storage.sql import comparing as statements
 from storage.sql import django as sql
 from storage.sql import snapshots
-from storage.sql.comparing import Changed, Image, Pair
+from storage.sql.comparing import Changed, Image, Pair, Since
 from storage.sql.comparing import Counts as Counts
 from storage.sql.comparing import DifferingEntity as DifferingEntity
-from storage.sql.past import Past
-from storage.sql.relations import relation_name
-from storage.sql.statement import Statement
-
-T = TypeVar("T")
+from storage.sql.restoring import Images
 
 ALL_KINDS: Final = frozenset(DifferenceKind)
 COUNT_LIMIT: Final = timedelta(seconds=60)
@@ -140,7 +139,7 @@ def _compared(
     pair = _changed(one, other) or Pair(
         _relation(one, left, right),
         _relation(other, right, left),
-        tuple(filter(None, map(_timeline, (one, other)))),
+        tuple(it.timeline for it in (one, other) if it is not None and it.timeline is not None),
     )
     return ComparedTable(found.name, one, other, replace(pair, with_timestamps=with_timestamps))
 
@@ -148,24 +147,17 @@ def _compared(
 def _relation(table: SideTable | None, side: Side, other: Side) -> str:
     if table is None:
         return statements.NO_TABLE
-    is_copy = table.past is not None and not table.past.record
-    relation = table.past.source if is_copy and table.past is not None else relation_name(table.table_id)
     has_other_times = side.kind is AccountKind.COSMOS and other.kind is not side.kind
-    return statements.with_short_times(relation) if has_other_times else relation
-
-
-def _timeline(table: SideTable | None) -> Past | None:
-    """Return the past of a table that history has."""
-    return table.past if table is not None and table.past is not None and table.past.record else None
+    return statements.with_short_times(table.relation) if has_other_times else table.relation
 
 
 def _changed(one: SideTable | None, other: SideTable | None) -> Pair | None:
     """Return the pair of a table at two moments between which history has all changes."""
     if one is None or other is None or one.table_id != other.table_id:
         return None
-    if any(it.past is not None and not it.past.record for it in (one, other)):
-        return None  # a copy that was made for a snapshot
     left, right = one.past, other.past
+    if (one.timeline, other.timeline) != (left, right):
+        return None  # a copy that was made for a snapshot
     if left is not None and (right is None or left.moment.ticks <= right.moment.ticks):
         changed = Changed(left, None if right is None else right.moment)
         return Pair(statements.EARLIER, statements.LATER, changed=changed)
@@ -185,27 +177,46 @@ def page(
     kinds: Collection[DifferenceKind] = ALL_KINDS,
     *,
     after: EntityKey | None = None,
-    keys: Collection[EntityKey] | None = None,
     top: int,
 ) -> list[DifferingEntity]:
     """Return up to ``top`` differing entities in the order of their keys, fewer if they are large, at least one.
 
-    ``keys``: only these. Raises OperationTimedOut.
+    Raises OperationTimedOut.
     """
-    return _run(statements.page(table.pair, kinds, after=after, keys=keys, top=top))
+    statement = statements.page(table.pair, kinds, after=after, top=top)
+    return sql.run_limited(statement, PAGE_LIMIT, settings=statements.PAGE_SETTINGS)
 
 
-def pages(
+def images(
     table: ComparedTable,
-    kinds: Collection[DifferenceKind] = ALL_KINDS,
+    kinds: Collection[DifferenceKind],
     *,
+    to_left: bool,
     keys: Collection[EntityKey] | None = None,
-) -> Iterator[list[DifferingEntity]]:
-    """Yield all differing entities in pages; each is read when it is its turn."""
-    after: EntityKey | None = None
-    while found := page(table, kinds, after=after, keys=keys, top=_WALK):
-        yield found
-        after = found[-1].key
+    read_at: Moment | None = None,
+) -> Images:
+    """Return what makes one side of a table equal to the other; ``keys``: only these entities.
+
+    Those that were changed on a side that is live after ``read_at``, when the comparison was read, count as newer.
+    Without a history of the time since, Timestamps tell: also those of changes in the seconds before. Deletions go
+    unnoticed then.
+    """
+    newer = [
+        Since(it.table.pk, it is table.left, read_at, past.changes_since(it.table, read_at))
+        for it in (table.left, table.right)
+        if read_at is not None and it is not None and it.past is None and isinstance(it.table, Table)
+    ]
+    return statements.images(table.pair, kinds, to_left=to_left, keys=keys, newer=newer)
+
+
+def is_changed_since(table: Table, moment: Moment) -> bool:
+    """Return whether a table was created, or any entity of it changed, since a comparison was read.
+
+    Without a history of the time since, Timestamps tell, as they do of single entities.
+    """
+    record = None if moment.snapshot is None else past.changes_since(table, moment)
+    changed = statements.is_table_changed_since(table.pk, past.source_of(table), record, moment)
+    return sql.run_limited(changed, PAGE_LIMIT)
 
 
 def walk(
@@ -263,7 +274,3 @@ def _read(entity: DifferingEntity, image: Image | None) -> Properties:
 
 def _write_value(value: EdmValue | None) -> dict[str, Any] | None:
     return None if value is None else {"type": value.type, "value": json.loads(encoding.write(value))}
-
-
-def _run(statement: Statement[T]) -> T:
-    return sql.run_limited(statement, PAGE_LIMIT, settings=statements.PAGE_SETTINGS)

@@ -1,4 +1,4 @@
-"""The sides of a comparison: what an account, or a table of it, is or was."""
+"""What an account, or a table of it, is or was: to be compared, restored, or made a branch of."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,11 @@ from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES
 from storage.domain.service.sides import SideName
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
-from storage.models import Account, Branch, Snapshot, SnapshotTable, StoredAccessPolicy, Table
+from storage.models import Account, Branch, Snapshot, SnapshotTable, Table
 from storage.operations.access import policies
 from storage.operations.accounts import service_properties
 from storage.operations.activity import activity
@@ -26,6 +25,7 @@ from storage.operations.relations import snapshot_copies
 from storage.operations.snapshots import snapshots
 from storage.sql.distribution import capabilities_of
 from storage.sql.past import Past
+from storage.sql.relations import relation_name
 
 T = TypeVar("T", Table, SnapshotTable)
 
@@ -38,12 +38,30 @@ class SideNotFound(Refused):
 class SideTable:
     """A table on a side; ``past``: None if it is read as it is now; ``policies`` as operations.policies writes them."""
 
-    name: str
-    table_id: int
+    table: Table | SnapshotTable
     past: Past | None
     description: str
     tags: Sequence[str]
     policies: Sequence[Mapping[str, Any]]
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def table_id(self) -> int:
+        return self.table.table_id if isinstance(self.table, SnapshotTable) else self.table.pk
+
+    @property
+    def timeline(self) -> Past | None:
+        """The past of a table that history has."""
+        return self.past if self.past is not None and self.past.record else None
+
+    @property
+    def relation(self) -> str:
+        """What has its entities: a copy for a snapshot, or else what it has now, or has as of its ``timeline``."""
+        is_copy = self.past is not None and self.timeline is None
+        return self.past.source if self.past is not None and is_copy else relation_name(self.table_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +92,32 @@ class Side:
 def find(name: SideName, account: Account) -> Side:
     """Find a side in its account; raises SideNotFound."""
     if not name.at:
-        return _live(name, account)
+        found = live(account, name)
+        for it in found.tables.values():
+            if isinstance(it.table, Table) and not capabilities_of(it.table).has_past:
+                raise SideNotFound(Reason.DISTRIBUTED_NOT_COMPARED, table=it.name)
+        return found
     moment = read_moment(name.at)
     if moment is not None:
-        return _as_of(name, account, moment)
+        return as_of(account, moment, name)
     snapshot = snapshots.find(account, name.at)
     if snapshot is None:
         raise SideNotFound(Reason.NO_MOMENT, text=name.at, account=account.name)
-    return _of_snapshot(name, account, snapshot)
+    return of_snapshot(snapshot, account, name)
 
 
-def _live(name: SideName, account: Account) -> Side:
-    found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
-    for table in found:
-        if not capabilities_of(table).has_past:
-            raise SideNotFound(Reason.DISTRIBUTED_NOT_COMPARED, table=table.name)
-    settings = _Settings(account, found)
-    return Side(name, account, None, settings.tables(found, {}), settings.properties, _given_tables(account))
+def live(account: Account, name: SideName | None = None) -> Side:
+    """Return what an account, or the table that is named, is now; distributed tables included."""
+    name = name or SideName(account.name)
+    settings = _Settings(account, _chosen(name, _tables(account, Q(deleted_at=None)), account))
+    return Side(name, account, None, settings.tables({}), settings.properties, _given_tables(account))
 
 
-def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
+def as_of(
+    account: Account, moment: Moment, name: SideName | None = None, *, with_present_settings: bool = False
+) -> Side:
+    """Return what an account was at a time; its settings too, unless they are those of the present."""
+    name = name or SideName(account.name, "", str(moment))
     at = to_datetime(moment.ticks)
     since = past.kept_since(account.pk)
     if since is None:
@@ -109,23 +133,29 @@ def _as_of(name: SideName, account: Account, moment: Moment) -> Side:
     except (OutOfRangeInput, ServerBusy) as error:
         raise SideNotFound(error.refusal) from None
     settings = _Settings(account, found)
-    settings.go_back_to(at)
-    return Side(
-        name, account, moment, settings.tables(found, pasts), settings.properties, _given_tables(account)
-    )
+    if not with_present_settings:
+        settings.go_back_to(at)
+    return Side(name, account, moment, settings.tables(pasts), settings.properties, _given_tables(account))
 
 
-def _of_snapshot(name: SideName, account: Account, snapshot: Snapshot) -> Side:
+def of_snapshot(
+    snapshot: Snapshot,
+    account: Account,
+    name: SideName | None = None,
+    *,
+    only: Collection[str] | None = None,
+) -> Side:
+    """Return what an account was in a snapshot of it; ``only``: what identifies the tables that are wanted."""
+    name = name or SideName(account.name, "", snapshot.name)
+    tables = snapshot.tables.select_related("snapshot").order_by("folded_name")
+    chosen = _chosen(name, tables if only is None else tables.filter(folded_name__in=only), account)
     found = {
-        it.folded_name: SideTable(
-            it.name, it.table_id, snapshot_copies.past_of(it), it.description, it.tags, it.policies
-        )
-        for it in _chosen(name, snapshot.tables.select_related("snapshot").order_by("folded_name"), account)
+        it.folded_name: SideTable(it, snapshot_copies.past_of(it), it.description, it.tags, it.policies)
+        for it in chosen
     }
     properties = None
     if account.kind != AccountKind.COSMOS:
-        stored = snapshot.service_properties
-        properties = service_properties.write(DEFAULT_PROPERTIES) if stored is None else stored
+        properties = service_properties.write(service_properties.read_stored(snapshot.service_properties))
     moment = snapshot_copies.moment_of(snapshot)
     known = _given_tables(account) if snapshot.is_whole else frozenset(found)
     return Side(name, account, moment, found, properties, known)
@@ -149,14 +179,14 @@ class _Settings:
 
     def __init__(self, account: Account, tables: Sequence[Table]) -> None:
         self._account = account
+        self._tables = tables
+        stored = policies.written(tables)
         self._of_tables: dict[int, dict[str, Any]] = {
-            table.pk: {"description": table.description, "tags": table.tags, "policies": []}
-            for table in tables
+            it.pk: {"description": it.description, "tags": it.tags, "policies": stored[it.pk]}
+            for it in tables
         }
-        for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
-            self._of_tables[policy.table_id]["policies"] += policies.write([policies.identifier(policy)])
         is_cosmos = account.kind == AccountKind.COSMOS
-        properties = None if is_cosmos else service_properties.write(service_properties.for_account(account))
+        properties = None if is_cosmos else service_properties.write(service_properties.get(account.pk))
         self.properties: Mapping[str, Any] | None = properties
 
     def go_back_to(self, at: datetime) -> None:
@@ -174,12 +204,9 @@ class _Settings:
                         {name: it for name, it in (done.before or {}).items() if name in of_table}
                     )
 
-    def tables(self, found: Sequence[Table], pasts: Mapping[int, Past]) -> dict[str, SideTable]:
+    def tables(self, pasts: Mapping[int, Past]) -> dict[str, SideTable]:
         return {
-            table.folded_name: SideTable(
-                table.name, table.pk, pasts.get(table.pk), **self._of_tables[table.pk]
-            )
-            for table in found
+            it.folded_name: SideTable(it, pasts.get(it.pk), **self._of_tables[it.pk]) for it in self._tables
         }
 
 
@@ -188,7 +215,7 @@ _SETTINGS: Final = (Verb.TABLE_CHANGE, Verb.POLICIES_SET, Verb.PROPERTIES_SET)
 
 def _tables(account: Account, condition: Q) -> QuerySet[Table]:
     own = Table.objects.filter(condition, account=account).exclude(folded_name__startswith="$")
-    return own.order_by("folded_name")
+    return own.select_related("account").order_by("folded_name")
 
 
 def _chosen(name: SideName, tables: "QuerySet[T]", account: Account) -> list[T]:

@@ -27,15 +27,7 @@ from storage.domain.service.snapshots import (
 )
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.models import (
-    Account,
-    Activity,
-    Snapshot,
-    SnapshotSchedule,
-    SnapshotTable,
-    StoredAccessPolicy,
-    Table,
-)
+from storage.models import Account, Activity, Snapshot, SnapshotSchedule, SnapshotTable, Table
 from storage.operations.access import policies
 from storage.operations.accounts import locking
 from storage.operations.activity import activity
@@ -258,9 +250,7 @@ def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
     # counting locks the table and its indexes, and PostgreSQL has room for the locks of some thousand tables
     counted = [table.pk for table in tables[:COUNTED_TABLES]]
     counts = sql.run(count_up_to(counted, COUNTED)) if counted else {}
-    stored: dict[int, list[StoredAccessPolicy]] = {}
-    for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
-        stored.setdefault(policy.table_id, []).append(policy)
+    stored = policies.written(tables)
     SnapshotTable.objects.bulk_create(
         SnapshotTable(
             snapshot=snapshot,
@@ -270,7 +260,7 @@ def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
             description=table.description,
             tags=table.tags,
             throughput=table.throughput,
-            policies=policies.write([policies.identifier(policy) for policy in stored.get(table.pk, ())]),
+            policies=stored[table.pk],
             entities=_rows(counts.get(table.pk), sizes.get(table.pk)),
             size=sizes[table.pk].capacity if table.pk in sizes else 0,
         )

@@ -5,21 +5,20 @@ history like any other, and can be undone. An entity that was changed again sinc
 """
 
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
-from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import long_operations
 from storage.operations.changes import changes, reverting
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.reverting import Reverted
+from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.relations import table_relations
 from storage.operations.relations.record import recorded_changes
 from storage.sql import changes as statements
@@ -30,80 +29,41 @@ from storage.sql.restoring import Images
 PREVIEW_LIMIT: Final = timedelta(seconds=20)
 
 
-@dataclass(frozen=True, slots=True)
-class TablePreview:
-    """What an undo would do in a table."""
-
-    table: Table
-    numbers: dict[Effect, int]
-    samples: list[Sample]
-
-
-@dataclass(frozen=True, slots=True)
-class UndoPreview:
+@dataclass(slots=True)
+class UndoPreview(Outcome):
     """What an undo would do. ``dropped``: changes in tables that no longer exist."""
 
-    changes: int
-    tables: list[TablePreview]
-    dropped: int
-
-    def number(self, effect: Effect) -> int:
-        return sum(it.numbers[effect] for it in self.tables)
-
-    @property
-    def written(self) -> int:
-        return sum(self.number(effect) for effect in (Effect.CHANGED, Effect.INSERTED, Effect.DELETED))
-
-
-@dataclass(slots=True)
-class Undone:
-    """What an undo did in each table; ``activity`` is None if there was nothing to write."""
-
-    tables: list[tuple[Table, Reverted]] = field(default_factory=list)
-    activity: Activity | None = None
-
-    @property
-    def total(self) -> Reverted:
-        total = Reverted()
-        for _, it in self.tables:
-            total.inserted += it.inserted
-            total.changed += it.changed
-            total.deleted += it.deleted
-            total.unchanged += it.unchanged
-            total.skipped += it.skipped
-        return total
-
-    @property
-    def written(self) -> list[Table]:
-        """The tables in which entities were written."""
-        return [table for table, it in self.tables if it.written]
-
-    @property
-    def only(self) -> Table | None:
-        """The table if entities were written in one."""
-        return self.written[0] if len(self.written) == 1 else None
+    changes: int = 0
+    dropped: int = 0
 
 
 def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoPreview:
     """Say what undoing the matching changes would do now; raises OperationTimedOut."""
     counts = changes.count_by_table(account, wanted)
     existing = _existing(account, counts)
-    previews = [_preview_table(account, table, wanted, sample) for table in existing]
-    dropped = sum(counts.values()) - sum(counts[table.pk] for table in existing)
-    return UndoPreview(sum(counts.values()), previews, dropped)
+    total = sum(counts.values())
+    return UndoPreview(
+        [_preview_table(account, table, wanted, sample) for table in existing],
+        is_preview=True,
+        changes=total,
+        dropped=total - sum(counts[table.pk] for table in existing),
+    )
 
 
-def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TablePreview:
+def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TableOutcome:
     images = _images(account, table, wanted)
     if images is None:
-        return TablePreview(table, dict.fromkeys(Effect, 0), [])
+        return TableOutcome(table.name, table)
     found = changes.run_limited(
         restoring.preview(relation_name(table.pk), images, sample), limit=PREVIEW_LIMIT
     )
-    return TablePreview(table, found.numbers, found.samples)
+    outcome = TableOutcome(table.name, table, samples=found.samples)
+    for effect, number in found.numbers.items():
+        setattr(outcome, effect.value, number)
+    return outcome
 
 
-def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Undone:
+def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Outcome:
     """Undo the matching changes of all tables, as far as there is no newer work; recorded as one activity.
 
     Tables are done one after another, each in chunks: a failure leaves done, and recorded, what was written before it,
@@ -112,19 +72,19 @@ def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity 
     """
     accounts.check_writable(account)
     by = replace(by, request_id=str(uuid.uuid4()))
-    undone, began = Undone(), timezone.now()
+    undone, began = Outcome(), timezone.now()
 
     def save() -> None:
-        operation.save(_detail(wanted, undone, began), undone.only)
+        operation.save(_detail(wanted, undone, began), undone.only_table)
 
     with long_operations.running(Verb.ENTITY_REVERT, account, by=by, undoes=undoes) as operation:
         for table in _existing(account, changes.count_by_table(account, wanted)):
             images = _images(account, table, wanted)
             if images is not None:
-                reverted = Reverted()
-                undone.tables.append((table, reverted))
-                reverting.apply_images(table, images, by=by, into=reverted, save=save)
-        undone.activity = operation.finish(_detail(wanted, undone, began), undone.only)
+                outcome = TableOutcome(table.name, table)
+                undone.tables.append(outcome)
+                reverting.apply_images(table, images, by=by, into=outcome, save=save)
+        undone.activity = operation.finish(_detail(wanted, undone, began), undone.only_table)
     return undone
 
 
@@ -142,21 +102,11 @@ def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | No
     return None if selection is None or not record else statements.undoing(table.pk, record, selection)
 
 
-def _detail(wanted: ChangeFilter, undone: Undone, began: datetime) -> dict[str, object]:
+def _detail(wanted: ChangeFilter, undone: Outcome, began: datetime) -> dict[str, object]:
     """What the activity log remembers; nothing if no entity was written."""
-    total = undone.total
-    if not total.written:
+    if not undone.written:
         return {}
-    return {
-        "changed": total.changed,
-        "inserted": total.inserted,
-        "deleted": total.deleted,
-        "skipped": total.skipped,
-        "rows": total.written,
-        "tables": len(undone.written),
-        "began": began.isoformat(),
-        "selection": _describe(wanted),
-    }
+    return {**undone.detail(), "began": began.isoformat(), "selection": _describe(wanted)}
 
 
 def _describe(wanted: ChangeFilter) -> dict[str, object]:
