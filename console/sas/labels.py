@@ -139,7 +139,6 @@ FIELD_TEXTS: Final[Mapping[FieldKind, Promise]] = {
     FieldKind.SIGNER: gettext_lazy("The account whose key signed the request."),
     FieldKind.SIGNATURE: gettext_lazy("Proves that the sender has the key."),
     FieldKind.VERSION: gettext_lazy("The service version to use."),
-    FieldKind.HEADER: gettext_lazy("A header."),
 }
 
 SETTING_TEXTS: Final[Mapping[str, Promise]] = {

@@ -58,6 +58,9 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
     Mistake.OTHER_ACCOUNT: _(
         "The account in the string to sign is %(account)s, which is not the account in the URL."
     ),
+    Mistake.SECONDARY_ACCOUNT: _(
+        "The account was signed as %(account)s. Requests to the secondary also sign the primary name."
+    ),
     Mistake.ACCOUNT_DOUBLED: _(
         "The account %(account)s was signed twice. That is right only for a Shared Key request whose path starts with"
         " the account."

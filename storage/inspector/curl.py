@@ -2,9 +2,10 @@
 
 import re
 import shlex
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from storage.inspector.reports import Finding, Mistake, finding
 
@@ -13,15 +14,27 @@ _CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # of a Unix shell, of cmd, of PowerS
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_{(]|env:)")
 
-# options that do not affect the signed text: with an argument, and without
-_IGNORED_WITH_WORD = (
-    "-o --output -m --max-time --connect-timeout -x --proxy --cacert --cert --key -w --write-out --resolve --retry "
-    "--retry-delay -c --cookie-jar -b --cookie -e --referer -u --user --connect-to -D --dump-header -A --user-agent"
-)
-_IGNORED = (
-    "-s --silent -S --show-error -i --include -v --verbose -k --insecure -L --location -f --fail --fail-with-body "
-    "--compressed -g --globoff -# --progress-bar --http1.1 --http2 --path-as-is -4 -6 -O --no-buffer -N"
-)
+_MOST_WORDS: Final = 500  # the parser's time grows with the square of them
+
+_WITH_WORD: Final = {
+    "method": "-X --request",
+    "header": "-H --header",
+    "url": "--url",
+    "file": "-T --upload-file",
+    "json": "--json",
+    "data": "-d --data --data-ascii --data-raw --data-binary --data-urlencode",
+    # they do not affect the signed text
+    "ignored_word": "-o --output -m --max-time --connect-timeout -x --proxy --cacert --cert --key -w --write-out "
+    "--resolve --retry --retry-delay -c --cookie-jar -b --cookie -e --referer -u --user --connect-to -D --dump-header "
+    "-A --user-agent",
+}
+_FLAGS: Final = {
+    "head": "-I --head",
+    "get": "-G --get",
+    "ignored": "-s --silent -S --show-error -i --include -v --verbose -k --insecure -L --location -f --fail -N "
+    "--no-buffer --fail-with-body --compressed -g --globoff -# --progress-bar --http1.1 --http2 --path-as-is -4 -6 -O",
+}
+_TAKING_WORD: Final = frozenset(" ".join(_WITH_WORD.values()).split())
 
 
 class _Parser(ArgumentParser):
@@ -29,19 +42,11 @@ class _Parser(ArgumentParser):
         raise ValueError(message)
 
 
-_parser = _Parser("curl", add_help=False, allow_abbrev=False)
-_parser.add_argument(*_IGNORED.split(), action="store_true", dest="ignored")
-_parser.add_argument(*_IGNORED_WITH_WORD.split(), dest="ignored_word")
-_parser.add_argument("-I", "--head", action="store_const", const="HEAD", dest="method")
-_parser.add_argument("-X", "--request", dest="method")
-_parser.add_argument("-G", "--get", action="store_true")
-_parser.add_argument("-T", "--upload-file", dest="file")
-_parser.add_argument("-H", "--header", action="append", default=[])
-_parser.add_argument("--url", default="")
-_parser.add_argument("--json")
-_parser.add_argument(
-    *("-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"), dest="data"
-)
+_parser: Final = _Parser("curl", add_help=False, allow_abbrev=False)
+for _name, _options in _WITH_WORD.items():
+    _parser.add_argument(*_options.split(), dest=_name, action="append", default=[])
+for _name, _options in _FLAGS.items():
+    _parser.add_argument(*_options.split(), dest=_name, action="store_true")
 
 
 @dataclass(slots=True)
@@ -65,40 +70,54 @@ def read(text: str) -> Command:
         words = shlex.split(text)
     except ValueError:  # a quote is not closed
         words = text.replace('"', " ").replace("'", " ").split()
-    words = words[words.index(next(word for word in words if "curl" in word)) + 1 :]
-    try:
-        options, rest = _parser.parse_known_args(words)
-    except ValueError as error:  # an option lacks its argument, or has too many
-        option = str(error).removeprefix("argument ").partition(":")[0]
-        problems.append(finding(Mistake.OPTION_UNKNOWN, option=option))
-        options, rest = _parser.parse_known_args([word for word in words if not word.startswith("-")])
-    unknown = [word for word in rest if word.startswith("-")]
+    first = next(place for place, word in enumerate(words) if "curl" in word)
+    options, rest, unknown = _parse_known(list(_join(words[first + 1 : first + _MOST_WORDS])))
     problems += [finding(Mistake.OPTION_UNKNOWN, option=word.partition("=")[0][:32]) for word in unknown]
-    url = options.url or next((word for word in rest if word not in unknown), "")
+    url = next(iter((*options.url, *rest)), "")
     # `Name:` removes a header, `Name;` sends it empty
     headers = [header.partition(":") for header in options.header]
     sent = [(name.strip().rstrip(";"), value.strip()) for name, _, value in headers]
-    implied = _media_type(options.data, options.json)
-    if all(name.lower() != "content-type" for name, _ in sent):
+    implied = "application/json" if options.json else "application/x-www-form-urlencoded"
+    has_data = bool(options.json or options.data)
+    if has_data and all(name.lower() != "content-type" for name, _ in sent):
         sent.append(("Content-Type", implied))
+    method = "PUT" if options.file else "POST" if has_data and not options.get else "GET"
+    if options.head:
+        method = "HEAD"
     return Command(
-        (options.method or _method(options.get, options.file, implied)).upper(),
+        (options.method or [method])[-1].upper(),
         url if "://" in url else f"http://{url}",
         tuple((name, value) for name, value in sent if value),
         tuple(problems),
     )
 
 
-def _media_type(data: str | None, json: str | None) -> str:
-    if json is not None:
-        return "application/json"
-    return "" if data is None else "application/x-www-form-urlencoded"
+def _join(words: list[str]) -> Iterator[str]:
+    """Join options with their arguments, which may look like options."""
+    left = iter(words)
+    for word in left:
+        if word not in _TAKING_WORD:
+            yield word
+        elif (argument := next(left, None)) is not None:
+            yield f"{word}={argument}"
 
 
-def _method(is_get: bool, file: str | None, media_type: str) -> str:
-    if file is not None:
-        return "PUT"
-    return "POST" if media_type and not is_get else "GET"
+def _parse_known(words: list[str]) -> tuple[Namespace, list[str], list[str]]:
+    """Return the options, other words, and options that are not known."""
+    parsed, unreadable = _parse(words), set[str]()
+    if parsed is None:  # letters that are joined, and not all of them known
+        unreadable = {word for word in words if word.startswith("-") and _parse([word, ""]) is None}
+        parsed = _parse([word for word in words if word not in unreadable])
+    options, rest = parsed or _parser.parse_known_args([])
+    unknown = [word for word in rest if word.startswith("-")]
+    return options, [word for word in rest if not word.startswith("-")], [*unreadable, *unknown]
+
+
+def _parse(words: list[str]) -> tuple[Namespace, list[str]] | None:
+    try:
+        return _parser.parse_known_args(words)
+    except ValueError:
+        return None
 
 
 def _quoted(match: re.Match[str]) -> str:

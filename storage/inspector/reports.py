@@ -24,6 +24,7 @@ class Mistake(StrEnum):
     UNKNOWN_KEY = "unknown key"
     # another text was signed
     OTHER_ACCOUNT = "name of another account"
+    SECONDARY_ACCOUNT = "name of the secondary"
     ACCOUNT_DOUBLED = "account twice"
     ACCOUNT_NOT_DOUBLED = "account only once"
     TABLE_CASE = "case of the table name"
@@ -142,7 +143,6 @@ class FieldKind(StrEnum):
     SIGNER = "signer"
     SIGNATURE = "signature"
     VERSION = "version"
-    HEADER = "header"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,9 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from storage.domain.access.signature import Scheme, SignedRequest, string_to_sign
-from storage.domain.requests.routes import SECONDARY
-from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.inspector.facts import Facts
 from storage.inspector.reports import Finding, Mistake, finding
-from storage.inspector.signatures import Draft, Variation, vary, vary_newlines
+from storage.inspector.signatures import Draft, Variation, other_accounts, vary, vary_newlines
 
 _LINES: Final = {
     Scheme.SHARED_KEY: ("{method}", "{content-md5}", "{content-type}", "{date}", "{prefix}{path}{query}"),
@@ -142,8 +140,7 @@ def _queries(request: SignedRequest, origin: str) -> Iterator[Variation]:
 
 def _accounts(request: SignedRequest, facts: Facts) -> Iterator[Variation]:
     own, path = f"/{request.account}", _text(request.path)
-    for name in {request.account + SECONDARY, *facts.accounts, DEVELOPMENT_ACCOUNT} - {request.account}:
-        mistake = finding(Mistake.OTHER_ACCOUNT, account=name)
+    for name, mistake in other_accounts(request.account, facts):
         yield vary(mistake, {"prefix": f"/{name}"})
         if path.startswith(own):
             yield vary(mistake, {"prefix": f"/{name}", "path": f"/{name}{path.removeprefix(own)}"})

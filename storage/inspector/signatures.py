@@ -10,6 +10,8 @@ from itertools import combinations
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
+from storage.domain.requests.routes import SECONDARY
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.reports import Finding, Mistake, finding
 
@@ -61,6 +63,13 @@ def vary_newlines(*, has_final_newline: bool) -> list[Variation]:
         vary(finding(Mistake.ESCAPED_NEWLINE), newline="\\n"),
         vary(finding(Mistake.FINAL_NEWLINE), has_final_newline=not has_final_newline),
     ]
+
+
+def other_accounts(account: str, facts: Facts) -> Iterator[tuple[str, Finding]]:
+    """Yield the account names that a client may have signed instead."""
+    for name in {account + SECONDARY, *facts.accounts, DEVELOPMENT_ACCOUNT} - {account}:
+        mistake = Mistake.SECONDARY_ACCOUNT if name.endswith(SECONDARY) else Mistake.OTHER_ACCOUNT
+        yield name, finding(mistake, account=name)
 
 
 class Mac(NamedTuple):

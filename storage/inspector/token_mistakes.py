@@ -7,7 +7,6 @@ from typing import Final
 from urllib.parse import unquote
 
 from storage.domain import sas
-from storage.domain.requests.routes import SECONDARY
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.tokens import (
     FIRST_VERSION,
@@ -18,11 +17,10 @@ from storage.domain.sas.tokens import (
     read_instant,
 )
 from storage.domain.values.edm import TICKS_PER_SECOND
-from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.domain.values.ticks import to_second
 from storage.inspector.facts import Facts, ManagedAccount
 from storage.inspector.reports import Mistake, finding
-from storage.inspector.signatures import Draft, Variation, vary, vary_newlines
+from storage.inspector.signatures import Draft, Variation, other_accounts, vary, vary_newlines
 
 Token = TableSas | AccountSas
 
@@ -65,10 +63,7 @@ def usual_mistakes(token: Token, account: str, facts: Facts) -> list[Variation]:
     return [
         *_changed_on_the_way(token),
         *(_of_resource(token, account) if isinstance(token, TableSas) else ()),
-        *(
-            vary(finding(Mistake.OTHER_ACCOUNT, account=name), {"account": name})
-            for name in {account + SECONDARY, *facts.accounts, DEVELOPMENT_ACCOUNT} - {account}
-        ),
+        *(vary(mistake, {"account": name}) for name, mistake in other_accounts(account, facts)),
         *(
             vary(
                 finding(Mistake.OTHER_LAYOUT, version=version),

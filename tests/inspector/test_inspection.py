@@ -119,7 +119,7 @@ def test_finds_nothing_in_a_good_token(fields, key):
 
 OF_KEYS_AND_LINES = {
     Mistake.ENCODED_TWICE, Mistake.PADDING, Mistake.HEXADECIMAL, Mistake.RETIRED_KEY,
-    Mistake.OTHER_ACCOUNT_KEY, Mistake.KEY_NOT_DECODED, Mistake.OTHER_ACCOUNT,
+    Mistake.OTHER_ACCOUNT_KEY, Mistake.KEY_NOT_DECODED, Mistake.OTHER_ACCOUNT, Mistake.SECONDARY_ACCOUNT,
     Mistake.NEWLINE,
 }  # fmt: skip
 
@@ -459,7 +459,7 @@ def test_names_what_could_not_be_read():
     for text, mistake in (
         ('curl "http://h/acme/people?$filter=a" -H "x: y"', Mistake.SHELL_VARIABLE),
         ("curl --frobnicate http://h/acme/people", Mistake.OPTION_UNKNOWN),
-        ("curl -X http://h/acme/people --request", Mistake.OPTION_UNKNOWN),
+        ("curl -sZ http://h/acme/people", Mistake.OPTION_UNKNOWN),
         ("GET /acme/people HTTP/1.1\nHost: h\nwhat is this", Mistake.LINE_UNREADABLE),
         ("GET /acme/people HTTP/1.1\nx-ms-date: y", Mistake.NO_HOST),
     ):
@@ -511,6 +511,7 @@ LONG = {
     "a query": f"GET /acme/p?{'x=%20&' * 10_000} HTTP/1.1\nHost: h\nAuthorization: SharedKey acme:{SIGNATURE}",
     "headers": "GET /acme/p HTTP/1.1\n" + "a: b\n" * 12_000,
     "options": "curl http://h/acme/p " + "-s" * 30_000,
+    "words": "curl http://h/acme/p " + "-sZ " * 15_000,
     "quotes": "curl http://h/acme/p " + "$'" * 30_000,
     "parts": "AccountName=acme;" + "x;" * 30_000,
 }
