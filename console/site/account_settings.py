@@ -1,4 +1,4 @@
-"""The names of the settings of an account, and what the console says of them."""
+"""The settings of an account as the console shows them: their names and texts, and the sections of their page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,3 +83,47 @@ TEXTS: Final[Mapping[str, SettingText]] = {
     ),
 }
 NAMES: Final["Mapping[str, LazyText]"] = {name: text.name or text.label for name, text in TEXTS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A form of the page of settings; ``template`` shows it if it is more than its fields."""
+
+    title: "LazyText"
+    button: "LazyText"
+    settings: tuple[str, ...]
+    template: str = "components/form.html"
+
+
+SECTIONS: Final[Mapping[str, Section]] = {
+    "description": Section(
+        _("General"),
+        _("Save general settings"),
+        ("label", "colour", "description", "labels"),
+        "console/accounts/settings/_description.html",
+    ),
+    # with fields of its own
+    "lifetime": Section(
+        _("Expiration"), _("Save expiration"), (), "console/accounts/settings/_lifetime.html"
+    ),
+    "history": Section(
+        _("History"),
+        _("Save history"),
+        ("history_days", "history_bytes"),
+        "console/accounts/settings/_history.html",
+    ),
+    "consistency": Section(
+        _("Consistency"),
+        _("Save consistency"),
+        ("consistency", "max_staleness"),
+        "console/accounts/settings/_consistency.html",
+    ),
+    "indexes": Section(_("Indexes"), _("Save indexes"), ("adaptive_indexes",)),
+    "cluster": Section(
+        _("Cluster"), _("Save cluster"), ("distributes",), "console/accounts/settings/_cluster.html"
+    ),
+    "guard": Section(_("Protection"), _("Save protection"), ("protected", "read_only")),
+    "access": Section(
+        _("Network access"), _("Save network access"), ("enabled", "shared_key_access", "networks")
+    ),
+}

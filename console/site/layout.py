@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.site import appearance, time_zones
+from console.site import account_settings, appearance, time_zones
 from console.site.access import AccountContext, account_context, user_of
 from console.site.addresses import path_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
@@ -86,14 +86,11 @@ ACCOUNT_SETTINGS: Final = (
     *(
         NavigationItem("accounts:settings", label, "settings", Capability.OWN, fragment=place, place=_SETTINGS)
         for place, label in (
-            ("description", _("General")),
+            *((name, section.title) for name, section in account_settings.SECTIONS.items()),
             ("description", _("Colour")),
-            ("lifetime", _("Expiration")),
-            ("consistency", _("Consistency")),
-            ("guard", _("Protection")),
-            ("access", _("Network access")),
             ("deletion", _("Delete account")),
         )
+        if place != "cluster"  # most servers have none
     ),
     *(
         NavigationItem("accounts:service", label, "sliders-horizontal", fragment=place, place=_SERVICE)

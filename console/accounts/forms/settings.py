@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.site.account_settings import TEXTS
+from console.site.account_settings import SECTIONS, TEXTS
 from console.site.forms import MONO, NameRule
 from storage.domain.access.addresses import read_network
 from storage.domain.service import lifetimes
@@ -174,7 +174,6 @@ class SettingsForm(forms.Form):
         self.order_fields(self.field_order)
 
 
-DESCRIPTION: Final = ("label", "colour", "description", "labels")
 # the names of the services are not translated
 KINDS: Final = (
     (AccountKind.STORAGE.value, "Azure Table storage"),
@@ -191,7 +190,7 @@ LIFETIMES: Final = (
 
 
 class NewAccountForm(SettingsForm):
-    settings = DESCRIPTION
+    settings = SECTIONS["description"].settings
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=64,
@@ -222,7 +221,7 @@ class NewAccountForm(SettingsForm):
         return NewAccount(
             kind=AccountKind(self.cleaned_data["kind"] or AccountKind.STORAGE),
             expires_at=None if lives in {"", NEVER} else timezone.now() + lifetimes.read_lifetime(lives),
-            **{name: self.cleaned_data[name] for name in DESCRIPTION},
+            **{name: self.cleaned_data[name] for name in self.settings},
         )
 
     @property
@@ -285,27 +284,14 @@ class LifetimeForm(forms.Form):
                 return timezone.now() + lifetimes.read_lifetime(lifetime)
 
 
-# the settings by the form that has them; the form "lifetime" has fields of its own
-_SETTINGS: Final = {
-    "description": DESCRIPTION,
-    "lifetime": (),
-    "history": ("history_days", "history_bytes"),
-    "consistency": ("consistency", "max_staleness"),
-    "indexes": ("adaptive_indexes",),
-    "cluster": ("distributes",),
-    "guard": ("protected", "read_only"),
-    "access": ("enabled", "shared_key_access", "networks"),
-}
-FORMS: Final = tuple(_SETTINGS)
-
-
 def settings_form(name: str, account: Account, data: Any = None) -> forms.Form:
     """Make one of the forms of the page of settings."""
     if name == "lifetime":
         lives = NEVER if account.expires_at is None else "until"
         return LifetimeForm(data, initial={"lives": lives, "until": account.expires_at})
-    initial = {setting: getattr(account, setting) for setting in _SETTINGS[name]}
-    return SettingsForm(data, initial=initial, settings=_SETTINGS[name])
+    settings = SECTIONS[name].settings
+    initial = {setting: getattr(account, setting) for setting in settings}
+    return SettingsForm(data, initial=initial, settings=settings)
 
 
 # hours for which a rotated key is still accepted

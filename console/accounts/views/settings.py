@@ -12,7 +12,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from console.accounts.forms.settings import (
-    FORMS,
     PROMISES,
     ConfirmNameForm,
     LifetimeForm,
@@ -21,6 +20,7 @@ from console.accounts.forms.settings import (
 )
 from console.people.reauthentication import is_post, recently_authenticated_if
 from console.site.access import account_required, actor_of, admin_required
+from console.site.account_settings import SECTIONS
 from console.site.forms import changed_values, include_initial_values
 from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
@@ -86,7 +86,7 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     which = request.POST.get("form", "")
     found = {
         name: settings_form(name, account, request.POST if name == which else None)
-        for name in FORMS
+        for name in SECTIONS
         if name != "cluster" or table_relations.can_distribute()
     }
     for form in found.values():
@@ -94,7 +94,7 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     if request.method == "POST" and which in found and _save(request, account, found[which]):
         return redirect("accounts:settings", account.name)
     context = {
-        "forms": found,
+        "sections": [(name, SECTIONS[name], form) for name, form in found.items()],
         "kept": retention.kept(account),
         "history_limit": retention.limit(account),
         "promises": PROMISES,
