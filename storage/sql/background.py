@@ -1,7 +1,7 @@
 """Locks, deletion and statistics for background jobs and size estimates."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -82,11 +82,18 @@ def has_rows(table: HasRelation) -> bool:
     return bool(fetch(f"SELECT 1 FROM {relation_of(table)} LIMIT 1"))
 
 
-def add_table_requests(counted: Sequence[tuple[tuple[datetime, int], int]]) -> None:
-    """Add numbers of requests to those of an hour and a table."""
-    hours = [hour for (hour, _), _ in counted]
-    table_ids = [table_id for (_, table_id), _ in counted]
-    execute(_ADD_TABLE_REQUESTS, hours, table_ids, [number for _, number in counted])
+def add_up(
+    relation: str, keys: Mapping[str, str], numbers: Mapping[str, str], rows: Iterable[tuple[object, ...]]
+) -> None:
+    """Add numbers to those of the same keys; columns are named with their types, ``rows`` have keys, then numbers."""
+    columns = {**keys, **numbers}
+    given = ", ".join(f"%s::{kind}[]" for kind in columns.values())
+    added = ", ".join(f"{name} = known.{name} + excluded.{name}" for name in numbers)
+    execute(
+        f"INSERT INTO {relation} AS known ({', '.join(columns)}) SELECT * FROM unnest({given})"
+        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {added}",
+        *map(list, zip(*rows, strict=True)),
+    )
 
 
 def set_written(moments: Mapping[int, datetime]) -> set[int]:
@@ -205,12 +212,6 @@ _LOCK_HOLDER: Final = """
 SELECT pid FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid::bigint = %s AND objid::bigint = %s AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
-
-_ADD_TABLE_REQUESTS: Final = """
-INSERT INTO storage_tablerequests AS known (hour, table_id, requests)
-SELECT * FROM unnest(%s::timestamptz[], %s::bigint[], %s::bigint[])
-ON CONFLICT (table_id, hour) DO UPDATE SET requests = known.requests + excluded.requests
 """
 
 # SKIP LOCKED: never waiting for a lock rules out deadlocks

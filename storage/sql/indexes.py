@@ -6,7 +6,6 @@ compare strings by the collation of the database.
 """
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Final, NamedTuple
 
 import psycopg
@@ -32,21 +31,6 @@ SELECT place, pg_stat_get_numscans(to_regclass(name)) FROM unnest(%s::text[]) WI
 WHERE to_regclass(name) IS NOT NULL
 """
 # all processes write in the same order, so that they cannot deadlock
-_ADD_SCANS: Final = """
-INSERT INTO storage_propertyscans AS known (table_id, name, day, scans, seconds)
-SELECT * FROM unnest(%s::bigint[], %s::text[], %s::date[], %s::bigint[], %s::float8[])
-ORDER BY 1, 2, 3
-ON CONFLICT (table_id, name, day)
-DO UPDATE SET scans = known.scans + excluded.scans, seconds = known.seconds + excluded.seconds
-"""
-
-
-class ScanCount(NamedTuple):
-    table_id: int
-    name: str
-    day: date
-    scans: int
-    seconds: float
 
 
 class StoredIndex(NamedTuple):
@@ -106,8 +90,3 @@ def scans(known: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """Return how often indexes that exist were scanned; each is the id of a table and that of the index."""
     found = fetch(_SCANS, [index_name(*ids) for ids in known])
     return {known[place - 1]: number for place, number in found}
-
-
-def add_scans(counted: Sequence[ScanCount]) -> None:
-    """Add scans to those of their tables, properties and days."""
-    execute(_ADD_SCANS, *map(list, zip(*counted, strict=True)))

@@ -51,7 +51,11 @@ class TableUses(Ledger[tuple[datetime, int], int]):
         self._written = {key: moment for key, moment in self._written.items() if moment + LATE > now}
 
     def _store(self, counted: Mapping[tuple[datetime, int], int]) -> None:
-        background.add_table_requests(list(counted.items()))
+        keys, rows = (
+            {"hour": "timestamptz", "table_id": "bigint"},
+            [(*key, it) for key, it in counted.items()],
+        )
+        background.add_up("storage_tablerequests", keys, {"requests": "bigint"}, rows)
 
 
 def record_write(table: Table) -> None:

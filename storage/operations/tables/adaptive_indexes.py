@@ -23,7 +23,6 @@ from storage.operations.counting.ledger import Ledger
 from storage.operations.tables import indexes
 from storage.sql import background
 from storage.sql import indexes as sql
-from storage.sql.indexes import ScanCount
 
 _NAMES_LIMIT: Final = 1_000  # properties counted between two writes
 
@@ -40,7 +39,10 @@ class ScanCosts(Ledger[tuple[int, str, date], tuple[int, float]]):
                     self._count(key, (known + 1, total + seconds))
 
     def _store(self, counted: Mapping[tuple[int, str, date], tuple[int, float]]) -> None:
-        sql.add_scans([ScanCount(*key, *count) for key, count in counted.items()])
+        keys = {"table_id": "bigint", "name": "text", "day": "date"}
+        numbers = {"scans": "bigint", "seconds": "float8"}
+        rows = [(*key, *count) for key, count in counted.items()]
+        background.add_up("storage_propertyscans", keys, numbers, rows)
 
 
 def record(table: Table, names: frozenset[str], seconds: float) -> None:
