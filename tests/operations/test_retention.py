@@ -156,14 +156,14 @@ def test_what_has_ended_is_packed_and_reads_the_same(account, people, monkeypatc
 def test_turned_off_and_on_again_it_begins_anew(account, people):
     write(people)
     account_settings.change(account, history_days=0)
-    assert not catalog._account("acme")[0].records
+    assert not catalog._account("acme").records
     assert retention.kept(account) == retention.Kept(None, 0)
     write(people, 2)
     retention.tidy(later(0))
     assert segments(account) == []
 
     account_settings.change(account, history_days=3)
-    assert catalog._account("acme")[0].records
+    assert catalog._account("acme").records
     write(people, 3)
     assert segments(account) == [3, 4]
     assert recorded(account, 3) == [("u", '\n,"A":2')]

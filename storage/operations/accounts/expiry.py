@@ -10,6 +10,7 @@ from storage.operations.accounts import removal
 from storage.operations.accounts.account_settings import to_json
 from storage.operations.accounts.locking import lock_if_exists
 from storage.operations.activity import activity
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.activity.catalog_change import invalidating_catalogs
 
 
@@ -22,15 +23,11 @@ def expire(now: datetime) -> None:
     over = Account.objects.filter(
         frozen_at__lte=now - lifetimes.PURGE_DELAY, protected=False, read_only=False
     )
-    failed: list[Exception] = []
-    for act, found in ((_freeze, late), (_purge, over)):
-        for name in found.values_list("name", flat=True):
-            try:
-                act(name, now)
-            except Exception as error:
-                failed.append(error)
-    if failed:
-        raise ExceptionGroup("Not every expired account could be frozen or deleted", failed)
+    with attempting_each("Not every expired account could be frozen or deleted") as attempt:
+        for act, found in ((_freeze, late), (_purge, over)):
+            for name in found.values_list("name", flat=True):
+                with attempt():
+                    act(name, now)
 
 
 def _freeze(name: str, now: datetime) -> None:

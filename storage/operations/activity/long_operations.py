@@ -19,6 +19,7 @@ from storage.domain.errors import ServerBusy
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, LongOperation, Table
 from storage.operations.activity import activity
+from storage.operations.activity.attempts import attempting_each
 from storage.sql.background import try_lock
 
 LOCKS: Final = 0x7461626F  # class of the advisory locks
@@ -146,15 +147,10 @@ def saved(verb: Verb, account: Account) -> Mapping[str, Any]:
 
 def end_abandoned(end: Callable[[LongOperation], None]) -> None:
     """End the operations whose processes are gone. One that fails does not stop the others."""
-    failed: list[Exception] = []
-    for row in LongOperation.objects.order_by("pk"):
-        try:
-            with try_lock(LOCKS, row.lock) as is_abandoned:
+    with attempting_each("Not every abandoned operation could be ended") as attempt:
+        for row in LongOperation.objects.order_by("pk"):
+            with attempt(), try_lock(LOCKS, row.lock) as is_abandoned:
                 # it may have ended before the lock was free
                 found = LongOperation.objects.select_related("account").filter(pk=row.pk).first()
                 if is_abandoned and found is not None:
                     end(found)
-        except Exception as error:
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup("Not every abandoned operation could be ended", failed)

@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 
 from storage.domain.service.account_settings import LEAST_HISTORY
 from storage.models import Account, HistorySegment
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.health import disk
 from storage.operations.relations import history, snapshot_copies
 from storage.sql import django as sql
@@ -68,16 +69,12 @@ def tidy(now: datetime) -> None:
     """End the segments that are old or large enough, and drop those that need not be kept."""
     sizes = statements.sizes_of_used()
     share = _part(Account.objects.count())
-    failed: list[Exception] = []
-    for account in _to_look_at(sizes):
-        own = list(HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number"))
-        of_own = [sizes.get((account.pk, it.number), 0) for it in own]
-        try:
-            _tidy(account, own, of_own, account.history_bytes or share, now)
-        except Exception as error:  # of one account; the others go on
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup("Not every history could be tidied", failed)
+    with attempting_each("Not every history could be tidied") as attempt:
+        for account in _to_look_at(sizes):
+            own = list(HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number"))
+            of_own = [sizes.get((account.pk, it.number), 0) for it in own]
+            with attempt():
+                _tidy(account, own, of_own, account.history_bytes or share, now)
 
 
 def _to_look_at(sizes: Mapping[tuple[int, int], int]) -> list[Account]:

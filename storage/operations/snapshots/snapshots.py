@@ -31,6 +31,7 @@ from storage.models import Account, Activity, Snapshot, SnapshotSchedule, Snapsh
 from storage.operations.access import policies
 from storage.operations.accounts import locking
 from storage.operations.activity import activity
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.changes import retention
 from storage.operations.relations import history, snapshot_copies
 from storage.sql import django as sql
@@ -441,19 +442,13 @@ def tidy(now: datetime) -> None:
 
     A failure with one does not stop the others; all failures are raised together at the end.
     """
-    failed: list[Exception] = []
-    for due in SnapshotSchedule.objects.filter(next_at__lte=now).select_related("account"):
-        try:
-            _take_scheduled(due, now)
-        except Exception as error:
-            failed.append(error)
-    for snapshot in Snapshot.objects.filter(expires_at__lte=now).select_related("account"):
-        try:
-            delete(snapshot)
-        except Exception as error:
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup("Not every snapshot could be taken or deleted", failed)
+    with attempting_each("Not every snapshot could be taken or deleted") as attempt:
+        for due in SnapshotSchedule.objects.filter(next_at__lte=now).select_related("account"):
+            with attempt():
+                _take_scheduled(due, now)
+        for snapshot in Snapshot.objects.filter(expires_at__lte=now).select_related("account"):
+            with attempt():
+                delete(snapshot)
 
 
 def _take_scheduled(due: SnapshotSchedule, now: datetime) -> None:

@@ -24,6 +24,7 @@ from storage.models import Account, Activity, HistorySegment, SnapshotTable, Tab
 from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.changes.retention import SEGMENTS
 from storage.operations.relations import history, snapshot_copies, table_relations
 from storage.operations.relations.table_relations import run_all
@@ -201,19 +202,15 @@ def tidy(now: datetime) -> None:
     if not distributed:
         return
     sizes = background.distributed_sizes() if distributed_relations.is_coordinator() else {}
-    failed: list[Exception] = []
-    for table in distributed:
-        try:
-            _forget_changes(table, now)
-            table_relations.renew_function(table)
-            if table_relations.is_spread(table):
-                if distributed_relations.local_bytes(relation_of(table)):
-                    free_local_rows(table)
-                measure(table, sizes)
-        except Exception as error:  # of one table, whose node may be down; the others go on
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup("Not every distributed table could be measured", failed)
+    with attempting_each("Not every distributed table could be measured") as attempt:
+        for table in distributed:
+            with attempt():  # its node may be down
+                _forget_changes(table, now)
+                table_relations.renew_function(table)
+                if table_relations.is_spread(table):
+                    if distributed_relations.local_bytes(relation_of(table)):
+                        free_local_rows(table)
+                    measure(table, sizes)
 
 
 def _forget_changes(table: Table, now: datetime) -> None:
