@@ -1,5 +1,7 @@
 """Changed entities, property by property."""
 
+from dataclasses import replace
+
 from console.grid.differences import MOST, EntityDifference, compare_entities
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
@@ -17,12 +19,10 @@ _KINDS = {
 }
 
 
-def read(
-    account: Account, table: Table, wanted: ChangeFilter
-) -> tuple[list[tuple[int, EntityDifference]], bool]:
-    """Return the first changes with their numbers, and whether there are more."""
+def of_request(account: Account, table: Table, wanted: ChangeFilter) -> tuple[list[EntityDifference], bool]:
+    """Return the first changes that a request made in a table, and whether there are more."""
     found = changes.with_images(account, table, wanted, MOST + 1)
-    return [(it.sequence, _compare(it)) for it in found[:MOST]], len(found) > MOST
+    return [_compare(it) for it in found[:MOST]], len(found) > MOST
 
 
 def of_activity(done: Activity) -> tuple[list[EntityDifference], int]:
@@ -41,7 +41,8 @@ def of_activity(done: Activity) -> tuple[list[EntityDifference], int]:
 def _compare(change: RecordedChange) -> EntityDifference:
     if change.after is None and change.op is not Op.DELETE:  # the table is dropped
         return _without_images(change.key, _KINDS.get(change.op, "changed"))
-    return compare_entities(change.key, change.before, change.after)
+    compared = compare_entities(change.key, change.before, change.after)
+    return replace(compared, sequence=change.sequence)
 
 
 def _without_images(key: EntityKey, kind: str) -> EntityDifference:

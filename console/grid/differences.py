@@ -48,7 +48,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class EntityDifference:
-    """``same``: the number of unchanged properties; ``before`` and ``after``: the whole entity as JSON."""
+    """``same``: the number of unchanged properties; ``before`` and ``after``: the whole entity as JSON.
+
+    ``sequence``: that of the change in the history, 0 if it has none.
+    """
 
     key: EntityKey
     kind: str
@@ -56,6 +59,7 @@ class EntityDifference:
     same: int
     before: str
     after: str
+    sequence: int = 0
 
 
 def compare_entities(

@@ -9,8 +9,10 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.service.recorded import Op, RecordedChange
 from storage.models import Activity
 from storage.operations.activity import activity
+from storage.operations.activity.actors import actor_of
 
 UNDO = "undo-"
 LINK = "link-"
@@ -38,12 +40,7 @@ def _keep(request: HttpRequest, several: Sequence[Activity]) -> bool:
         return False
     request.session[_UNRECORDED] = {
         str(done.pk): [
-            [
-                *it.key,
-                it.before and (it.before.timestamp, it.before.content.decode()),
-                it.after and (it.ticks, ""),
-            ]
-            for it in done.unrecorded
+            (*it.key, it.op, it.ticks, it.before and it.before.content.decode()) for it in done.unrecorded
         ]
         for done in several
     }
@@ -54,18 +51,13 @@ def find_unrecorded(request: HttpRequest, several: Sequence[Activity]) -> None:
     """Give activities the changes that the last toast has kept of them."""
     kept = request.session.pop(_UNRECORDED, {})
     for done in several:
-        done.unrecorded = [
-            activity.make_change(done, key, _read(key, before), _read(key, after))
-            for partition_key, row_key, before, after in kept.get(str(done.pk), ())
-            for key in [EntityKey(partition_key, row_key)]
-        ]
+        done.unrecorded = [_read(done, *it) for it in kept.get(str(done.pk), ())]
 
 
-def _read(key: EntityKey, written: tuple[int, str] | None) -> StoredEntity | None:
-    if written is None:
-        return None
-    ticks, content = written
-    return StoredEntity(encode_entity_key(key), b"%d" % ticks, content.encode())
+def _read(done: Activity, pk: str, rk: str, op: str, ticks: int, content: str | None) -> RecordedChange:
+    key, by = EntityKey(pk, rk), actor_of(done)
+    before = None if content is None else StoredEntity(encode_entity_key(key), b"0", content.encode())
+    return RecordedChange(0, Op(op), done.table_name, done.table_id or 0, key, ticks, by, before, None)
 
 
 def count_text(text: str, count: int) -> str:

@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
-from console.activity import recorded
+from console.activity import log_page, recorded
 from console.activity.filters import LogQuery, read_query, read_requests
+from console.grid import differences
 from console.site.access import account_required, find_table, role_of
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut
-from storage.models import Account, Activity
+from storage.models import Account
 from storage.operations.changes import changes
 from storage.operations.changes.changes import Bucket, ChangeFilter
 from storage.operations.relations.record import recorded_changes
@@ -50,21 +51,19 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     entries = changes.page(account, wanted, top=1).entries
     if not entries:
         raise Http404
-    found, has_more = recorded.read(account, table, wanted)
+    done = log_page.as_activity(entries[0], account)
+    done.at = entries[0].earliest
+    changed, has_more = recorded.of_request(account, table, wanted)
+    may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only
+    revert = reverse("activity:revert", args=(account.name,)) + f"?{request.GET.urlencode()}"
     context: dict[str, Any] = {
-        "changes": found,
+        "done": done,
+        "facts": differences.activity_facts(done),
+        "changed": changed,
         "has_more": has_more,
-        "done": Activity(account_name=account.name, table_name=table.name),
-        "entry": entries[0],
-        "revert": _revert_address(request, account),
-        "may_revert": may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only,
+        "revert": revert if may_revert else "",
     }
-    return render(request, "console/activity/_changes.html", context)
-
-
-def _revert_address(request: HttpRequest, account: Account) -> str:
-    """Where the same changes are undone."""
-    return reverse("activity:revert", args=(account.name,)) + f"?{request.GET.urlencode()}"
+    return render(request, "console/activity/_details.html", context)
 
 
 @dataclass(frozen=True, slots=True)
