@@ -9,6 +9,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.service.recorded import ChangeGroup, ChangePage, Op, RecordedChange
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.sql import arrays
 from storage.sql.record import Record, is_of
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
@@ -193,12 +194,12 @@ LEFT JOIN {source} AS e ON n.seq IS NULL AND e.pk = r.pk AND e.rk = r.rk
 ORDER BY r.seq
 """
 # changes with the ids of their actors, whom the changes themselves do not name
-Imaged = list[tuple[int, RecordedChange]]
+Unnamed = list[tuple[int, RecordedChange]]
 
 
 def with_images(
     source: str, table: tuple[str, int], record: Record, wanted: Selection, top: int | None
-) -> Statement[Imaged]:
+) -> Statement[Unnamed]:
     """Return the first of the selected changes of a table, given by its name and id.
 
     ``record`` reaches up to the present, ``source`` has the entities as they are now.
@@ -216,10 +217,10 @@ def with_images(
         source=source,
         top=limit,
     )
-    return binder.statement(text, Lane.FILTER, lambda result: _read_images(result, table))
+    return binder.statement(text, Lane.FILTER, lambda result: _read_changes(result, table))
 
 
-def _read_images(result: Result, table: tuple[str, int]) -> Imaged:
+def _read_changes(result: Result, table: tuple[str, int]) -> Unnamed:
     found = []
     for row in range(result.ntuples):
         key, ticks = EntityKey(text_at(result, row, 5), text_at(result, row, 6)), integer_at(result, row, 2)
@@ -247,13 +248,28 @@ def beside(table_id: int, history: str) -> Record:
 
 def with_images_before(
     table: tuple[str, int], record: Record, wanted: Selection, top: int | None
-) -> Statement[Imaged]:
+) -> Statement[Unnamed]:
     """Return the first of the selected changes of a distributed table, without the entities after them."""
     binder = Binder()
     columns = "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
     limit = "ALL" if top is None else str(top)
     text = record.changes(columns, wanted.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {limit}")
-    return binder.statement(text, Lane.FILTER, lambda result: _read_images(result, table))
+    return binder.statement(text, Lane.FILTER, lambda result: _read_changes(result, table))
+
+
+_LATEST: Final = """
+SELECT change.*, k.pk, k.rk, NULL, NULL, NULL
+FROM unnest($1::text[], $2::text[]) AS k (pk, rk)
+CROSS JOIN LATERAL (SELECT * FROM ({changes}) AS h ORDER BY h.seq DESC LIMIT 1) AS change
+"""
+
+
+def latest(table: tuple[str, int], record: Record, keys: Sequence[EntityKey]) -> Statement[Unnamed]:
+    """Return the latest change of each of the entities of a table, without the entities themselves."""
+    columns, newest = "h.seq, h.op::text, h.ts, h.actor, h.request::text", "ORDER BY h.seq DESC LIMIT 1"
+    text = _LATEST.format(changes=record.changes(columns, is_of(table[1], "k.pk", "k.rk"), newest))
+    given = tuple(arrays.texts(part) for part in zip(*keys, strict=True))
+    return Statement(text, given, Lane.KEY, lambda result: _read_changes(result, table))
 
 
 # An entity goes back to what it was before the last run of selected changes, unless a change that was not selected came

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.recorded import ChangePage, Op, RecordedChange
-from storage.sql import arrays
 from storage.sql.record import Record, has_keys, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -95,48 +94,13 @@ def _text(table_id: int, source: str, record: Record) -> str:
     )
 
 
-_LATEST: Final = """
-SELECT change.seq, change.op::text, change.ts, k.pk, k.rk, NULL, change.request::text, coalesce(a.kind, '{server}'),
-    coalesce(a.name, ''), coalesce(a.address, ''), coalesce(a.agent, ''), coalesce(a.token, '')
-FROM unnest($1::text[], $2::text[]) AS k (pk, rk)
-CROSS JOIN LATERAL (SELECT * FROM ({changes}) AS h ORDER BY h.seq DESC LIMIT 1) AS change
-LEFT JOIN storage_historyactor AS a ON a.id = change.actor
-"""
-
-
-def latest(
-    table: tuple[str, int], record: Record, keys: Sequence[EntityKey]
-) -> Statement[dict[EntityKey, RecordedChange]]:
-    """Return the statement that finds the latest change of each of the entities of a table, without images."""
-
-    def read(result: Result) -> dict[EntityKey, RecordedChange]:
-        found = {}
-        for row in range(result.ntuples):
-            key = EntityKey(text_at(result, row, 3), text_at(result, row, 4))
-            sequence, ticks = integer_at(result, row, 0), integer_at(result, row, 2)
-            op, by = Op(text_at(result, row, 1)), _read_actor(result, row)
-            found[key] = RecordedChange(sequence, op, *table, key, ticks, by, None, None)
-        return found
-
-    columns, newest = "h.seq, h.op, h.ts, h.request, h.actor", "ORDER BY h.seq DESC LIMIT 1"
-    changes = record.changes(columns, is_of(table[1], "k.pk", "k.rk"), newest)
-    given = tuple(arrays.texts(part) for part in zip(*keys, strict=True))
-    return Statement(_LATEST.format(changes=changes, server=ActorKind.SERVER), given, Lane.KEY, read)
-
-
-def _read_actor(result: Result, row: int) -> Actor:
-    """Read the columns from the request to the API token."""
-    texts = ("" if (it := result.get_value(row, column)) is None else it.decode() for column in range(6, 12))
-    request, kind, name, address, agent, token = texts
-    return Actor(ActorKind(kind), name, address, agent, request, token)
-
-
 def _read(result: Result) -> list[RawVersion]:
     return [_read_row(result, row) for row in range(result.ntuples)]
 
 
 def _read_row(result: Result, row: int) -> RawVersion:
-    actor = _read_actor(result, row)
+    texts = ("" if (it := result.get_value(row, column)) is None else it.decode() for column in range(6, 12))
+    request, kind, name, address, agent, token = texts
     return RawVersion(
         integer_at(result, row, 0),
         None if result.get_value(row, 1) is None else text_at(result, row, 1),
@@ -144,8 +108,8 @@ def _read_row(result: Result, row: int) -> RawVersion:
         result.get_value(row, 3),
         result.get_value(row, 4),
         text_at(result, row, 5) == "true",
-        actor.request_id,
-        actor,
+        request,
+        Actor(ActorKind(kind), name, address, agent, request, token),
     )
 
 

@@ -7,7 +7,9 @@ from typing import Final
 from django.db.models import OuterRef, Subquery
 
 from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.service.recorded import RecordedChange
 from storage.models import Activity, HistoryActor, RegisteredSas
+from storage.sql.changes import Unnamed
 
 # annotates an activity whose actor is a SAS token
 SAS_LABEL: Final = Subquery(
@@ -19,6 +21,15 @@ SAS_LABEL: Final = Subquery(
 
 def read_actor(stored: HistoryActor, request: str = "") -> Actor:
     return Actor(ActorKind(stored.kind), stored.name, stored.address, stored.agent, request, stored.token)
+
+
+def name_actors(account_id: int, found: Unnamed) -> list[RecordedChange]:
+    """Return changes with their actors, read together."""
+    stored = HistoryActor.objects.in_bulk({pk for pk, _ in found})
+    nobody = HistoryActor(kind=ActorKind.SERVER)
+    actors = (read_actor(stored.get(pk, nobody), it.actor.request_id) for pk, it in found)
+    named = label_actors(account_id, actors)
+    return [it._replace(actor=actor) for (_, it), actor in zip(found, named, strict=True)]
 
 
 def label_actors(account_id: int, actors: Iterable[Actor]) -> list[Actor]:

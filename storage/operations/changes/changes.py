@@ -16,13 +16,13 @@ from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
 from storage.operations.activity import activity
-from storage.operations.activity.actors import label_actors, read_actor
+from storage.operations.activity.actors import label_actors, name_actors, read_actor
 from storage.operations.changes import past
 from storage.operations.relations.record import recorded_changes
 from storage.sql import changes as statements
 from storage.sql import django as sql
 from storage.sql import versions
-from storage.sql.changes import Imaged, Selection, Span
+from storage.sql.changes import Selection, Span
 from storage.sql.comparing import NO_TABLE
 from storage.sql.distribution import capabilities_of, history_of
 from storage.sql.record import Record
@@ -205,7 +205,7 @@ def with_images(
         own = statements.beside(table.pk, _history(table))
         found = run_limited(statements.with_images_before(named, own, selection, top))
         if found or wanted.span is None:
-            return [_complete(table, it) for it in _with_actors(account, found)]
+            return [_complete(table, it) for it in name_actors(account.pk, found)]
         source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
     if not record:
         return []
@@ -213,14 +213,7 @@ def with_images(
         found = run_limited(statements.with_images(source, named, record, selection, top))
     except TableNotFound:  # it is dropped
         found = run_limited(statements.with_images(NO_TABLE, named, record, selection, top))
-    return _with_actors(account, found)
-
-
-def _with_actors(account: Account, found: Imaged) -> list[RecordedChange]:
-    stored = HistoryActor.objects.in_bulk({pk for pk, _ in found})
-    actors = (read_actor(stored.get(pk, _NOBODY), it.actor.request_id) for pk, it in found)
-    named = label_actors(account.pk, actors)
-    return [it._replace(actor=actor) for (_, it), actor in zip(found, named, strict=True)]
+    return name_actors(account.pk, found)
 
 
 def _complete(table: Table, change: RecordedChange) -> RecordedChange:

@@ -1,6 +1,6 @@
 """The versions of an entity, as far back as its account keeps changes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from storage.domain.access.actor import ActorKind
@@ -9,11 +9,12 @@ from storage.domain.errors import StorageError
 from storage.domain.service.recorded import ChangePage, RecordedChange
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import HistoryActor, Table
-from storage.operations.activity.actors import label_actors, read_actor
+from storage.operations.activity.actors import label_actors, name_actors, read_actor
 from storage.operations.changes import past
 from storage.operations.relations.record import kept_history
 from storage.sql import django as sql
 from storage.sql import versions
+from storage.sql.changes import latest
 from storage.sql.comparing import NO_TABLE
 from storage.sql.distribution import capabilities_of, history_of
 from storage.sql.relations import relation_of
@@ -50,12 +51,9 @@ def page(
     if len(rows) <= top:
         rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
     found = versions.read_page(rows, (table.name, table.pk), key, first, top)
-    return ChangePage(_label(table, found.entries), found.next)
-
-
-def _label(table: Table, found: Collection[RecordedChange]) -> list[RecordedChange]:
-    actors = label_actors(table.account_id, (it.actor for it in found))
-    return [it._replace(actor=actor) for it, actor in zip(found, actors, strict=True)]
+    actors = label_actors(table.account_id, (it.actor for it in found.entries))
+    named = [it._replace(actor=actor) for it, actor in zip(found.entries, actors, strict=True)]
+    return ChangePage(named, found.next)
 
 
 def newest(table: Table, key: EntityKey) -> RecordedChange | None:
@@ -71,8 +69,8 @@ def newest_of(table: Table, keys: Sequence[EntityKey]) -> dict[EntityKey, Record
     kept = kept_history(table.account_id).after()
     if not (keys and kept and capabilities_of(table).records_in_account):
         return {}
-    found = sql.run_in_lane(versions.latest((table.name, table.pk), kept, keys))
-    return {it.key: it for it in _label(table, found.values())}
+    found = sql.run_in_lane(latest((table.name, table.pk), kept, keys))
+    return {it.key: it for it in name_actors(table.account_id, found)}
 
 
 def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:
