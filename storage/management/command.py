@@ -15,7 +15,16 @@ from storage.server import migration
 
 
 def find_account(name: str) -> Account:
-    found = accounts.by_name(name)
+    """Return an account, also one that this server may not use; raises CommandError."""
+    return _existing(name, accounts.by_name(name))
+
+
+def find_usable_account(name: str) -> Account:
+    """Return an account that this server may use; raises CommandError."""
+    return _existing(name, accounts.find(name))
+
+
+def _existing(name: str, found: Account | None) -> Account:
     if found is None:
         raise CommandError(f"The account {name} does not exist.")
     return found

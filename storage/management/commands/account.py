@@ -151,8 +151,6 @@ class Command(DatabaseCommand):
                 self._turn(_SWITCHES[action], **arguments)
             else:
                 getattr(self, f"_{action}")(**arguments)
-        except AccountError as error:
-            raise CommandError(str(error)) from None
         except OperationalError as error:
             # a server process hangs and does not drop its catalog
             raise CommandError(

@@ -3,23 +3,20 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.utils import timezone
 
 from storage.domain.entities.masking import MaskingError, read_rules
-from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.refusals import Reason
-from storage.domain.service.lifetimes import LifetimeError, read_lifetime
-from storage.management.command import DatabaseCommand
+from storage.domain.service.lifetimes import read_lifetime
+from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account
-from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts import sealed_keys
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.branches import BranchRequest
-from storage.operations.snapshots.snapshots import SnapshotError
 
 
 class Command(DatabaseCommand):
@@ -52,15 +49,7 @@ class Command(DatabaseCommand):
         actions.add_parser("reset", help="make a branch what it was when it began").add_argument("account")
 
     def handle(self, *args: Any, action: str, account: str, **arguments: Any) -> None:
-        owner = accounts.find(account)
-        if owner is None:
-            raise CommandError(f"The account {account} does not exist.")
-        try:
-            getattr(self, f"_{action}")(owner, **arguments)
-        except (AccountError, SnapshotError, LifetimeError, MaskingError) as error:
-            raise CommandError(str(error)) from None
-        except StorageError as error:
-            raise CommandError(error.text) from None
+        getattr(self, f"_{action}")(find_usable_account(account), **arguments)
 
     def _list(self, account: Account, **_: Any) -> None:
         for branch in branches.listed(account):

@@ -3,9 +3,6 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
 from storage.management.command import DatabaseCommand
@@ -13,7 +10,7 @@ from storage.operations.accounts import accounts
 from storage.operations.activity.activity import command_actor
 from storage.operations.changes.outcomes import TableOutcome
 from storage.operations.snapshots import applying, comparing, sides
-from storage.operations.snapshots.applying import CannotApply, Selection, Target
+from storage.operations.snapshots.applying import Selection, Target
 from storage.operations.snapshots.comparing import ComparedTable, Comparison
 from storage.operations.snapshots.sides import Side, SideNotFound
 
@@ -53,20 +50,15 @@ class Command(DatabaseCommand):
         )
 
     def handle(self, *args: Any, left: str, right: str, **options: Any) -> None:
-        try:
-            comparison = comparing.compare(_find(left), _find(right))
-            comparison.check_tables(options["tables"] or ())
-            if options["apply"]:
-                self._apply(comparison, options)
-            elif options["json"]:
-                for found in comparing.walk(comparison, tables=options["tables"]):
-                    self.stdout.write(comparing.write_difference(*found).decode())
-            else:
-                self._summarize(comparison, options["tables"])
-        except (SideNotFound, CannotApply) as error:
-            raise CommandError(str(error)) from None
-        except StorageError as error:
-            raise CommandError(error.text) from None
+        comparison = comparing.compare(_find(left), _find(right))
+        comparison.check_tables(options["tables"] or ())
+        if options["apply"]:
+            self._apply(comparison, options)
+        elif options["json"]:
+            for found in comparing.walk(comparison, tables=options["tables"]):
+                self.stdout.write(comparing.write_difference(*found).decode())
+        else:
+            self._summarize(comparison, options["tables"])
 
     def _summarize(self, comparison: Comparison, tables: list[str] | None) -> None:
         for table in comparison.tables:

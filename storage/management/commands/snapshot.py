@@ -3,21 +3,16 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from storage.domain.entities.restoring import TableAction
-from storage.domain.errors import StorageError
-from storage.domain.service.lifetimes import LifetimeError, read_lifetime
-from storage.management.command import DatabaseCommand
+from storage.domain.service.lifetimes import read_lifetime
+from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Snapshot
-from storage.operations.accounts import accounts
-from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
 from storage.operations.snapshots import snapshot_restores, snapshots
 from storage.operations.snapshots.snapshot_restores import RestoreRequest
-from storage.operations.snapshots.snapshots import SnapshotError
 
 
 class Command(DatabaseCommand):
@@ -47,15 +42,7 @@ class Command(DatabaseCommand):
         delete.add_argument("name")
 
     def handle(self, *args: Any, action: str, account: str, **arguments: Any) -> None:
-        owner = accounts.find(account)
-        if owner is None:
-            raise CommandError(f"The account {account} does not exist.")
-        try:
-            getattr(self, f"_{action}")(owner, **arguments)
-        except (AccountError, SnapshotError, LifetimeError) as error:
-            raise CommandError(str(error)) from None
-        except StorageError as error:
-            raise CommandError(error.text) from None
+        getattr(self, f"_{action}")(find_usable_account(account), **arguments)
 
     def _list(self, account: Account, **_: Any) -> None:
         for snapshot in snapshots.listed(account):
