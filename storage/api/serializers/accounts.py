@@ -208,7 +208,7 @@ class ConnectionStringParameters(QueryParameters):
 
 
 class AccountSerializer(serializers.Serializer[Any]):
-    """Of an account and the role of the token's user in it."""
+    # of an account and the role of the token's user in it
 
     name = serializers.CharField()
     kind = AccountKindField()
@@ -266,7 +266,7 @@ class CopySerializer(StrictSerializer):
 
 
 class CopyFindingSerializer(serializers.Serializer[Any]):
-    """Of a Finding."""
+    # of a Finding
 
     reason = serializers.ChoiceField(choices=[misfit.name.lower() for misfit in Misfit])
     table = serializers.CharField()
@@ -297,7 +297,7 @@ class CopiedSerializer(serializers.Serializer[Any]):
 
 
 class KeySerializer(serializers.Serializer[Any]):
-    """Of a KeyState."""
+    # of a KeyState
 
     name = serializers.ChoiceField(choices=KEYS)
     value = serializers.SerializerMethodField(help_text="In base64.")

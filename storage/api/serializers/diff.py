@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from storage.api.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM, PageSerializer
+from storage.api.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM
 from storage.api.serializers.fields import (
     QueryParameters,
     StrictBooleanField,
@@ -19,11 +19,10 @@ from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.moments import read_moment_token
-from storage.domain.entities.restoring import Skip, Skipped
+from storage.domain.entities.restoring import Skip
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
-from storage.operations.changes.outcomes import Outcome
 from storage.operations.snapshots.applying import Target
 
 SIDE_LIMIT: Final = 400  # characters
@@ -170,10 +169,6 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     properties = PropertyDifferenceSerializer(many=True)
 
 
-class DifferenceListSerializer(PageSerializer):
-    items = DifferenceSerializer(many=True)
-
-
 class ChosenEntitySerializer(StrictSerializer):
     table = StrictCharField(max_length=255)
     partition_key = StrictCharField(max_length=LONGEST_KEY, allow_blank=True)
@@ -215,22 +210,16 @@ class ApplySerializer(StrictSerializer):
 
 
 class SkippedSerializer(serializers.Serializer[Any]):
-    partition_key = serializers.SerializerMethodField(
-        allow_null=True, help_text="null: the table was skipped."
+    partition_key = serializers.CharField(
+        source="key.partition_key", read_only=True, allow_null=True, help_text="null: the table was skipped."
     )
-    row_key = serializers.SerializerMethodField(allow_null=True)
+    row_key = serializers.CharField(source="key.row_key", read_only=True, allow_null=True)
     reason = serializers.ChoiceField(
         choices=[it.value for it in (Skip.CHANGED, Skip.ONLY_TARGET, Skip.MISFIT)],
         help_text="`changed`: it, or anything in the table to delete, was changed since; `only-target`: the table must"
         " be named to be deleted; `misfit`: it does not fit into an account of the other kind.",
     )
     misfit = serializers.ChoiceField(choices=[it.value for it in Misfit], allow_null=True)
-
-    def get_partition_key(self, skipped: Skipped) -> str | None:
-        return None if skipped.key is None else skipped.key.partition_key
-
-    def get_row_key(self, skipped: Skipped) -> str | None:
-        return None if skipped.key is None else skipped.key.row_key
 
 
 class AppliedTableSerializer(serializers.Serializer[Any]):
@@ -248,9 +237,9 @@ class AppliedTableSerializer(serializers.Serializer[Any]):
 class AppliedSerializer(serializers.Serializer[Any]):
     tables = AppliedTableSerializer(many=True)
     service_properties = serializers.BooleanField()
-    activity = serializers.SerializerMethodField(
-        allow_null=True, help_text="ID of the activity that can be undone; null if no entity was written."
+    activity = serializers.IntegerField(
+        source="activity.pk",
+        read_only=True,
+        allow_null=True,
+        help_text="ID of the activity that can be undone; null if no entity was written.",
     )
-
-    def get_activity(self, applied: Outcome) -> int | None:
-        return None if applied.activity is None else applied.activity.pk

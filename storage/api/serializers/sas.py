@@ -99,7 +99,7 @@ class SasListParameters(PageParameters):
 
 
 class SasSerializer(TypedSerializer):
-    """Of a known token and its state."""
+    # of a known token and its state
 
     of = KnownToken
     names = ("fingerprint", "kind", "table", "label", "purpose", "owner", "author", "is_registered")
@@ -135,7 +135,7 @@ class SasSerializer(TypedSerializer):
 
 
 class IssuedSasSerializer(SasSerializer):
-    """Of a known token, its state and the token with its signature."""
+    # of a known token, its state and the token with its signature
 
     token = serializers.CharField(help_text="The query string with the signature. It cannot be shown again.")
     url = serializers.CharField(help_text="The token with its endpoint.")

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageSerializer
 from storage.api.serializers.accounts import AccountNameField, CreatedAccountSerializer, LabelsField
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
     InstantField,
     LifetimeField,
@@ -23,9 +23,9 @@ from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
-from storage.domain.service.snapshots import NAME_LIMIT, SnapshotReason, is_snapshot_name
-from storage.operations.changes.outcomes import Outcome
-from storage.operations.snapshots.branches import Branched
+from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
+from storage.models import SnapshotTable
+from storage.operations.snapshots.branches import Branched, Original
 
 _KEYS_LIMIT: Final = 1000
 _TABLES_LIMIT: Final = 10_000
@@ -52,19 +52,18 @@ def _table_names(**options: Any) -> serializers.ListField:
     )
 
 
-class SnapshotTableSerializer(serializers.Serializer[Any]):
-    """Of a SnapshotTable."""
-
-    name = serializers.CharField()
-    entities = serializers.IntegerField(help_text="An estimate unless `is_copied`.")
-    size = serializers.IntegerField(help_text="Bytes of the table on disk when the snapshot was taken.")
-    is_copied = serializers.BooleanField(
-        help_text="Whether its entities are stored apart from the history of the account."
-    )
+class SnapshotTableSerializer(TypedSerializer):
+    of = SnapshotTable
+    names = ("name", "entities", "size", "is_copied")
+    help = {
+        "entities": "An estimate unless `is_copied`.",
+        "size": "Bytes of the table on disk when the snapshot was taken.",
+        "is_copied": "Whether its entities are stored apart from the history of the account.",
+    }
 
 
 class SnapshotSerializer(serializers.Serializer[Any]):
-    """Of a Snapshot."""
+    # of a Snapshot
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -76,10 +75,6 @@ class SnapshotSerializer(serializers.Serializer[Any]):
     taken_by = serializers.CharField(source="actor", help_text="Empty for the server.")
     expires_at = InstantField(allow_null=True, help_text="When it is deleted; null if it is kept.")
     tables = SnapshotTableSerializer(many=True, source="tables.all")
-
-
-class SnapshotListSerializer(PageSerializer):
-    items = SnapshotSerializer(many=True)
 
 
 class NewSnapshotSerializer(StrictSerializer):
@@ -140,7 +135,7 @@ class RestoredTableSerializer(serializers.Serializer[Any]):
 
 
 class RestoredSerializer(serializers.Serializer[Any]):
-    """Of an Outcome."""
+    # of an Outcome
 
     dry_run = serializers.BooleanField(source="is_preview")
     entities = serializers.IntegerField(
@@ -148,21 +143,21 @@ class RestoredSerializer(serializers.Serializer[Any]):
     )
     tables = RestoredTableSerializer(many=True, source="changed_tables", help_text="Only those that change.")
     service_properties = serializers.BooleanField(help_text="Whether they change.")
-    before = serializers.SerializerMethodField(
-        allow_null=True, help_text="Name of the snapshot of the state before the restore."
+    before = serializers.CharField(
+        source="before.name",
+        allow_null=True,
+        help_text="Name of the snapshot of the state before the restore.",
     )
     seconds = serializers.FloatField(allow_null=True)
 
-    def get_before(self, outcome: Outcome) -> str | None:
-        return None if outcome.before is None else outcome.before.name
 
-
-class ScheduleSerializer(serializers.Serializer[Any]):
-    """Of a Schedule, null without one."""
-
-    hour = serializers.IntegerField(help_text="In UTC.")
-    weekday = serializers.IntegerField(allow_null=True, help_text="0 is Monday; null: every day.")
-    keep = serializers.IntegerField(help_text="How many snapshots of the schedule are kept.")
+class ScheduleSerializer(TypedSerializer):
+    of = Schedule
+    help = {
+        "hour": "In UTC.",
+        "weekday": "0 is Monday; null: every day.",
+        "keep": "How many snapshots of the schedule are kept.",
+    }
 
 
 class ScheduleAnswerSerializer(serializers.Serializer[Any]):
@@ -241,7 +236,7 @@ class NewBranchSerializer(StrictSerializer):
 
 
 class BranchSerializer(serializers.Serializer[Any]):
-    """Of a Branch."""
+    # of a Branch
 
     name = serializers.CharField(source="account.name")
     source = serializers.CharField(source="source_name")
@@ -254,20 +249,12 @@ class BranchSerializer(serializers.Serializer[Any]):
     reset_at = InstantField(allow_null=True, help_text="When it was last reset.")
 
 
-class BranchListSerializer(PageSerializer):
-    items = BranchSerializer(many=True)
-
-
-class OriginalSerializer(serializers.Serializer[Any]):
-    """Of an Original."""
-
-    table = serializers.CharField()
-    property = serializers.CharField()
-    entities = serializers.IntegerField()
+class OriginalSerializer(TypedSerializer):
+    of = Original
 
 
 class CreatedBranchSerializer(serializers.Serializer[Any]):
-    """Of a Branched."""
+    # of a Branched
 
     account = CreatedAccountSerializer()
     branch = BranchSerializer()

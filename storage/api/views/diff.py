@@ -18,6 +18,7 @@ from storage.api.documentation import operation
 from storage.api.negotiation import ProblemJSONRenderer
 from storage.api.problems import FieldError, Problem
 from storage.api.serializers import diff as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
@@ -71,7 +72,7 @@ class DiffViewSet(AccountScopedViewSet):
         "List the entities that differ",
         "In the order of tables and keys, with the properties that differ and their values on both sides. With"
         " `Accept: application/x-ndjson` all of them are answered, one per line, as a patch that can be reviewed.",
-        answer=serializers.DifferenceListSerializer,
+        answer=page_of(serializers.DifferenceSerializer),
         query=serializers.DifferenceParameters,
         other_responses={(200, NDJSON): OpenApiTypes.STR},
     )

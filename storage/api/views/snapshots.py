@@ -12,6 +12,7 @@ from storage.api.documentation import operation
 from storage.api.paging import Page
 from storage.api.problems import Problem
 from storage.api.serializers import snapshots as serializers
+from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
@@ -44,7 +45,10 @@ class SnapshotViewSet(AccountScopedViewSet):
         return found
 
     @operation(
-        "list_snapshots", "List snapshots", "The latest first.", answer=serializers.SnapshotListSerializer
+        "list_snapshots",
+        "List snapshots",
+        "The latest first.",
+        answer=page_of(serializers.SnapshotSerializer),
     )
     def index(self, request: Request, account: str) -> Response:
         return self.answer_page(Page(snapshots.listed(self.account)))
@@ -165,7 +169,7 @@ class BranchViewSet(AccountScopedViewSet):
         "list_branches",
         "List the branches of an account",
         "The latest first.",
-        answer=serializers.BranchListSerializer,
+        answer=page_of(serializers.BranchSerializer),
     )
     def index(self, request: Request, account: str) -> Response:
         return self.answer_page(Page(branches.listed(self.account)))
