@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.utils.safestring import SafeString
 
 from console.sas.labels import BADGES, REASONS, STATES
-from console.sas.sentences import describe_summary, show_key_range, show_moment
+from console.sas.sentences import describe_summary, show_moment
 from console.site.times import describe_distance
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
@@ -56,10 +56,6 @@ class RegistryRow:
     @property
     def permissions(self) -> str:
         return self.terms.permission or ""
-
-    @property
-    def key_range(self) -> SafeString:
-        return show_key_range(self.summary.keys)
 
     @property
     def expires(self) -> datetime | None:

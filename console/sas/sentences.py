@@ -181,30 +181,6 @@ def _describe_key(partition: str, row: str) -> SafeString:
     )
 
 
-def show_key_range(keys: KeyLimits) -> SafeString:
-    """Such as "A … F / 10"."""
-    first, last = (keys.start_partition, keys.start_row), (keys.end_partition, keys.end_row)
-    if first == last:
-        return _show_key(*first)
-    if first[0] == last[0]:
-        return format_html(
-            '<bdi>{}</bdi><span class="faint"> / </span><bdi>{}</bdi> … <bdi>{}</bdi>', *first, last[1]
-        )
-    return format_html(
-        "{} … {}",
-        _show_key(keys.start_partition, keys.start_row),
-        _show_key(keys.end_partition, keys.end_row),
-    )
-
-
-def _show_key(partition: str, row: str) -> SafeString:
-    if not partition:
-        return SafeString("")
-    if not row:
-        return format_html("<bdi>{}</bdi>", partition)
-    return format_html('<bdi>{}</bdi><span class="faint"> / </span><bdi>{}</bdi>', partition, row)
-
-
 def _conditions(summary: TokenSummary) -> Iterable[SafeString]:
     for ticks, text in ((summary.start, _("not before %(time)s")), (summary.expiry, _("until %(time)s"))):
         moment = None if ticks is None else to_second(ticks)

@@ -39,6 +39,10 @@ class ManagedAccount:
     is_read_only: bool = False
     kind: AccountKind = AccountKind.STORAGE
 
+    @property
+    def accepted_keys(self) -> list[Key]:
+        return [key for key in self.keys if key.is_accepted]
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

@@ -127,8 +127,8 @@ def _find_causes(
 
 def _verify(sent: IncomingRequest, account: ManagedAccount, authorization: Authorization, now: float) -> Key:
     """Return the key that signed the request; raises the service's error."""
-    accepted = [key for key in account.keys if key.is_accepted]
-    return accepted[verify(sent.signed, authorization, [key.value for key in accepted], now)]
+    keys = account.accepted_keys
+    return keys[verify(sent.signed, authorization, [key.value for key in keys], now)]
 
 
 def _date(sent: IncomingRequest) -> bytes:

@@ -162,7 +162,7 @@ def _decode(text: str, corrected: tuple[Finding, ...]) -> Iterator[Mac]:
 
 def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
     """Return the valid keys first, then keys that people confuse with them."""
-    keys = [SigningKey(key.value) for key in account.keys if key.is_accepted]
+    keys = [SigningKey(key.value) for key in account.accepted_keys]
     keys += (
         SigningKey(key.value, (finding(Mistake.RETIRED_KEY, key=key.name),))
         for key in account.keys

@@ -155,9 +155,9 @@ def _needed(options: dict[str, str]) -> tuple[str, ...]:
 
 def _signing_key(token: Token, account: ManagedAccount) -> str:
     """Return the name of the accepted key that signed the token; "" if none did."""
-    accepted = [key for key in account.keys if key.is_accepted]
-    index = sas.find_signing_key(token, account.name, [key.value for key in accepted])
-    return "" if index is None else accepted[index].name
+    keys = account.accepted_keys
+    index = sas.find_signing_key(token, account.name, [key.value for key in keys])
+    return "" if index is None else keys[index].name
 
 
 def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterator[Cause]:
