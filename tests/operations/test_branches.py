@@ -22,7 +22,8 @@ from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import entities
 from storage.operations.relations import history
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
-from storage.operations.snapshots.branches import BranchRequest, Original
+from storage.operations.snapshots.account_building import Original
+from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
@@ -72,7 +73,7 @@ def test_a_branch_has_what_the_account_has_now(shop):
 
     made = branches.create(shop, BranchRequest("shopbranch"))
 
-    account = made.branch.account
+    account = made.account
     assert (made.tables, made.entities, made.originals) == (2, 3, [])
     assert (account.enabled, account.label) == (True, "Shop")
     assert content(account, "customers") == content(shop, "customers")
@@ -96,7 +97,7 @@ def test_a_branch_of_a_part(shop):
     made = branches.create(shop, BranchRequest("part", filters={"Customers": parse("PartitionKey eq 'se'")}))
 
     assert (made.tables, made.entities) == (1, 1)
-    assert list(content(made.branch.account, "customers")) == [("se", "1")]
+    assert list(content(made.account, "customers")) == [("se", "1")]
     for filters, message in (({"nowhere": None}, "no table nowhere"), ({"orders": None}, "is not copied")):
         request = BranchRequest("other", filters=filters, rules={"customers": read_rules({"Name": "name"})})
         with pytest.raises(AccountError, match=message):
@@ -121,7 +122,7 @@ def test_a_branch_of_a_snapshot(shop):
 
     assert (made.tables, made.entities, made.branch.snapshot_name) == (2, 6, "ci-baseline")
     for name in ("customers", "sessions"):
-        assert content(made.branch.account, name) == ROWS
+        assert content(made.account, name) == ROWS
 
 
 PERSON = {
@@ -169,9 +170,9 @@ def test_a_masked_branch(shop):
     made = branches.create(shop, BranchRequest("masked", rules=rules))
     again = branches.create(shop, BranchRequest("another", rules=rules))
 
-    assert (made.originals, made.branch.account.enabled) == ([], True)
-    [(key, masked)] = [it for it in content(made.branch.account, "customers").items() if len(it[1]) > 2]
-    order = content(made.branch.account, "orders")["se", "1"]
+    assert (made.originals, made.account.enabled) == ([], True)
+    [(key, masked)] = [it for it in content(made.account, "customers").items() if len(it[1]) > 2]
+    order = content(made.account, "orders")["se", "1"]
     assert (order["Customer"], order["Mail"]) == (masked["Iban"], masked["Email"])
     assert {name: value.type for name, value in masked.items()} == {
         name: Edm.STRING if name == "Note" else value.type
@@ -186,9 +187,9 @@ def test_a_masked_branch(shop):
     phone = masked["Phone"].value
     assert phone.startswith("+90 ") and len(phone) == len("+90 532 111 22 33")
     assert [masked[name].value for name in ("Note", "Balance", "Açık")] == ["(masked)", 0.0, ""]
-    assert content(again.branch.account, "orders")["se", "1"] != order
+    assert content(again.account, "orders")["se", "1"] != order
     # filters read the projection, which must say the same as the entity
-    table = tables.get(made.branch.account.pk, "customers")
+    table = tables.get(made.account.pk, "customers")
     for name in ("Name", "Email", "Note", "Iban"):
         wanted = EntityQuery(filter=parse(f"{name} eq '{masked[name].value}'"))
         assert len(entities.page(table, wanted).entities) == 1, name
@@ -218,7 +219,7 @@ def test_a_branch_of_a_time(shop):
 
     assert (made.tables, made.branch.at) == (2, moment)
     for name in ("customers", "sessions"):
-        assert content(made.branch.account, name) == ROWS
+        assert content(made.account, name) == ROWS
     with pytest.raises(AccountError, match="changes are kept since"):
         branches.create(shop, BranchRequest("before", at=shop.created_at - timedelta(seconds=1)))
 

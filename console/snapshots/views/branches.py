@@ -27,6 +27,7 @@ from storage.models import Account, Table
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import masking
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
+from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.snapshots.snapshots import SnapshotError
 from storage.operations.tables import tables
@@ -152,12 +153,12 @@ def _read_filters(
     return filters
 
 
-def _answer(request: HttpRequest, account: Account, made: branches.Branched) -> HttpResponse:
+def _answer(request: HttpRequest, account: Account, made: BuiltAccount) -> HttpResponse:
     text = ngettext(
         "Made the branch %(name)s with %(shown)s entity.",
         "Made the branch %(name)s with %(shown)s entities.",
         made.entities,
-    ).replace("%(name)s", made.branch.account.name)
+    ).replace("%(name)s", made.account.name)
     notify_success(request, count_text(text, made.entities))
     for it in made.originals:
         notify_error(

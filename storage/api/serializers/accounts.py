@@ -35,6 +35,7 @@ from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations.access.keys import KeyState
 from storage.operations.accounts import sealed_keys
+from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.snapshots.account_copies import Finding
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
@@ -291,9 +292,15 @@ class CopyCheckSerializer(serializers.Serializer[Any]):
 
 
 class CopiedSerializer(serializers.Serializer[Any]):
+    """Of a BuiltAccount."""
+
     account = CreatedAccountSerializer()
     tables = serializers.IntegerField()
     entities = serializers.IntegerField()
+
+    def to_representation(self, instance: BuiltAccount) -> Any:
+        found = {name: getattr(instance, name) for name in self.fields}
+        return super().to_representation({**found, "account": (instance.account, Role.OWNER)})
 
 
 class KeySerializer(serializers.Serializer[Any]):

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.serializers.accounts import AccountNameField, CreatedAccountSerializer, LabelsField
+from storage.api.serializers.accounts import AccountNameField, CopiedSerializer, LabelsField
 from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
     InstantField,
@@ -17,7 +17,6 @@ from storage.api.serializers.fields import (
     StrictSerializer,
     StringMapField,
 )
-from storage.domain.access.roles import Role
 from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
 from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
@@ -25,7 +24,7 @@ from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
 from storage.models import SnapshotTable
-from storage.operations.snapshots.branches import Branched, Original
+from storage.operations.snapshots.account_building import Original
 
 _KEYS_LIMIT: Final = 1000
 _TABLES_LIMIT: Final = 10_000
@@ -253,10 +252,9 @@ class OriginalSerializer(TypedSerializer):
     of = Original
 
 
-class CreatedBranchSerializer(serializers.Serializer[Any]):
-    # of a Branched
+class CreatedBranchSerializer(CopiedSerializer):
+    # of a BuiltAccount
 
-    account = CreatedAccountSerializer()
     branch = BranchSerializer()
     tables = serializers.IntegerField()
     entities = serializers.IntegerField()
@@ -264,18 +262,6 @@ class CreatedBranchSerializer(serializers.Serializer[Any]):
         many=True,
         help_text="Properties with original values that should be masked; then the branch stays frozen.",
     )
-
-    def to_representation(self, instance: Branched) -> Any:
-        account = (instance.branch.account, Role.OWNER)
-        return super().to_representation(
-            {
-                "account": account,
-                "branch": instance.branch,
-                "tables": instance.tables,
-                "entities": instance.entities,
-                "originals": instance.originals,
-            }
-        )
 
 
 class ResetSerializer(StrictSerializer):

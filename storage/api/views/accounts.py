@@ -30,8 +30,8 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists, AccountHasTables
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.snapshots import account_copies
-from storage.operations.snapshots.account_copies import Copied
+from storage.operations.snapshots import account_building, account_copies
+from storage.operations.snapshots.account_building import BuiltAccount
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
 _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -233,21 +233,16 @@ class AccountViewSet(AccountScopedViewSet):
         kind = data.get("kind") or AccountKind(self.account.kind)
         copied, is_new = self._copy(data["name"], kind, skip=data["skip"])
         activity.record(Verb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
-        found = {
-            "account": (copied.account, Role.OWNER),
-            "tables": copied.tables,
-            "entities": copied.entities,
-        }
-        return self.answer_created(found, is_new=is_new)
+        return self.answer_created(copied, is_new=is_new)
 
-    def _copy(self, name: str, kind: AccountKind, *, skip: bool) -> tuple[Copied, bool]:
+    def _copy(self, name: str, kind: AccountKind, *, skip: bool) -> tuple[BuiltAccount, bool]:
         digest = idempotency.request_digest(self.request)
         try:
             copied = account_copies.copy(
                 self.account, name, kind, skip=skip, by=self.by, request_digest=digest
             )
         except AccountExists as taken:
-            return account_copies.describe(_made_by_same_request(name, digest, taken)), False
+            return account_building.describe(_made_by_same_request(name, digest, taken)), False
         return copied, True
 
 

@@ -22,8 +22,9 @@ from storage.models import Snapshot
 from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountExists
 from storage.operations.activity import activity
-from storage.operations.snapshots import branches, snapshot_restores, snapshots
-from storage.operations.snapshots.branches import Branched, BranchRequest
+from storage.operations.snapshots import account_building, branches, snapshot_restores, snapshots
+from storage.operations.snapshots.account_building import BuiltAccount
+from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.snapshots.snapshot_restores import RestoreRequest
 
 
@@ -195,7 +196,7 @@ class BranchViewSet(AccountScopedViewSet):
             made, is_new = branches.create(self.account, self._wanted(data, digest), by=self.by), True
         except AccountExists:
             made, is_new = self._find(data["name"], digest), False
-        activity.record(Verb.KEY_REVEAL, self.by, account=made.branch.account, detail={"key": "key1"})
+        activity.record(Verb.KEY_REVEAL, self.by, account=made.account, detail={"key": "key1"})
         return self.answer_created(made, is_new=is_new)
 
     def _wanted(self, data: dict[str, Any], digest: str) -> BranchRequest:
@@ -213,7 +214,7 @@ class BranchViewSet(AccountScopedViewSet):
             request_digest=digest,
         )
 
-    def _find(self, name: str, digest: str) -> Branched:
+    def _find(self, name: str, digest: str) -> BuiltAccount:
         """Return the branch that the same request has made; raises a conflict if another has."""
         found = accounts.find(name)
         branch = None if found is None else branches.find(found)
@@ -224,7 +225,7 @@ class BranchViewSet(AccountScopedViewSet):
                 f"The branch {name} was left incomplete by an older version. Delete the account {name} first."
             )
             raise Problem(problems.CONFLICT, detail)
-        return branches.describe(branch)
+        return account_building.describe(branch.account, branch)
 
     @operation(
         "reset_account",

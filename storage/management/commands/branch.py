@@ -81,7 +81,7 @@ class Command(DatabaseCommand):
             self.stdout.write(f"{it.table}.{it.property} has {it.entities} original values.")
         if made.originals:
             self.stdout.write(f"{name} stays frozen; mask these properties, or enable it as it is.")
-        for number, key in enumerate(sealed_keys.keys_of(made.branch.account), start=1):
+        for number, key in enumerate(sealed_keys.keys_of(made.account), start=1):
             self.stdout.write(f"  key{number}={sealed_keys.encode_key(key)}")
 
     def _reset(self, account: Account, **_: Any) -> None:

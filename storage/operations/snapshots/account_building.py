@@ -3,21 +3,72 @@
 An account whose maker died is removed: by the next request for the name, or by a background job.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from django.db import connection
+from django.db import connection, transaction
 
 from storage.domain.access.actor import SERVER, Actor
+from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
-from storage.models import Account
+from storage.models import Account, Branch, Table
 from storage.operations.accounts import account_settings, accounts, removal
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import busy
 from storage.operations.activity import long_operations
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.activity.long_operations import Operation
+from storage.operations.counting import totals
+from storage.operations.snapshots.sides import SideTable
+from storage.operations.tables import tables
+from storage.sql import copying
+from storage.sql import django as sql
+from storage.sql.masking import Masking
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A property of a branch in which original values were found that should be masked."""
+
+    table: str
+    property: str
+    entities: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltAccount:
+    """An account with the numbers of what it was made with. ``branch`` is None for a copy.
+
+    A branch with ``originals`` stays frozen.
+    """
+
+    account: Account
+    tables: int
+    entities: int
+    branch: Branch | None = None
+    originals: Sequence[Original] = ()
+
+
+def describe(account: Account, branch: Branch | None = None) -> BuiltAccount:
+    """Return an account, which may be a branch, with estimates of what it has now."""
+    found = totals.contents([account.pk]).get(account.pk)
+    originals = [] if branch is None else [Original(*it) for it in branch.originals]
+    return BuiltAccount(
+        account, found.tables if found else 0, found.entities if found else 0, branch, originals
+    )
+
+
+def copy_table(
+    source: SideTable, account: Account, query: EntityQuery, masking: Masking | None = None
+) -> tuple[Table, int]:
+    """Copy what a query finds in a table, with its Timestamps; return its number too."""
+
+    def fill(target: str) -> int:
+        return sql.walk(copying.fill(source.relation, target, query, masking), source.run)
+
+    with transaction.atomic():
+        return tables.create_filled(account, source.table, fill)
 
 
 @contextmanager

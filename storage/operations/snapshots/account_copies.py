@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from django.db import transaction
-
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit, find_misfit
@@ -18,14 +16,13 @@ from storage.domain.values.names import fold_table_name
 from storage.models import Account, Table
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
-from storage.operations.counting import totals
 from storage.operations.entities import entities
-from storage.operations.snapshots import account_building
+from storage.operations.snapshots import account_building, sides
+from storage.operations.snapshots.account_building import BuiltAccount
+from storage.operations.snapshots.sides import Side, SideTable
 from storage.operations.tables import tables
-from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql import entities as statements
-from storage.sql.distribution import capabilities_of
 from storage.sql.relations import relation_of
 
 
@@ -37,13 +34,6 @@ class Finding:
     table: str
     number: int = 0
     example: EntityKey | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    account: Account
-    tables: int
-    entities: int
 
 
 class CopyRefused(AccountError):
@@ -58,18 +48,8 @@ def check(source: Account, kind: AccountKind) -> list[Finding]:
     """Find what would not fit, or be left out, in a copy of this kind; reads all entities if that is another one."""
     if kind == source.kind:
         return []
-    found = _check_tables(source, kind)
-    for table in _tables(source):
-        numbers: Counter[Misfit] = Counter()
-        examples: dict[Misfit, EntityKey] = {}
-        for page in _pages(table):
-            for entity in page:
-                misfit = find_misfit(entity, kind)
-                if misfit is not None:
-                    numbers[misfit] += 1
-                    examples.setdefault(misfit, entity.key)
-        found += [Finding(it, table.name, number, examples[it]) for it, number in numbers.items()]
-    return found
+    side = sides.live(source)
+    return [*_check_tables(side, kind), *(it for table in side.tables.values() for it in _check(table, kind))]
 
 
 def copy(
@@ -80,59 +60,61 @@ def copy(
     skip: bool = False,
     by: Actor = SERVER,
     request_digest: str = "",
-) -> Copied:
+) -> BuiltAccount:
     """Copy the tables of an account to a new one, which refuses requests until all are there.
 
     What does not fit is left out if ``skip``; else raises CopyRefused. In a copy of the same kind, Timestamps stay;
     in another they are those of the copy. What is written to the source meanwhile may or may not be copied.
     """
+    side = sides.live(source)
     # entities that do not fit are found again while they are copied
-    findings = _check_tables(source, kind) if skip else check(source, kind)
+    findings = _check_tables(side, kind) if skip else check(source, kind)
     findings = [it for it in findings if it.misfit is not Misfit.POLICIES]
     if findings and not skip:
         raise CopyRefused(findings)
     refused = {it.table for it in findings if not it.number}
-    with account_building.building(
-        Verb.ACCOUNT_CREATE,
-        name,
-        replace(NewAccount.like(source), kind=kind, request_digest=request_digest),
-        by=by,
-    ) as operation:
+    found = [it for it in side.tables.values() if it.name not in refused]
+    new = replace(NewAccount.like(source), kind=kind, request_digest=request_digest)
+    with account_building.building(Verb.ACCOUNT_CREATE, name, new, by=by) as operation:
         account = operation.account
-        copied = [_copy_table(table, account, by) for table in _tables(source) if table.name not in refused]
+        is_same = side.kind is kind
+        counts = [
+            account_building.copy_table(it, account, EntityQuery())[1]
+            if is_same and it.capabilities.joins_partitions
+            else _convert(it, account, by)
+            for it in found
+        ]
         account_building.release(operation, enabled=True)
-    return Copied(account, len(copied), sum(copied))
+    return BuiltAccount(account, len(counts), sum(counts))
 
 
-def describe(account: Account) -> Copied:
-    """Return a copy as ``copy`` does, with estimates of what it has now."""
-    found = totals.contents([account.pk]).get(account.pk)
-    return Copied(account, found.tables if found else 0, found.entities if found else 0)
-
-
-def _copy_table(source: Table, account: Account, by: Actor) -> int:
-    kind = AccountKind(account.kind)
-    if kind == source.account.kind and capabilities_of(source).joins_partitions:
-        with transaction.atomic():
-            _, count = tables.create_filled(
-                account,
-                source,
-                lambda target: sql.walk(copying.fill(relation_of(source), target, EntityQuery())),
-            )
-        return count
-    table = tables.create(account.pk, source.name, by=by, description=source.description, tags=source.tags)
+def _convert(source: SideTable, account: Account, by: Actor) -> int:
+    """Copy a table entity by entity, those that fit."""
+    made = tables.create(account.pk, source.name, by=by, description=source.description, tags=source.tags)
     count = 0
     for page in _pages(source):
-        fitting = [entity for entity in page if find_misfit(entity, kind) is None]
-        for statement in statements.insert_all(relation_of(table), fitting):
+        fitting = [entity for entity in page if find_misfit(entity, AccountKind(account.kind)) is None]
+        for statement in statements.insert_all(relation_of(made), fitting):
             sql.run(statement)
         count += len(fitting)
     return count
 
 
-def _check_tables(source: Account, kind: AccountKind) -> list[Finding]:
+def _check(table: SideTable, kind: AccountKind) -> list[Finding]:
+    numbers: Counter[Misfit] = Counter()
+    examples: dict[Misfit, EntityKey] = {}
+    for page in _pages(table):
+        for entity in page:
+            misfit = find_misfit(entity, kind)
+            if misfit is not None:
+                numbers[misfit] += 1
+                examples.setdefault(misfit, entity.key)
+    return [Finding(it, table.name, number, examples[it]) for it, number in numbers.items()]
+
+
+def _check_tables(side: Side, kind: AccountKind) -> list[Finding]:
     found, seen = [], set()
-    for table in _tables(source):
+    for table in side.tables.values():
         try:
             folded = fold_table_name(table.name, kind)
         except StorageError:
@@ -141,15 +123,12 @@ def _check_tables(source: Account, kind: AccountKind) -> list[Finding]:
         if folded in seen:
             found.append(Finding(Misfit.TABLE_CASE, table.name))
         seen.add(folded)
-        if kind is AccountKind.COSMOS and table.policies.exists():
+        if kind is AccountKind.COSMOS and table.policies:
             found.append(Finding(Misfit.POLICIES, table.name))
     return found
 
 
-def _tables(account: Account) -> list[Table]:
-    return list(Table.objects.own().filter(account=account).select_related("account").order_by("folded_name"))
-
-
-def _pages(table: Table) -> Iterator[list[Entity]]:
-    for page in entities.all_pages(table, EntityQuery()):
+def _pages(source: SideTable) -> Iterator[list[Entity]]:
+    assert isinstance(source.table, Table)
+    for page in entities.all_pages(source.table, EntityQuery()):
         yield [read_stored(stored) for stored in page]

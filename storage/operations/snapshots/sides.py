@@ -23,11 +23,15 @@ from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes import past
 from storage.operations.relations import snapshot_copies
 from storage.operations.snapshots import snapshots
-from storage.sql.distribution import capabilities_of
+from storage.sql import django as sql
+from storage.sql import past as past_of_entities
+from storage.sql.distribution import Capabilities, capabilities, capabilities_of
 from storage.sql.past import Past
 from storage.sql.relations import relation_name
+from storage.sql.statement import Statement
 
-T = TypeVar("T", Table, SnapshotTable)
+T = TypeVar("T")
+AnyTable = TypeVar("AnyTable", Table, SnapshotTable)
 
 
 class SideNotFound(Refused):
@@ -53,6 +57,10 @@ class SideTable:
         return self.table.table_id if isinstance(self.table, SnapshotTable) else self.table.pk
 
     @property
+    def capabilities(self) -> Capabilities:
+        return capabilities_of(self.table) if isinstance(self.table, Table) else capabilities(self.relation)
+
+    @property
     def timeline(self) -> Past | None:
         """The past of a table that history has."""
         return self.past if self.past is not None and self.past.record else None
@@ -62,6 +70,11 @@ class SideTable:
         """What has its entities: a copy for a snapshot, or else what it has now, or has as of its ``timeline``."""
         is_copy = self.past is not None and self.timeline is None
         return self.past.source if self.past is not None and is_copy else relation_name(self.table_id)
+
+    def run(self, statement: Statement[T]) -> T:
+        """Run a statement that reads the ``relation``."""
+        timeline = self.timeline
+        return sql.run(statement if timeline is None else past_of_entities.as_of(statement, timeline))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +107,7 @@ def find(name: SideName, account: Account) -> Side:
     if not name.at:
         found = live(account, name)
         for it in found.tables.values():
-            if isinstance(it.table, Table) and not capabilities_of(it.table).has_past:
+            if not it.capabilities.has_past:
                 raise SideNotFound(Reason.DISTRIBUTED_NOT_COMPARED, table=it.name)
         return found
     moment = read_moment(name.at)
@@ -218,7 +231,7 @@ def _tables(account: Account, condition: Q) -> QuerySet[Table]:
     return own.select_related("account").order_by("folded_name")
 
 
-def _chosen(name: SideName, tables: "QuerySet[T]", account: Account) -> list[T]:
+def _chosen(name: SideName, tables: "QuerySet[AnyTable]", account: Account) -> list[AnyTable]:
     """Return the table that is named, or else all; raises SideNotFound."""
     if not name.table:
         return list(tables)
