@@ -17,7 +17,14 @@ def typed(service):
     with service.create_table("typed") as table:
         for number in range(3):
             table.upsert_entity(
-                {"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Notes": "x" * 2000, "Age": 36}
+                {
+                    "PartitionKey": "se",
+                    "RowKey": f"{number}",
+                    "Name": "Ada",
+                    "Notes": "x" * 2000,
+                    "Age": 36,
+                    "Flag": True,
+                }
             )
         yield table
 
@@ -30,6 +37,28 @@ def page(pool, console, admin, typed):
     yield page
     page.context.set_offline(False)
     pool.give_back(page)
+
+
+# the commands that could take each key at a target, but for those that only watch all keys
+COMMANDS = """
+async selector => {
+    const main = document.querySelector('script[src$="console/main.js"]').src;
+    const {commands} = await import(main.replace("main.js", "site/commands.js"));
+    const target = document.querySelector(selector);
+    if (!target) throw new Error(selector);
+    const taken = new Map();
+    for (const {key, place, rank} of commands) {
+        if (key === "Any" || !place({target, key})) continue;
+        taken.set(`${rank} ${key}`, [...(taken.get(`${rank} ${key}`) ?? []), place.name]);
+    }
+    return [...taken].filter(([, places]) => places.length > 1).map(([key, places]) => `${key}: ${places}`);
+}
+"""
+TARGETS = [
+    "body", '[data-grid] td[data-property="Name"]', '[data-grid] td[data-property="Flag"]', "[data-grid] td.handle",
+    "[data-grid] th[data-property]", '[data-grid] td[data-system="Timestamp"]', ".grid-region", "#filter", "#drawer",
+    "#cell-menu", "#select-menu", "#unsaved", "[data-palette]",
+]  # fmt: skip
 
 
 class Held:
@@ -73,10 +102,12 @@ def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, endi
     sent = []
     page.on("request", lambda request: sent.append((request.url, request.post_data or "")))
     expire(page)
+    editor = Held(page, EDITOR)  # what asks for the password comes when the text is typed
     cell(page, "Name").click()
     page.keyboard.type("Hi")
     if ending:
         page.keyboard.press(ending)
+    editor.release()
     dialog = page.locator("dialog#sign-in")
     password = dialog.get_by_label("Password")
     expect(password).to_be_focused()
@@ -364,3 +395,22 @@ def test_what_nobody_asked_for_opens_no_dialog(page, typed):
     page.evaluate("fetch('/ui/healthz').then(answer => answer.status)")
     assert not [address for address in addresses if "/login/" in address]
     expect(page.locator("#filter")).to_have_value("Age gt 1")
+
+
+def test_no_key_means_two_things_in_one_place(page):
+    cell(page, "Name").click()
+    names = page.evaluate(
+        """async () => {
+            const main = document.querySelector('script[src$="console/main.js"]').src;
+            const {commands} = await import(main.replace("main.js", "site/commands.js"));
+            return commands.map(({key, place}) => `${place.name} ${key}`);
+        }"""
+    )
+    assert len(names) > 80
+    assert sorted(set(names)) == sorted(names)
+    for target in TARGETS:
+        assert page.evaluate(COMMANDS, target) == [], target
+    page.keyboard.press("Enter")
+    page.locator("#cell-editor").wait_for()
+    for target in ("#cell-editor #cell-value", "#cell-editor #cell-type", "#cell-editor [data-save]"):
+        assert page.evaluate(COMMANDS, target) == [], target

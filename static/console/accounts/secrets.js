@@ -1,15 +1,13 @@
 // Secrets: data-copy-answer on a form puts its answer on the clipboard and nowhere else;
 // data-click-after on a link follows it after so many seconds, to hide what is shown.
+import { onSubmit, onSwap } from "../site/on.js";
 import { put } from "../site/copy.js";
 import { request } from "../site/request.js";
 import { notify } from "../site/toast.js";
 
 const waiting = new WeakSet();
 
-document.addEventListener("submit", async (event) => {
-  const form = event.target.closest("form[data-copy-answer]");
-  if (!form) return;
-  event.preventDefault();
+onSubmit("form[data-copy-answer]", async (form) => {
   const answer = await request(form.action, {
     method: "POST",
     body: new FormData(form),
@@ -28,5 +26,5 @@ function adopt() {
   }
 }
 
-document.addEventListener("htmx:after:swap", adopt);
+onSwap(adopt);
 adopt();

@@ -1,5 +1,8 @@
 // The histogram, on which a range of time is selected, and the panel that shows what an undo would do.
 
+import { bind } from "../site/commands.js";
+import { on, onSwap } from "../site/on.js";
+
 const bars = (svg) => [...svg.querySelectorAll("g")];
 const form = () => document.getElementById("activity-filter");
 const svgOf = (target) => target.closest?.("[data-histogram]");
@@ -60,24 +63,24 @@ document.addEventListener("pointerup", () => {
 document.addEventListener("pointercancel", () => (drag = null));
 
 let range = null; // that is being selected by keys
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && panel()?.contains(document.activeElement)) return close();
-  const svg = svgOf(event.target);
-  if (!svg) return;
+
+function step(svg, { key, shiftKey }) {
   const last = bars(svg).length - 1;
-  const place = Number(svg.getAttribute("aria-valuenow")) - 1;
-  const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
-  if (next !== undefined) {
-    event.preventDefault();
-    const to = Math.min(last, Math.max(0, next));
-    range = { svg, from: event.shiftKey ? (range?.from ?? place) : to, to };
-    mark(range);
-  } else if (event.key === "Enter" || event.key === " ") {
-    event.preventDefault();
-    choose(range ?? { svg, from: place, to: place });
-    range = null;
-  }
-});
+  const place = placeOf(svg);
+  const to = { ArrowLeft: Math.max(0, place - 1), ArrowRight: Math.min(last, place + 1), Home: 0, End: last }[key];
+  range = { svg, from: shiftKey ? (range?.from ?? place) : to, to };
+  mark(range);
+}
+
+function chooseRange(svg) {
+  choose(range ?? { svg, from: placeOf(svg), to: placeOf(svg) });
+  range = null;
+}
+
+const placeOf = (svg) => Number(svg.getAttribute("aria-valuenow")) - 1;
+const histogram = ({ target }) => svgOf(target);
+const MOVES = "ArrowLeft ArrowRight Home End Shift+ArrowLeft Shift+ArrowRight Shift+Home Shift+End";
+bind(histogram, { [MOVES]: step, "Enter Space": chooseRange });
 
 document.addEventListener("focusout", ({ target }) => {
   if (svgOf(target)) range = null;
@@ -93,23 +96,22 @@ document.addEventListener("change", ({ target }) => {
 const panel = () => document.getElementById("revert");
 let opener = null;
 
-document.addEventListener("click", ({ target }) => {
-  const link = target.closest("[data-revert]");
-  if (link) opener = link;
-});
-
-document.addEventListener("click", (event) => {
-  if (!event.target.closest("[data-close-revert]") || !panel()?.childElementCount) return;
+on("click", "[data-revert]", (link) => (opener = link));
+on("click", "[data-close-revert]", (_, event) => {
+  if (!panel()?.childElementCount) return;
   event.preventDefault();
   close();
 });
+
+const openPanel = () => panel()?.contains(document.activeElement);
+bind(openPanel, { Escape: () => (close(), false) });
 
 function close() {
   panel().replaceChildren();
   if (opener?.isConnected) opener.focus();
 }
 
-document.addEventListener("htmx:after:swap", () => {
+onSwap(() => {
   const title = panel()?.querySelector("#revert-title");
   if (title && !panel().contains(document.activeElement)) title.focus();
   const svg = refocus && document.querySelector("[data-histogram]");

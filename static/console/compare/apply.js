@@ -1,4 +1,6 @@
 // The button that applies selected entities says how many it inserts, changes and deletes, and is red if it deletes.
+import { on } from "../site/on.js";
+
 function describe(form) {
   const button = form.querySelector("[data-frame]");
   if (!button) return;
@@ -15,8 +17,5 @@ function describe(form) {
 }
 
 // after selection.js, which ticks several boxes at once
-document.addEventListener("click", (event) => {
-  const form = event.target.closest?.("[data-selection]");
-  if (form) describe(form);
-});
+on("click", "[data-selection]", describe);
 addEventListener("pageshow", () => document.querySelectorAll("[data-selection]").forEach(describe));

@@ -1,9 +1,11 @@
 // The editor of a cell: Enter, F2 or a double click opens it in place, any character does too and replaces the value.
 // The keyboard belongs to what has the focus: a field takes it at once, and the editor takes the field's place when it comes,
 // without taking the focus from anything else.
-import { announce, get, post, postInBackground, recovery } from "../site/request.js";
-import { enter } from "../grid/grid.js";
-import { addressOf, cellOf, currentCell, describeRow, headOf, renew, then } from "./cell_row.js";
+import { bind } from "../site/commands.js";
+import { newest, on, onSubmit, onSwap } from "../site/on.js";
+import { announce, explain, get, post, postInBackground, recovery } from "../site/request.js";
+import { cellOf, enter, headOf } from "../grid/grid.js";
+import { addressOf, currentCell, describeRow, renew, then } from "./cell_row.js";
 import { handOver, ready, waitingForm } from "./cell_field.js";
 import { place } from "./cell_place.js";
 import { listen } from "./cell_tools.js";
@@ -16,6 +18,7 @@ import "./paste.js";
 import "./fill.js";
 
 const WAIT = 250; // ms after the last key, before a text is checked
+const ARROWS = "ArrowUp ArrowDown ArrowLeft ArrowRight";
 const LEFT = "Left"; // the ending of a field beside which something was clicked
 // By dialog. { dialog, cell, first: the state it opened with, isReplacing: the value was replaced, so that arrows move on }
 // Before the editor comes also { field, isAdding: what is typed is added to the value, ending: the key that ended the typing,
@@ -45,7 +48,8 @@ function begin(cell, typed) {
   const dialog = document.createElement("dialog");
   const form = waitingForm(cell, cell.closest("[data-grid]").dataset.cell, typed);
   const field = form.elements.value;
-  const editor = { dialog, cell, field, first: null, isAdding: typed === undefined, ending: null };
+  const checking = newest(WAIT, (signal, form) => check(form, signal));
+  const editor = { dialog, cell, field, checking, first: null, isAdding: typed === undefined, ending: null };
   editors.set(dialog, editor);
   cell.parentElement.dataset.editing = "";
   dialog.className = "cell-layer";
@@ -116,14 +120,16 @@ async function restored(editor, form) {
   const staged = find(editor.cell);
   const fields = editor.draft ?? (staged && !staged.removed ? { type: staged.type, form: staged.form, value: staged.text } : null);
   if (!fields || !editor.isAdding) return form;
+  return (await retyped(form, { ...fields, from: fields.type, from_form: fields.form ?? "" })) ?? form;
+}
+
+/** The editor as the server draws it for other fields; null if it does not. */
+async function retyped(form, fields = {}) {
   const body = new FormData(form);
-  body.delete("value");
-  for (const [name, value] of Object.entries(fields)) body.set(name, value);
-  body.set("retype", "1");
-  body.set("from", fields.type);
-  body.set("from_form", fields.form ?? "");
+  if ("from" in fields) body.delete("value");
+  for (const [name, value] of Object.entries({ ...fields, retype: "1" })) body.set(name, value);
   const { status, found } = await post(form.dataset.check, body);
-  return (status === 200 && found.getElementById("cell-editor")) || form;
+  return status === 200 ? found.getElementById("cell-editor") : null;
 }
 
 /** The editor in place of its field. */
@@ -143,7 +149,7 @@ function present(editor, form) {
   const { value } = form.elements;
   if (value.type !== "checkbox" && (field.value || !isAdding)) {
     handOver(field, value, isAdding);
-    check(form);
+    checkSoon(form);
   }
   if (ending && !isLarge) return finishLine(editor, form, then(ending));
 }
@@ -186,7 +192,7 @@ function close(editor, reason) {
   const cell = currentCell(editor.cell);
   editors.delete(dialog);
   editor.asking?.abort();
-  rest(editor);
+  editor.checking.stop();
   dialog.remove();
   const row = cell.parentElement;
   if (![...editors.values()].some((other) => other.cell.parentElement === row)) delete row?.dataset.editing;
@@ -199,53 +205,37 @@ function close(editor, reason) {
   return isHere;
 }
 
-function rest(editor) {
-  clearTimeout(editor.timer);
-  editor.asked?.abort();
+/** Ask the server to check the text, once typing rests; a newer question ends an older one. */
+function checkSoon(form) {
+  const editor = editorOf(form);
+  follow(editor);
+  editor.checking.soon(form);
 }
 
-/** Ask the server to check the text, once typing rests; a newer question ends an older one. */
-function check(form) {
-  const editor = editorOf(form);
-  clearTimeout(editor.timer);
-  follow(editor);
-  editor.timer = setTimeout(async () => {
-    editor.asked?.abort();
-    editor.asked = new AbortController();
-    try {
-      const { status, found } = await postInBackground(form.dataset.check, new FormData(form), editor.asked.signal);
-      const note = found.getElementById("cell-note");
-      if (status !== 200 || !note) return;
-      const wasAgreed = form.elements.agreed?.checked;
-      form.querySelector("#cell-note")?.replaceWith(document.adoptNode(note));
-      if (wasAgreed && form.elements.agreed) form.elements.agreed.checked = true;
-      form.elements.value?.setAttribute("aria-invalid", String(note.dataset.kind === "error"));
-      follow(editor); // there may be no room below
-    } catch (error) {
-      if (error.name !== "AbortError") throw error;
-    }
-  }, WAIT);
+async function check(form, signal) {
+  const { status, found } = await postInBackground(form.dataset.check, new FormData(form), signal);
+  const note = found.getElementById("cell-note");
+  if (status !== 200 || !note) return;
+  const wasAgreed = form.elements.agreed?.checked;
+  form.querySelector("#cell-note")?.replaceWith(document.adoptNode(note));
+  if (wasAgreed && form.elements.agreed) form.elements.agreed.checked = true;
+  form.elements.value?.setAttribute("aria-invalid", String(note.dataset.kind === "error"));
+  if (editorOf(form)) follow(editorOf(form)); // there may be no room below
 }
 
 /** The editor as another type, or in another form, its value converted. */
 async function retype(form) {
   const editor = editorOf(form);
-  rest(editor);
-  const body = new FormData(form);
-  body.set("retype", "1");
-  try {
-    const { status, found } = await post(form.dataset.check, body);
-    const next = found.getElementById("cell-editor");
-    if (!isOpen(editor) || status !== 200 || !next) return;
-    const typed = form.elements.value?.value;
-    show(editor, next);
-    // what was typed meanwhile is newer than what was converted
-    if (typed !== body.get("value") && typed !== undefined && next.elements.value.type !== "checkbox") {
-      next.elements.value.value = typed;
-      check(next);
-    }
-  } catch (error) {
-    if (error.name !== "AbortError") throw error;
+  editor.checking.stop();
+  const before = new FormData(form).get("value");
+  const next = await retyped(form);
+  if (!isOpen(editor) || !next) return;
+  const typed = form.elements.value?.value;
+  show(editor, next);
+  // what was typed meanwhile is newer than what was converted
+  if (typed !== before && typed !== undefined && next.elements.value.type !== "checkbox") {
+    next.elements.value.value = typed;
+    checkSoon(next);
   }
 }
 
@@ -255,7 +245,7 @@ function save(editor, form, submitter, goOn) {
     if (!recovery.isWaiting(editor.saving.signal)) return;
     editor.saving.abort();
   }
-  rest(editor);
+  editor.checking.stop();
   editor.saving = new AbortController();
   editor.work = send(editor, form, submitter, goOn, editor.saving);
 }
@@ -273,7 +263,7 @@ async function send(editor, form, submitter, goOn, saving) {
     const again = found.getElementById("cell-editor");
     if (again) return show(editor, again);
     const isSaved = status === 200 && found.querySelector("template[data-row], template[data-change]");
-    if (!isSaved) return notify(found.querySelector("h1")?.textContent ?? String(status));
+    if (!isSaved) return notify(explain(found, status));
     await finish(editor, found, goOn);
   } finally {
     if (editor.saving === saving) {
@@ -288,7 +278,7 @@ async function finish(editor, found, goOn) {
   const { cell } = editor;
   const type = editor.dialog.querySelector("#cell-type").value;
   const change = found.querySelector("template[data-change]");
-  editor.isStale = !change && ![type, "mix"].includes(headOf(cell)?.dataset.type);
+  editor.isStale = !change && ![type, "mix"].includes(headOf(cell).dataset.type);
   if (change) keep(cell, change);
   else await renew(cell.parentElement, found.querySelector("template[data-row]"));
   editor.cell = currentCell(cell);
@@ -296,8 +286,6 @@ async function finish(editor, found, goOn) {
 }
 
 // keys
-
-const nameOf = (event) => (event.key === "Tab" && event.shiftKey ? "BackTab" : event.key);
 
 document.addEventListener("dblclick", (event) => {
   const cell = editable(event.target);
@@ -307,29 +295,32 @@ document.addEventListener("dblclick", (event) => {
   edit(cell);
 });
 
-document.addEventListener("keydown", (event) => {
-  const cell = event.target.matches?.("td") ? editable(event.target) : null;
-  if (!cell || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if ((event.key === "Enter" && !event.shiftKey) || event.key === "F2") {
-    event.preventDefault();
-    edit(cell);
-  } else if (event.key.length === 1 && event.key !== " ") {
-    event.preventDefault();
-    edit(cell, event.key);
-  } else if (event.key === "Process" && !cell.isContentEditable) edit(cell, ""); // an input method has begun a character
+function editableCell({ target }) {
+  return target.matches?.("td") && editable(target);
+}
+
+bind(editableCell, {
+  "Enter F2 Shift+F2": (cell) => edit(cell),
+  Character: (cell, { key }) => edit(cell, key),
+  // an input method has begun a character
+  Process: (cell) => {
+    if (!cell.isContentEditable) edit(cell, "");
+    return false;
+  },
 });
 
-/** In the field, before the editor comes: Enter and the like end the typing, and Escape takes it back. */
-document.addEventListener("keydown", (event) => {
-  const editor = editorOf(event.target);
-  if (event.target !== editor?.field || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const key = nameOf(event);
-  if (key === "Escape") close(editor);
-  else if ((key === "Enter" && !event.shiftKey) || key === "Tab" || key === "BackTab" || movesOn(editor, event)) {
-    if (!event.repeat) endTyping(editor, key);
-  } else return;
-  event.preventDefault();
-  event.stopPropagation();
+/** The field before the editor comes: Enter and the like end the typing, and Escape takes it back. */
+function waitingField({ target }) {
+  const editor = editorOf(target);
+  return editor?.field === target && editor;
+}
+
+const end = (editor, { key, shiftKey, repeat }) => void (repeat || endTyping(editor, key === "Tab" && shiftKey ? "BackTab" : key));
+
+bind(waitingField, {
+  Escape: (editor) => void close(editor),
+  "Enter Tab Shift+Tab": end,
+  [ARROWS]: (editor, event) => movesOn(editor, event) && end(editor, event),
 });
 
 function endTyping(editor, key) {
@@ -339,13 +330,10 @@ function endTyping(editor, key) {
   if (signal.aborted || recovery.isWaiting(signal)) ask(editor);
 }
 
-document.addEventListener("click", ({ target }) => {
-  const button = target.closest?.("[data-waiting-cancel], [data-waiting-retry]");
-  if (!button) return;
-  const editor = editorOf(button);
-  if (button.matches("[data-waiting-cancel]")) return close(editor);
-  editor.field.focus();
-  ask(editor);
+on("click", "[data-waiting-cancel]", (button) => close(editorOf(button)));
+on("click", "[data-waiting-retry]", (button) => {
+  editorOf(button).field.focus();
+  ask(editorOf(button));
 });
 
 // a connection that failed, a refusal, or a sign-in
@@ -362,36 +350,50 @@ document.addEventListener("paste", (event) => {
   edit(cell, text, { isPasted: true });
 });
 
-document.addEventListener("keydown", (event) => {
-  const form = event.target.closest?.("dialog #cell-editor");
-  if (!form || event.isComposing) return;
-  const editor = editorOf(form);
-  const isLine = form.dataset.size === "line";
-  const isField = event.target === form.elements.value;
-  const isCommand = event.ctrlKey || event.metaKey;
-  const key = nameOf(event);
-  if (key === "Escape") {
-    event.preventDefault();
-    event.stopPropagation();
-    close(editor);
-  } else if (key === "Enter" && (isCommand || (isLine && !event.shiftKey && event.target.matches("input:not([type=file]), select, textarea")))) {
-    event.preventDefault();
-    finishLine(editor, form);
-  } else if (!isLine) return;
-  else if (isField && event.altKey && key === "ArrowDown") {
-    event.preventDefault();
-    form.elements.type.focus();
-  } else if (isField && (key === "Tab" || key === "BackTab" || movesOn(editor, event))) {
-    event.preventDefault();
-    finishLine(editor, form, then(key));
-  } else if (key === "Tab" || key === "BackTab") circle(event, form);
+// in the editor
+
+function openEditor({ target }) {
+  const form = target.closest?.("dialog #cell-editor");
+  return form && editorOf(form);
+}
+
+const formOf = ({ dialog }) => dialog.querySelector("#cell-editor");
+
+/** The editor, where it is a line over its cell and not a dialog. */
+function editorLine(event) {
+  const editor = openEditor(event);
+  return editor && formOf(editor).dataset.size === "line" && editor;
+}
+
+function fieldOfLine(event) {
+  const editor = editorLine(event);
+  return editor && event.target === formOf(editor).elements.value && editor;
+}
+
+function toolOfLine(event) {
+  return fieldOfLine(event) ? null : editorLine(event);
+}
+
+const finishAt = (editor, key) => void finishLine(editor, formOf(editor), then(key));
+
+bind(fieldOfLine, {
+  "Alt+ArrowDown": (editor) => formOf(editor).elements.type.focus(),
+  Tab: (editor) => finishAt(editor, "Tab"),
+  "Shift+Tab": (editor) => finishAt(editor, "BackTab"),
+  [ARROWS]: (editor, event) => movesOn(editor, event) && finishAt(editor, event.key),
+});
+bind(editorLine, {
+  "Enter Alt+Enter": (editor, { target }) => target.matches("input:not([type=file]), select, textarea") && void finishLine(editor, formOf(editor)),
+});
+bind(toolOfLine, { "Tab Shift+Tab": (editor, event) => circle(event, formOf(editor)) });
+bind(openEditor, {
+  Escape: (editor) => void close(editor),
+  "Mod+Enter Mod+Shift+Enter": (editor) => void finishLine(editor, formOf(editor)),
 });
 
 /** Arrows move on from a value that was replaced; in one that is edited they move the caret, as far as it can. */
-function movesOn(editor, event) {
-  if (!event.key.startsWith("Arrow") || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return false;
-  const isVertical = ["ArrowUp", "ArrowDown"].includes(event.key);
-  return editor.isReplacing || (isVertical && event.target.matches("input[type=text]"));
+function movesOn(editor, { key, target }) {
+  return editor.isReplacing || (["ArrowUp", "ArrowDown"].includes(key) && target.matches("input[type=text]"));
 }
 
 /** Enter and Tab: save, or just leave when nothing was changed. */
@@ -408,32 +410,23 @@ function circle(event, form) {
   const stops = [...form.querySelectorAll("select, input:not([type=hidden], [tabindex='-1']), textarea, button, a[href]")].filter((stop) => stop.offsetParent);
   const at = stops.indexOf(event.target);
   const to = event.shiftKey ? at - 1 : at + 1;
-  if (at < 0 || (to >= 0 && to < stops.length)) return;
-  event.preventDefault();
+  if (at < 0 || (to >= 0 && to < stops.length)) return false;
   stops.at(to % stops.length).focus();
 }
 
-document.addEventListener("submit", (event) => {
-  const form = event.target.closest("dialog #cell-editor");
-  if (!form) return;
-  event.preventDefault();
-  save(editorOf(form), form, event.submitter);
-});
-
-document.addEventListener("click", (event) => {
-  const button = event.target.closest?.("dialog #cell-editor :is([data-cancel], [data-theirs])");
-  if (!button) return;
-  event.preventDefault();
-  if (button.matches("[data-cancel]")) close(editorOf(button));
-  else takeTheirs(editorOf(button));
-});
+onSubmit("dialog #cell-editor", (form, submitter) => save(editorOf(form), form, submitter));
+for (const [selector, act] of [["[data-cancel]", close], ["[data-theirs]", takeTheirs]])
+  on("click", `dialog #cell-editor ${selector}`, (button, event) => {
+    event.preventDefault();
+    act(editorOf(button));
+  });
 
 async function takeTheirs(editor) {
   await renew(currentCell(editor.cell).parentElement);
   close(editor);
 }
 
-listen({ check, retype });
+listen({ check: checkSoon, retype });
 listenToInputMethods(editable, edit);
 
 // a click beside the editor leaves it: what was changed is saved
@@ -484,5 +477,5 @@ function follow({ dialog, cell }) {
 
 const followAll = () => [...editors.values()].forEach(follow);
 for (const kind of ["scroll", "resize"]) addEventListener(kind, followAll, { capture: true, passive: true });
-for (const kind of ["htmx:after:swap", "grid:renewed"]) document.addEventListener(kind, followAll);
+onSwap(followAll, ["grid:renewed"]);
 globalThis.visualViewport?.addEventListener("resize", followAll);

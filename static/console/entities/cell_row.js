@@ -1,19 +1,10 @@
 // The row of a cell that is edited: where it is now, what the server needs to draw it, and the row from its answer.
 import { get } from "../site/request.js";
-import { enter } from "../grid/grid.js";
-
-export function cellOf(key, property) {
-  const row = document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key)}"]`);
-  return row?.querySelector(`td[data-property="${CSS.escape(property)}"]`);
-}
+import { cellOf, enter, headOf } from "../grid/grid.js";
 
 /** The cell itself, or the one that took its place when its row was drawn again. */
 export function currentCell(cell) {
   return cell.isConnected ? cell : (cellOf(cell.parentElement.dataset.key, cell.dataset.property) ?? cell);
-}
-
-export function headOf(cell) {
-  return cell.closest("table").querySelector(`th[data-property="${CSS.escape(cell.dataset.property)}"]`);
 }
 
 /** The address of the editor of a cell. */
@@ -23,7 +14,7 @@ export function addressOf(cell) {
     key: row.dataset.key,
     property: cell.dataset.property,
     etag: row.dataset.etag,
-    type: headOf(cell)?.dataset.type ?? "",
+    type: headOf(cell).dataset.type ?? "",
     next: location.pathname + location.search,
   });
   return `${cell.closest("[data-grid]").dataset.cell}?${query}`;

@@ -1,54 +1,36 @@
 // The tools of the cell editor: another type or form, a date, a new GUID, the bytes of a file.
 
-/** `on` has what the editor does: retype(form), check(form), save(form). */
-export function listen(on) {
-  const formOf = (event) => event.target.closest?.("dialog #cell-editor");
+import { on } from "../site/on.js";
+
+/** `retype(form)` and `check(form)` are the editor's. */
+export function listen({ retype, check }) {
+  const listenTo = (kind, selector, act, options) =>
+    on(kind, `dialog #cell-editor ${selector}`, (element) => act(element, element.form), options);
 
   function put(form, text) {
     form.elements.value.value = text;
     form.elements.value.focus();
-    on.check(form);
+    check(form);
   }
 
-  document.addEventListener("input", (event) => {
-    const form = formOf(event);
-    if (!form) return;
-    if (event.target.name === "value") on.check(form);
-    if (event.target.matches("[data-cell-moment]") && event.target.value) put(form, event.target.value);
-  });
-
-  document.addEventListener("change", async (event) => {
-    const form = formOf(event);
-    if (!form) return;
-    if (["type", "form"].includes(event.target.name)) on.retype(form);
-    const file = event.target.matches("[data-cell-upload]") && event.target.files[0];
-    if (!file) return;
+  listenTo("input", "[name=value]", (_, form) => check(form));
+  listenTo("input", "[data-cell-moment]", ({ value }, form) => value && put(form, value));
+  listenTo("change", ":is([name=type], [name=form])", (_, form) => retype(form));
+  listenTo("change", "[data-cell-upload]", async ({ files }, form) => {
+    if (!files[0]) return;
     form.querySelector('[name="form"][value="hex"]').checked = true;
     form.elements.from_form.value = "hex";
-    put(form, await hexOf(file));
+    put(form, await hexOf(files[0]));
   });
-
-  document.addEventListener("click", (event) => {
-    const button = formOf(event) && event.target.closest("button");
-    if (!button) return;
-    const { form } = button;
-    if (button.dataset.cellSuggest) {
-      form.elements.type.value = button.dataset.cellSuggest;
-      on.retype(form);
-    } else if (button.matches("[data-cell-guid]")) put(form, guid());
-    else if (button.dataset.cellText) put(form, button.dataset.cellText);
-    else if (button.matches("[data-cell-pick]")) form.querySelector("[data-cell-moment]").showPicker();
+  listenTo("click", "button[data-cell-suggest]", ({ dataset }, form) => {
+    form.elements.type.value = dataset.cellSuggest;
+    retype(form);
   });
-
+  listenTo("click", "button[data-cell-guid]", (_, form) => put(form, guid()));
+  listenTo("click", "button[data-cell-text]", ({ dataset }, form) => put(form, dataset.cellText));
+  listenTo("click", "button[data-cell-pick]", (_, form) => form.querySelector("[data-cell-moment]").showPicker());
   // before the button itself copies it
-  document.addEventListener(
-    "click",
-    (event) => {
-      const button = formOf(event) && event.target.closest("[data-cell-copy]");
-      if (button) button.dataset.copy = button.form.elements.value.value;
-    },
-    true,
-  );
+  listenTo("click", "[data-cell-copy]", (button, form) => (button.dataset.copy = form.elements.value.value), true);
 }
 
 // randomUUID is only there for pages that came over HTTPS

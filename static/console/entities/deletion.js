@@ -1,6 +1,7 @@
 // Deleting without leaving the page: the ticked rows, one by its own button, or step by step all that a query matches. A
 // protected account asks first.
-import { announce, post } from "../site/request.js";
+import { onClick } from "../site/on.js";
+import { announce, explain, post } from "../site/request.js";
 import { current, enter } from "../grid/grid.js";
 import { clear } from "../grid/selection.js";
 import { close, show } from "../site/part_dialog.js";
@@ -11,7 +12,7 @@ const selection = () => document.getElementById("selection");
 async function send(address, body) {
   const { found } = await post(address, body);
   announce(found);
-  if (!found.querySelector("[hx-swap-oob], #deletion")) return notify(found.querySelector("h1")?.textContent ?? "");
+  if (!found.querySelector("[hx-swap-oob], #deletion")) return notify(explain(found));
   const question = found.getElementById("deletion");
   if (question && "goesOn" in question.dataset) return goOn(question);
   if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
@@ -33,10 +34,7 @@ function goOn(form) {
   send(form.getAttribute("action"), body);
 }
 
-document.addEventListener("click", (event) => {
-  const stop = event.target.closest?.("#part-dialog [data-stop]");
-  if (!stop) return;
-  event.preventDefault();
+onClick("#part-dialog [data-stop]", (stop) => {
   isStopped = true;
   stop.disabled = true;
 });

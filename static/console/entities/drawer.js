@@ -1,7 +1,9 @@
 // The drawer over the grid: entities are opened, added and duplicated there; ?open= says which one it is.
 import "./entity.js";
-import { enter, isChord } from "../grid/grid.js";
-import { isModalOpen, isTypingOutside } from "../site/dialog.js";
+import { bind } from "../site/commands.js";
+import { on, onSwap } from "../site/on.js";
+import { enter, rowOf } from "../grid/grid.js";
+import { isModalOpen, isTypingOutside, outsideFields } from "../site/dialog.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
 const drawer = document.getElementById("drawer");
@@ -10,7 +12,6 @@ let place = null; // where the focus was: { key, column } of a cell, or { elemen
 // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
 document.querySelector(".layout")?.after(drawer);
 
-const rowOf = (key) => document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key ?? "")}"]`);
 const shown = () => (drawer.hidden ? undefined : drawer.querySelector("[data-entity]")?.dataset.entity);
 
 function remember(token) {
@@ -72,11 +73,9 @@ function opens(link) {
   return link && (link.matches("[data-drawer]") || (!drawer.contains(link) && link.pathname === drawer.dataset.new));
 }
 
-document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-drawer-close]")) return guarded(close);
-  const step = event.target.closest("[data-drawer-step]")?.dataset.drawerStep;
-  if (step) return go(Number(step));
-  const link = event.target.closest("a[href]");
+on("click", "[data-drawer-close]", () => guarded(close));
+on("click", "[data-drawer-step]", ({ dataset }) => go(Number(dataset.drawerStep)));
+on("click", "a[href]", (link, event) => {
   const isPlain = opens(link) && !event.ctrlKey && !event.metaKey && !event.shiftKey;
   if (!isPlain) return;
   event.preventDefault();
@@ -85,23 +84,16 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("entity:open", ({ detail }) => guarded(() => open(detail)));
 
-document.addEventListener("keydown", (event) => {
-  if (isModalOpen()) return;
-  if (isChord(event, "n") && !event.target.closest("input, textarea, select, dialog, [contenteditable]:not(td)")) {
-    event.preventDefault();
-    document.querySelector('[aria-keyshortcuts="Alt+N"]')?.click();
-  }
-  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  const isModified = event.ctrlKey || event.metaKey || event.shiftKey;
-  if (step && event.altKey && !isModified && shown() && !event.target.closest("dialog, select")) {
-    event.preventDefault();
-    go(step);
-  }
-  if (event.key !== "Escape" || event.defaultPrevented || !drawer.contains(event.target)) return;
-  if (drawer.querySelector("[popover]:popover-open")) return; // the key closes its menu
-  event.preventDefault();
-  guarded(close);
-});
+const besideDrawer = ({ target }) => !isModalOpen() && shown() && !target.closest?.("dialog, select");
+
+function inDrawer({ target }) {
+  // where a menu is open, the key closes it
+  return !isModalOpen() && drawer.contains(target) && !drawer.querySelector("[popover]:popover-open");
+}
+
+bind(outsideFields, { "Alt+N": () => document.querySelector('[aria-keyshortcuts="Alt+N"]')?.click() });
+bind(besideDrawer, { "Alt+ArrowUp": () => go(-1), "Alt+ArrowDown": () => go(1) });
+bind(inDrawer, { Escape: () => guarded(close) });
 
 /** Whatever was put into it: an entity, its form with what is wrong, a conflict; or that it can close. */
 function show() {
@@ -133,8 +125,7 @@ function finish(key) {
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [key], isShown: true } }));
 }
 
-document.addEventListener("htmx:after:swap", mark);
-document.addEventListener("grid:renewed", mark);
+onSwap(mark, ["grid:renewed"]);
 new MutationObserver(show).observe(drawer, { childList: true });
 
 /** The grid shows what was saved. */

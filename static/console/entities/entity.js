@@ -1,4 +1,6 @@
 // The form of an entity: rows that come, go and change their type, what was changed, and one question before leaving.
+import { bind } from "../site/commands.js";
+import { on, onClick, onSwap } from "../site/on.js";
 import { post } from "../site/request.js";
 import "../site/unsaved.js";
 import { guid } from "./cell_tools.js";
@@ -110,9 +112,7 @@ function replaceRow(row, found) {
 function replaceNotes(row, found) {
   row.querySelector("[data-notes]").replaceWith(document.adoptNode(found.querySelector("[data-notes]")));
   const field = row.querySelector("[data-check]");
-  const isWrong = Boolean(row.querySelector("[data-notes] .errors"));
-  if (isWrong) field.setAttribute("aria-invalid", "true");
-  else field.removeAttribute("aria-invalid");
+  field.ariaInvalid = row.querySelector("[data-notes] .errors") ? "true" : null;
 }
 
 const waiting = new WeakMap();
@@ -129,43 +129,33 @@ function useType(row, type) {
   ask(row, true);
 }
 
-document.addEventListener("click", (event) => {
-  const adding = event.target.closest("[data-add]");
-  if (adding) {
-    event.preventDefault();
-    add(adding.form);
-  }
-  const offered = event.target.closest("[data-use-type]");
-  if (offered) useType(rowOf(offered), offered.dataset.useType);
-  const generate = event.target.closest("[data-generate]");
-  if (generate) put(rowOf(generate), guid());
-  const pick = event.target.closest("[data-pick]");
-  if (pick) choose(pick);
+onClick("[data-add]", ({ form }) => add(form));
+on("click", "[data-use-type]", (button) => useType(rowOf(button), button.dataset.useType));
+on("click", "[data-generate]", (button) => put(rowOf(button), guid()));
+on("click", "[data-pick]", choose);
+
+const entityForm = ({ target }) => target.closest?.(FORM);
+bind(entityForm, {
+  "Mod+Enter Mod+Shift+Enter": (form) => {
+    form.querySelector(".entity-foot .primary")?.click();
+    return false;
+  },
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-  event.target.closest?.(FORM)?.querySelector(".entity-foot .primary")?.click();
-});
-
-document.addEventListener("input", (event) => {
-  const form = event.target.closest?.(FORM);
-  if (!form) return;
-  const row = rowOf(event.target);
-  if (row && event.target.matches("[data-value]")) {
+on("input", FORM, (form, { target }) => {
+  const row = rowOf(target);
+  if (row && target.matches("[data-value]")) {
     const remove = row.querySelector("[data-remove]");
     if (remove.checked && !("stored" in row.dataset)) remove.checked = false;
   }
-  if (row && event.target.matches("[data-check]")) checkLater(row);
+  if (row && target.matches("[data-check]")) checkLater(row);
   count(form);
 });
 
-document.addEventListener("change", (event) => {
-  const row = event.target.closest?.(`${FORM} [data-property]`);
-  if (!row) return;
-  if (event.target.matches("[data-type], [data-form]")) ask(row, true);
-  else if (event.target.matches("[data-name]")) adoptType(row, event.target);
-  else if (event.target.type === "file") showFile(row, event.target);
+on("change", `${FORM} [data-property]`, (row, { target }) => {
+  if (target.matches("[data-type], [data-form]")) ask(row, true);
+  else if (target.matches("[data-name]")) adoptType(row, target);
+  else if (target.type === "file") showFile(row, target);
   if (row.isConnected) count(row.closest("form"));
 });
 
@@ -218,8 +208,8 @@ function number(field) {
   numbers.scrollTop = field.scrollTop;
 }
 
-document.addEventListener("input", (event) => event.target.matches?.("textarea.document") && number(event.target));
-document.addEventListener("scroll", (event) => event.target.matches?.("textarea.document") && number(event.target), true);
+on("input", "textarea.document", number);
+on("scroll", "textarea.document", number, true);
 
 function showPlace() {
   const field = document.querySelector("textarea[data-line]");
@@ -237,5 +227,5 @@ function prepare() {
   showPlace();
 }
 
-document.addEventListener("htmx:after:swap", prepare);
+onSwap(prepare);
 prepare();

@@ -1,18 +1,15 @@
 // Changes of one or several cells without the editor: Space toggles, Delete clears, Ctrl+D fills down, a paste fills.
-import { announce, post } from "../site/request.js";
-import { cellAt, gridOf } from "../grid/grid.js";
-import { isEverything, pickedKeys } from "../grid/selection.js";
+import { bind } from "../site/commands.js";
+import { announce, explain, post } from "../site/request.js";
+import { cellAt, cellOf, gridOf, headOf } from "../grid/grid.js";
+import { isNone } from "../grid/selection.js";
 import { cellsOf, isRange } from "./range.js";
 import { keep } from "./staged.js";
 import { notify } from "../site/toast.js";
 
-function editable(event) {
+function changeable(event) {
   const cell = cellAt(event);
   return cell?.matches("[data-grid][data-cells] td[data-property]") ? cell : null;
-}
-
-function headOf(cell) {
-  return gridOf(cell).rows[0].cells[cell.cellIndex];
 }
 
 /** What the server needs to know of a rectangle; null if there are keys in it, or the Timestamp. */
@@ -36,42 +33,32 @@ async function change(cells, action, text = "") {
   announce(found);
   for (const template of found.querySelectorAll("template[data-change]")) {
     const { key, property } = template.dataset;
-    const cell = document.querySelector(`tr[data-key="${CSS.escape(key)}"] td[data-property="${CSS.escape(property)}"]`);
+    const cell = cellOf(key, property);
     if (cell) keep(cell, template);
   }
-  if (![200, 412, 422].includes(status)) return notify(found.querySelector("h1")?.textContent ?? String(status));
+  if (![200, 412, 422].includes(status)) return notify(explain(found, status));
   if (status !== 422) document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [] } }));
 }
 
-document.addEventListener("keydown", (event) => {
-  const cell = editable(event);
-  if (!cell || event.defaultPrevented || event.altKey || event.isComposing) return;
-  const isCommand = event.ctrlKey || event.metaKey;
-  const isRowsPicked = pickedKeys().length > 0 || isEverything();
-  if (isCommand && event.key.toLowerCase() === "d") {
-    event.preventDefault();
-    fillDown(cell);
-  } else if (!isCommand && ["Delete", "Backspace"].includes(event.key) && !isRowsPicked) {
-    event.preventDefault();
-    const cells = cellsOf(cell);
-    if (cells.flat().some((it) => it.dataset.state !== "absent")) change(cells, "clear");
-  }
-});
+function clear(cell) {
+  if (!isNone()) return false;
+  const cells = cellsOf(cell);
+  if (cells.flat().some((it) => it.dataset.state !== "absent")) change(cells, "clear");
+}
 
-// at the window, before the selection of rows, whose key Space is elsewhere
-addEventListener(
-  "keydown",
-  (event) => {
-    const cell = event.key === " " && !event.ctrlKey && !event.metaKey && !event.shiftKey ? editable(event) : null;
-    const isBoolean = cell && (cell.dataset.type ?? headOf(cell).dataset.type) === "Edm.Boolean";
-    if (!isBoolean || cell.dataset.state === "absent") return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    const text = cell.dataset.pending ?? cell.lastChild.textContent;
-    change([[cell]], "paste", text.trim() === "true" ? "false" : "true");
-  },
-  { capture: true },
-);
+function booleanCell(event) {
+  const cell = changeable(event);
+  const isBoolean = cell && (cell.dataset.type ?? headOf(cell).dataset.type) === "Edm.Boolean";
+  return isBoolean && cell.dataset.state !== "absent" && cell;
+}
+
+function toggle(cell) {
+  const text = cell.dataset.pending ?? cell.lastChild.textContent;
+  change([[cell]], "paste", text.trim() === "true" ? "false" : "true");
+}
+
+bind(changeable, { "Mod+D Mod+Shift+D": fillDown, "Delete Backspace Shift+Delete Shift+Backspace": clear });
+bind(booleanCell, { Space: toggle }, 2); // before the selection of rows, whose key it is elsewhere
 
 /** The first row of the range in the others; a cell alone takes the value above it. */
 function fillDown(cell) {
@@ -88,7 +75,7 @@ function fillDown(cell) {
 document.addEventListener(
   "paste",
   (event) => {
-    const cell = document.activeElement?.matches("td") ? editable({ target: document.activeElement }) : null;
+    const cell = document.activeElement?.matches("td") ? changeable({ target: document.activeElement }) : null;
     const text = event.clipboardData?.getData("text/plain").replace(/\r?\n$/, "") ?? "";
     if (!cell || !text || isRows(text)) return;
     const isSeveral = /[\t\n]/.test(text);

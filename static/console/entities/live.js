@@ -1,7 +1,8 @@
 // Changes by others as they happen. An event names an entity only; the server draws the page again, and what differs is
 // marked. A row that is edited here stays as it is, so that saving meets a conflict that can be seen.
+import { on, onSwap } from "../site/on.js";
 import { refresh } from "../site/request.js";
-import { current, enter, prepare } from "../grid/grid.js";
+import { current, enter, prepare, rowOf } from "../grid/grid.js";
 import { tell } from "./results.js";
 
 const MARKED = 5000; // ms for which a changed cell is marked
@@ -12,7 +13,6 @@ const LONGEST = 30_000; // ms between two attempts to connect
 
 const results = () => document.getElementById("results");
 const grid = () => results()?.querySelector("[data-grid]");
-const rowOf = (key) => grid()?.querySelector(`tr[data-key="${CSS.escape(key)}"]`);
 
 let source = null; // the one stream of this page
 let address = "";
@@ -125,7 +125,7 @@ function show(found, changes) {
   }
   prepare(results());
   offer([...next.keys()].filter((key) => changes.has(key) || fresh.has(key)));
-  sayLater(cells, gone);
+  tellLater({ cells, gone });
 }
 
 /** The cells of a row that differ, in their places: the focus stays. Returns how many were marked. */
@@ -197,11 +197,10 @@ function offer(keys) {
   const wasHidden = news.hidden;
   news.hidden = !keys.length;
   text.textContent = (keys.length === 1 ? text.dataset.one : text.dataset.many).replace("{}", keys.length);
-  if (wasHidden && keys.length) tellAtLeisure(`${text.textContent} ${news.querySelector("button").textContent}`);
+  if (wasHidden && keys.length) tellLater({ text: `${text.textContent} ${news.querySelector("button").textContent}` });
 }
 
-document.addEventListener("click", (event) => {
-  if (!event.target.closest?.("[data-live-show]")) return;
+on("click", "[data-live-show]", () => {
   offer([]);
   const now = grid();
   if (now) enter(current(now), now);
@@ -214,42 +213,27 @@ let said = 0;
 const unsaid = { cells: 0, gone: 0, text: "" };
 let saying;
 
-function sayLater(cells, gone) {
-  unsaid.cells += cells;
-  unsaid.gone += gone;
-  if (cells || gone) planSaying();
-}
-
-function tellAtLeisure(text) {
-  unsaid.text = text;
-  planSaying();
-}
-
-function planSaying() {
-  saying ??= setTimeout(say, Math.max(0, said + QUIET - Date.now()));
+function tellLater({ cells = 0, gone = 0, text = unsaid.text }) {
+  Object.assign(unsaid, { cells: unsaid.cells + cells, gone: unsaid.gone + gone, text });
+  if (cells || gone || text) saying ??= setTimeout(say, Math.max(0, said + QUIET - Date.now()));
 }
 
 function say() {
   saying = undefined;
   said = Date.now();
   const { liveCells, liveGone } = results()?.dataset ?? {};
-  const sentences = [];
-  if (unsaid.cells && liveCells) sentences.push(liveCells.replace("{}", unsaid.cells));
-  if (unsaid.gone && liveGone) sentences.push(liveGone.replace("{}", unsaid.gone));
-  if (unsaid.text) sentences.push(unsaid.text);
+  const { cells, gone, text } = unsaid;
   Object.assign(unsaid, { cells: 0, gone: 0, text: "" });
-  tell(sentences.join(". "));
+  tell([cells && liveCells?.replace("{}", cells), gone && liveGone?.replace("{}", gone), text].filter(Boolean).join(". "));
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", connect);
 let shown = results();
-for (const kind of ["htmx:after:swap", "grid:renewed"]) {
-  document.addEventListener(kind, () => {
-    connect();
-    if (results() !== shown) fresh.clear();
-    shown = results();
-  });
-}
+onSwap(() => {
+  connect();
+  if (results() !== shown) fresh.clear();
+  shown = results();
+}, ["grid:renewed"]);
 connect();

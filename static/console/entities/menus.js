@@ -1,5 +1,7 @@
 // Menus of a header and of a cell, the buttons of the row that is pointed at, and what a cell says when it has the focus.
-import { cellAt, enter, gridOf, propertyOf } from "../grid/grid.js";
+import { bind } from "../site/commands.js";
+import { on, onSubmit, onSwap } from "../site/on.js";
+import { cellAt, enter, propertyOf } from "../grid/grid.js";
 import { fit, hide, move, resize, setPinned } from "../grid/columns.js";
 import { copyCell, copyRows } from "../grid/copy.js";
 import { duplicate, pickedKeys, send } from "../grid/selection.js";
@@ -63,24 +65,31 @@ function shut(menu) {
   if (owner?.isConnected) owner.focus({ preventScroll: true });
 }
 
-document.addEventListener("click", (event) => {
-  const head = event.target.closest?.("[data-grid] th[data-property]");
-  if (head && document.getElementById("column-menu")) return openColumn(head);
-  const action = event.target.closest?.("[data-column-action]")?.dataset.columnAction;
-  if (action) {
-    const name = owner.dataset.property;
-    shut(document.getElementById("column-menu"));
-    ({ left: () => move(name, -1), right: () => move(name, 1), pin: () => setPinned(name, true), unpin: () => setPinned(name, false), hide: () => hide(name), fit: () => fit(name), "sort-up": () => sort(name), "sort-down": () => sort(`-${name}`), "sort-none": () => sort("") })[action]();
-  }
-  const cellAction = event.target.closest?.("[data-cell-action]")?.dataset.cellAction;
-  if (cellAction) {
-    const cell = owner;
-    shut(document.getElementById("cell-menu"));
-    act(cellAction, cell);
-  }
-  const rowAction = event.target.closest?.("[data-row-action]")?.dataset.rowAction;
-  if (rowAction && pointed) act(rowAction, pointed.cells[1]);
+on("click", "[data-grid] th[data-property]", (head) => document.getElementById("column-menu") && openColumn(head));
+
+const COLUMN_ACTIONS = {
+  left: (name) => move(name, -1),
+  right: (name) => move(name, 1),
+  pin: (name) => setPinned(name, true),
+  unpin: (name) => setPinned(name, false),
+  hide,
+  fit,
+  "sort-up": sort,
+  "sort-down": (name) => sort(`-${name}`),
+  "sort-none": () => sort(""),
+};
+
+on("click", "[data-column-action]", ({ dataset }) => {
+  const name = owner.dataset.property;
+  shut(document.getElementById("column-menu"));
+  COLUMN_ACTIONS[dataset.columnAction](name);
 });
+on("click", "[data-cell-action]", ({ dataset }) => {
+  const cell = owner;
+  shut(document.getElementById("cell-menu"));
+  act(dataset.cellAction, cell);
+});
+on("click", "[data-row-action]", ({ dataset }) => pointed && act(dataset.rowAction, pointed.cells[1]));
 
 function sort(by) {
   document.dispatchEvent(new CustomEvent("tablero:sort", { detail: by }));
@@ -104,10 +113,7 @@ function act(action, cell) {
   }
 }
 
-document.addEventListener("submit", (event) => {
-  const form = event.target.closest?.("[data-column-width]");
-  if (!form) return;
-  event.preventDefault();
+onSubmit("[data-column-width]", (form) => {
   const name = owner.dataset.property;
   shut(form.closest("[popover]"));
   const width = Number(form.elements.width.value);
@@ -129,39 +135,38 @@ function release() {
   return new Promise((done) => document.addEventListener("pointerup", () => setTimeout(done), { once: true }));
 }
 
-document.addEventListener("keydown", (event) => {
-  const menu = event.target.closest?.(".grid-menu");
-  if (menu) return walk(menu, event);
-  const cell = cellAt(event);
-  if (!cell || event.defaultPrevented) return;
-  if ((event.key === "F10" && event.shiftKey) || event.key === "ContextMenu") {
-    event.preventDefault();
-    if (cell.matches("th[data-property]")) openColumn(cell);
-    else if (cell.matches("td")) openCell(cell);
-  } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
-    if (cell.matches("th[data-property]")) {
-      event.preventDefault();
-      openColumn(cell);
-    } else if (cell.matches("td") && !(cell.dataset.property && "cell" in gridOf(cell).dataset)) {
-      event.preventDefault();
-      cell.parentElement.querySelector("a.open")?.click();
-    }
-  }
-});
+function openMenu(cell) {
+  if (cell.matches("th[data-property]")) openColumn(cell);
+  else if (cell.matches("td")) openCell(cell);
+}
 
-function walk(menu, event) {
+/** A cell that has no editor. */
+function shownCell(event) {
+  const cell = cellAt(event);
+  return cell && !cell.matches("[data-grid][data-cell] td[data-property]") && cell;
+}
+
+function goIn(cell) {
+  if (cell.matches("th[data-property]")) openColumn(cell);
+  else if (cell.matches("td")) cell.parentElement.querySelector("a.open")?.click();
+  else return false;
+}
+
+function inMenu({ target }) {
+  return target.closest?.(".grid-menu");
+}
+
+function walk(menu, { key, target }) {
+  if (target.matches("input") && !key.startsWith("Arrow")) return false;
   const items = [...menu.querySelectorAll("button:not([hidden]), input")];
   const at = items.indexOf(document.activeElement);
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
-  if (event.key === "Escape" || event.key === "Tab") {
-    event.preventDefault();
-    event.stopPropagation();
-    shut(menu);
-  } else if (to !== undefined && !(event.target.matches("input") && event.key !== "ArrowDown" && event.key !== "ArrowUp")) {
-    event.preventDefault();
-    items[(to + items.length) % items.length].focus();
-  }
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[key];
+  items[(to + items.length) % items.length].focus();
 }
+
+bind(inMenu, { "Escape Tab Shift+Tab": shut, "ArrowDown ArrowUp Home End": walk });
+bind(cellAt, { "Shift+F10 ContextMenu Shift+ContextMenu": openMenu });
+bind(shownCell, { "Enter Shift+Enter": goIn });
 
 // the row that is pointed at
 
@@ -189,7 +194,13 @@ document.addEventListener("pointerover", (event) => {
   if (row !== pointed) point(row);
 });
 document.addEventListener("scroll", () => point(null), { capture: true, passive: true });
-for (const kind of ["htmx:after:swap", "grid:renewed", "keydown"]) document.addEventListener(kind, () => pointed && point(null));
+const pointedRow = () => pointed;
+const pointNowhere = () => {
+  if (pointed) point(null);
+  return false;
+};
+onSwap(pointNowhere, ["grid:renewed"]);
+bind(pointedRow, { Any: pointNowhere }, 3);
 
 // what a mouse learns from a title
 

@@ -1,6 +1,7 @@
 // Rows pasted on the grid, or [data-paste-open]: the page for pasting, as a dialog.
-import { get, post } from "../site/request.js";
-import { isModalOpen } from "../site/dialog.js";
+import { on, onSubmit } from "../site/on.js";
+import { explain, get, post } from "../site/request.js";
+import { outsideFields } from "../site/dialog.js";
 import { show } from "../site/part_dialog.js";
 import { notify } from "../site/toast.js";
 
@@ -20,7 +21,7 @@ async function send(form, submitter) {
   if (redirect) return location.assign(location.pathname === redirect ? location.href : redirect);
   const next = found.getElementById("paste");
   if (next) present(next);
-  else notify(found.querySelector("h1")?.textContent ?? "");
+  else notify(explain(found));
 }
 
 async function open(text) {
@@ -44,29 +45,19 @@ function add(form, name, value) {
 
 document.addEventListener("paste", (event) => {
   const target = event.target instanceof Element ? event.target : document.activeElement;
-  if (!grid() || isModalOpen() || target?.closest("input, textarea, select, [contenteditable]:not(td), dialog")) return;
+  if (!grid() || !outsideFields({ target })) return;
   const text = event.clipboardData?.getData("text/plain") ?? "";
   if (!/[\t\n]|^\s*[[{]/.test(text.trim())) return;
   event.preventDefault();
   open(text);
 });
 
-document.addEventListener("click", (event) => {
-  const opener = event.target.closest?.("[data-paste-open]");
-  if (opener && grid() && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    open("");
-  }
-});
-
-document.addEventListener("submit", (event) => {
-  const form = event.target.closest("#part-dialog #paste");
-  if (!form) return;
+on("click", "[data-paste-open]", (_, event) => {
+  if (!grid() || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
-  send(form, event.submitter);
+  open("");
 });
-
-document.addEventListener("change", (event) => {
-  const form = event.target.closest("#part-dialog #paste");
-  if (form && event.target.matches("[data-retype], [name=mode]") && form.querySelector("[data-focus]")) send(form);
+onSubmit("#part-dialog #paste", send);
+on("change", "#part-dialog #paste", (form, { target }) => {
+  if (target.matches("[data-retype], [name=mode]") && form.querySelector("[data-focus]")) send(form);
 });

@@ -1,13 +1,14 @@
 // Several cells together: Shift with arrows or a click extends from the cell with the focus; Ctrl+C copies them.
-import { cellAt, enter, gridOf } from "../grid/grid.js";
+import { bind } from "../site/commands.js";
+import { enter, gridOf, rowOf } from "../grid/grid.js";
 import { copyRange } from "../grid/copy.js";
-import { pickedKeys } from "../grid/selection.js";
+import { isNone, pickedKeys } from "../grid/selection.js";
 import { tell } from "./results.js";
 
 let anchor = null; // the cell where the range starts
 let end = null; // the one where it ends
 
-const isValue = (cell) => cell?.matches("td[data-property], td[data-system]") ?? false;
+const isValue = (cell) => cell?.matches?.("td[data-property], td[data-system]") ?? false;
 
 /** The cells of the range by row; without one, the cell itself. */
 export function cellsOf(cell) {
@@ -26,7 +27,7 @@ function order(one, other) {
   return one < other ? [one, other] : [other, one];
 }
 
-export function forget() {
+function forget() {
   for (const cell of document.querySelectorAll("[data-range]")) {
     delete cell.dataset.range;
     cell.removeAttribute("aria-selected");
@@ -53,9 +54,7 @@ function mark(start, to) {
 
 /** The cell that took the place of one whose row was replaced. */
 function now(cell) {
-  if (cell.isConnected) return cell;
-  const row = document.querySelector(`[data-grid] tr[data-key="${CSS.escape(cell.parentElement.dataset.key)}"]`);
-  return row?.cells[cell.cellIndex];
+  return cell.isConnected ? cell : rowOf(cell.parentElement.dataset.key)?.cells[cell.cellIndex];
 }
 
 // rows that changed were replaced
@@ -68,31 +67,32 @@ document.addEventListener("grid:renewed", () => {
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
+function valueCell({ target }) {
+  return isValue(target) && target.matches("[data-grid] td") && target;
+}
+
+function step(cell, { key }) {
+  const [down, right] = STEPS[key];
+  const to = gridOf(cell).rows[cell.parentElement.rowIndex + down]?.cells[cell.cellIndex + right];
+  if (isValue(to)) extend(cell, to);
+}
+
+function copy(cell) {
+  if (!isRange(cell) || pickedKeys().length) return false;
+  const cells = cellsOf(cell);
+  const names = cells[0].map(({ dataset }) => dataset.property ?? dataset.system);
+  copyRange(cells.map(([first]) => first.parentElement.dataset.key), names);
+}
+
+/** Ticked rows are forgotten by the same key. */
+function giveUp(cell) {
+  if (!isRange(cell)) return false;
+  forget();
+  return isNone() ? undefined : false;
+}
+
 // before the grid, which moves, and leaves at Escape
-document.addEventListener(
-  "keydown",
-  (event) => {
-    const cell = cellAt(event);
-    if (!isValue(cell) || event.altKey || event.isComposing) return;
-    const isCommand = event.ctrlKey || event.metaKey;
-    const step = event.shiftKey && !isCommand && STEPS[event.key];
-    if (step) {
-      event.preventDefault();
-      const to = gridOf(cell).rows[cell.parentElement.rowIndex + step[0]]?.cells[cell.cellIndex + step[1]];
-      if (isValue(to)) extend(cell, to);
-    } else if (event.key === "Escape" && isRange(cell)) {
-      event.preventDefault();
-      event.stopPropagation();
-      forget();
-    } else if (isCommand && event.key.toLowerCase() === "c" && isRange(cell) && !pickedKeys().length) {
-      event.preventDefault();
-      const cells = cellsOf(cell);
-      const names = cells[0].map(({ dataset }) => dataset.property ?? dataset.system);
-      copyRange(cells.map(([first]) => first.parentElement.dataset.key), names);
-    }
-  },
-  { capture: true },
-);
+bind(valueCell, { [Object.keys(STEPS).map((key) => `Shift+${key}`).join(" ")]: step, "Mod+C": copy, Escape: giveUp }, 2);
 
 document.addEventListener("focusin", (event) => {
   const cell = event.target.closest?.("[data-grid] :is(td, th)");

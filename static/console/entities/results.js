@@ -1,6 +1,8 @@
 // The results after they were swapped or refreshed: the focus stays, what is selected or edited too.
+import { bind } from "../site/commands.js";
+import { on, onClick, onSwap } from "../site/on.js";
 import { get, refresh } from "../site/request.js";
-import { cellAt, current, enter, gridOf, prepare } from "../grid/grid.js";
+import { current, enter, prepare, rowOf } from "../grid/grid.js";
 import { field, focus, isTyped, run, setText } from "../queries/query.js";
 
 const results = () => document.getElementById("results");
@@ -8,12 +10,27 @@ const grid = () => results()?.querySelector("[data-grid]");
 let shown = results();
 let before = null; // where the focus was
 
+/** The cell that has the focus, or would get it. */
+function placeInGrid() {
+  const focused = document.activeElement?.closest?.("#results :is(td, th)");
+  const cell = focused ?? (grid() && current(grid()));
+  return cell && { key: cell.parentElement.dataset.key, row: cell.parentElement.rowIndex, column: cell.cellIndex, isFocused: Boolean(focused) };
+}
+
+/** Back to the same entity, or else to the same place. */
+function goBack({ key, row, column, isFocused }) {
+  const { rows } = grid();
+  const { cells } = rowOf(key) ?? rows[Math.min(row, rows.length - 1)];
+  const cell = cells[Math.min(column, cells.length - 1)];
+  if (!isFocused) cell.tabIndex = 0;
+  else if (!cell.contains(document.activeElement)) enter(cell);
+}
+
 document.addEventListener("htmx:before:swap", () => {
-  const cell = document.activeElement?.closest?.("#results :is(td, th)");
-  before = { cell: cell && [cell.parentElement.rowIndex, cell.cellIndex], inside: results()?.contains(document.activeElement) };
+  before = { cell: placeInGrid(), isInside: results()?.contains(document.activeElement) };
 });
 
-document.addEventListener("htmx:after:swap", () => {
+onSwap(() => {
   const now = results();
   if (!now || now === shown) return;
   const asked = shown?.dataset.filter;
@@ -26,10 +43,8 @@ document.addEventListener("htmx:after:swap", () => {
 });
 
 function keepFocus() {
-  if (before?.cell && grid()) {
-    const row = grid().rows[Math.min(before.cell[0], grid().rows.length - 1)];
-    enter(row.cells[Math.min(before.cell[1], row.cells.length - 1)]);
-  } else if (before?.inside && document.activeElement === document.body) {
+  if (before?.cell?.isFocused && grid()) goBack({ ...before.cell, key: null });
+  else if (before?.isInside && document.activeElement === document.body) {
     const place = results().querySelector(".grid-region, .documents, .single, .empty");
     if (place) place.focus({ preventScroll: true });
     else focus();
@@ -57,7 +72,7 @@ function wait() {
   if (seconds) timer = setTimeout(look, seconds * 1000);
 }
 
-export async function look() {
+async function look() {
   isStale = isLooking;
   if (!results() || isLooking || document.hidden) return wait();
   isLooking = true;
@@ -81,12 +96,14 @@ export async function look() {
 function take(found) {
   const next = found.querySelector("[data-grid]");
   const isSame = grid() && next && heads(grid()) === heads(next);
+  const place = placeInGrid();
   if (isSame) {
     rows(next);
     replace(found, ".pager");
   } else if (!results().querySelector("[data-editing]") && !document.querySelector(".grid-menu:popover-open")) {
     whole(found);
   }
+  if (place && grid()) goBack(place);
   htmx.process(results());
   prepare(results());
   document.dispatchEvent(new CustomEvent("grid:renewed", { detail: { isStale } }));
@@ -101,18 +118,13 @@ function replace(found, selector) {
   if (old && next && !old.contains(document.activeElement)) old.replaceWith(document.adoptNode(next));
 }
 
-/** Other columns, or none were there: everything is new, and the focus goes back to the same entity. */
+/** Other columns, or none were there: everything is new. */
 function whole(found) {
-  const cell = document.activeElement?.closest?.("#results :is(td, th)");
-  const place = cell && [cell.parentElement.dataset.key, cell.parentElement.rowIndex, cell.cellIndex];
   const region = results().querySelector(".grid-region");
   const [left, top] = [region?.scrollLeft, region?.scrollTop];
   results().replaceWith(document.adoptNode(found));
   shown = results();
   results().querySelector(".grid-region")?.scrollTo({ left, top, behavior: "instant" });
-  if (!place || !grid()) return;
-  const row = grid().querySelector(`tr[data-key="${place[0]}"]`) ?? grid().rows[Math.min(place[1], grid().rows.length - 1)];
-  enter(row.cells[Math.min(place[2], row.cells.length - 1)]);
 }
 
 function rows(next) {
@@ -126,29 +138,13 @@ function rows(next) {
     const taken = stays ? known : document.adoptNode(row);
     if (stays) known.setAttribute("aria-rowindex", row.getAttribute("aria-rowindex"));
     else taken.dataset.changed = "";
-    if (known && !stays) exchange(known, taken);
+    if (known && !stays) known.replaceWith(taken);
     else if ((last ? last.nextElementSibling : body.firstElementChild) !== taken) (last ? last.after(taken) : body.prepend(taken));
     if (stays) delete taken.dataset.changed;
     last = taken;
   }
-  for (const gone of old.values()) if (!("editing" in gone.dataset)) leave(gone);
+  for (const gone of old.values()) if (!("editing" in gone.dataset)) gone.remove();
   grid().setAttribute("aria-rowcount", next.getAttribute("aria-rowcount"));
-}
-
-/** One row for another, the focus in the same column. */
-function exchange(known, taken) {
-  const at = [...known.cells].findIndex((cell) => cell.contains(document.activeElement));
-  const tabbed = [...known.cells].findIndex((cell) => cell.tabIndex === 0);
-  known.replaceWith(taken);
-  if (at >= 0) enter(taken.cells[at]);
-  else if (tabbed >= 0) taken.cells[tabbed].tabIndex = 0;
-}
-
-function leave(gone) {
-  const at = [...gone.cells].findIndex((cell) => cell.contains(document.activeElement));
-  const near = gone.nextElementSibling ?? gone.previousElementSibling;
-  gone.remove();
-  if (at >= 0 && near) enter(near.cells[at]);
 }
 
 document.addEventListener("grid:changed", look);
@@ -159,10 +155,7 @@ wait();
 
 let counting = null;
 
-document.addEventListener("click", async (event) => {
-  const link = event.target.closest?.("[data-count-exactly]");
-  if (!link || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
+onClick("[data-count-exactly]", async (link) => {
   if (counting) return counting.abort();
   counting = new AbortController();
   const text = link.textContent;
@@ -183,15 +176,10 @@ document.addEventListener("click", async (event) => {
 
 // the query
 
-document.addEventListener("change", (event) => {
-  if (event.target.matches?.("[data-submit]")) event.target.form.requestSubmit();
-});
+on("change", "[data-submit]", (field) => field.form.requestSubmit());
 
-document.addEventListener("keydown", (event) => {
-  const isCommand = event.ctrlKey || event.metaKey;
-  if (isCommand && event.key === "Enter" && (cellAt(event) || event.target.matches?.(".grid-region"))) {
-    event.preventDefault();
-    run();
-  }
-  if (event.key === "Enter" && event.target.matches?.(".grid-region") && !isCommand) enter(current(gridOf(event.target.firstElementChild)));
-});
+const gridRegion = ({ target }) => target.matches?.(".grid-region") && target;
+const besideQuery = ({ target }) => target.matches?.(".grid-region, [data-grid] :is(td, th)");
+
+bind(besideQuery, { "Mod+Enter Mod+Shift+Enter": run });
+bind(gridRegion, { "Enter Shift+Enter Alt+Enter": (region) => enter(current(region.querySelector("[data-grid]"))) });

@@ -1,5 +1,7 @@
 // Changed cells that wait until they are saved together: kept for this tab, by account and table, across its pages.
-import { announce, post } from "../site/request.js";
+import { onSwap } from "../site/on.js";
+import { announce, explain, post } from "../site/request.js";
+import { cellOf } from "../grid/grid.js";
 import { close, show } from "../site/part_dialog.js";
 import { notify } from "../site/toast.js";
 
@@ -43,7 +45,7 @@ function draw() {
 const before = new WeakMap();
 
 function mark({ key, property, preview, removed }) {
-  const cell = document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key)}"] td[data-property="${CSS.escape(property)}"]`);
+  const cell = cellOf(key, property);
   if (!cell || cell.dataset.pending === preview) return;
   if (!before.has(cell)) before.set(cell, [...cell.childNodes]);
   const shown = document.createElement("bdi");
@@ -80,7 +82,7 @@ async function send(apply) {
   announce(found);
   const form = found.getElementById("review");
   if (form) return show(bar.dataset.title, form, form.querySelector("[name=apply]"));
-  notify(found.querySelector("h1")?.textContent ?? String(status));
+  notify(explain(found, status));
 }
 
 document.addEventListener("click", (event) => {
@@ -107,5 +109,5 @@ document.addEventListener("click", (event) => {
   else if (button.matches("[data-discard], [data-drop]")) close();
 });
 
-for (const kind of ["htmx:after:swap", "tablero:row", "grid:renewed"]) document.addEventListener(kind, draw);
+onSwap(draw, ["tablero:row", "grid:renewed"]);
 draw();

@@ -1,6 +1,8 @@
 // Alt+V on a cell, the menu of a cell, or a link with data-look, shows its whole value in a dialog; the tabs there look at it in other ways.
+import { bind } from "../site/commands.js";
+import { onClick } from "../site/on.js";
 import { get } from "../site/request.js";
-import { isChord, propertyOf } from "../grid/grid.js";
+import { propertyOf } from "../grid/grid.js";
 import { show } from "../site/part_dialog.js";
 
 async function open(address) {
@@ -17,16 +19,9 @@ export function view(cell) {
   open(`${cell.closest("[data-grid]").dataset.value}?${query}`);
 }
 
-document.addEventListener("keydown", (event) => {
-  if (!isChord(event, "v")) return;
-  if (!event.target.matches?.("[data-grid][data-value] tr[data-key] > td") || !propertyOf(event.target)) return;
-  event.preventDefault();
-  view(event.target);
-});
+function viewable({ target }) {
+  return target.matches?.("[data-grid][data-value] tr[data-key] > td") && propertyOf(target) && target;
+}
 
-document.addEventListener("click", (event) => {
-  const tab = event.target.closest?.("#part-dialog a[data-as], a[data-look]");
-  if (!tab || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  open(tab.href);
-});
+bind(viewable, { "Alt+V": view });
+onClick("#part-dialog a[data-as], a[data-look]", (tab) => open(tab.href));

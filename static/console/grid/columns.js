@@ -1,12 +1,14 @@
 // Columns of the grid are moved, pinned, hidden, made wider: the address says how, and the server remembers it.
+import { bind } from "../site/commands.js";
+import { on, onClick, openEmpty } from "../site/on.js";
 import { get, json, post } from "../site/request.js";
-import { cellAt, enter, pin } from "./grid.js";
+import { enter, pin } from "./grid.js";
 
 const STEP = 16; // pixels
 const [LEAST, MOST, MOST_FITTED] = [40, 2000, 800];
 const grid = () => document.querySelector("#results [data-grid]");
 const heads = () => [...(grid()?.querySelectorAll("th[data-property]") ?? [])];
-export const headOf = (name) => heads().find((head) => head.dataset.property === name);
+const headOf = (name) => heads().find((head) => head.dataset.property === name);
 const colOf = (head) => grid().querySelectorAll("col")[head.cellIndex];
 
 /** As console/columns.py reads it: what need not be said is left out. */
@@ -116,13 +118,15 @@ function needed(cell) {
   return Math.ceil(content.getBoundingClientRect().width + hidden + parseFloat(start) + parseFloat(end)) + 1;
 }
 
-document.addEventListener("keydown", (event) => {
-  const head = cellAt(event);
-  if (!head?.dataset.property || !head.matches("th") || !event.altKey || !["ArrowLeft", "ArrowRight"].includes(event.key)) return;
-  event.preventDefault();
-  const by = event.key === "ArrowRight" ? STEP : -STEP;
-  if (event.shiftKey) move(head.dataset.property, Math.sign(by));
-  else resize(head.dataset.property, Number(colOf(head).width) + by);
+function columnHead({ target }) {
+  return target.matches?.("[data-grid] th[data-property]") && target;
+}
+
+const direction = ({ key }) => (key === "ArrowRight" ? 1 : -1);
+
+bind(columnHead, {
+  "Alt+Shift+ArrowLeft Alt+Shift+ArrowRight": (head, event) => void move(head.dataset.property, direction(event)),
+  "Alt+ArrowLeft Alt+ArrowRight": (head, event) => resize(head.dataset.property, Number(colOf(head).width) + direction(event) * STEP),
 });
 
 // with a pointer: the edge of a header resizes, the rest of it moves
@@ -178,12 +182,15 @@ document.addEventListener("pointerup", () => {
   else if (done.to) put(done.head.dataset.property, heads().indexOf(done.to));
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || !drag) return;
+function giveUpDrag() {
   if (drag.kind === "resize") show(drag.head, drag.width);
   for (const head of heads()) delete head.dataset.drop;
   drag = null;
-});
+  return false;
+}
+
+const dragged = () => drag;
+bind(dragged, { Escape: giveUpDrag });
 
 document.addEventListener("dblclick", (event) => {
   const head = headAt(event);
@@ -199,25 +206,11 @@ async function load(address) {
   menu().replaceChildren(...found.body.children);
 }
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest?.("[data-columns]");
-  if (!button || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  if (menu().matches(":popover-open")) return menu().hidePopover();
-  menu().textContent = menu().dataset.wait;
-  menu().showPopover();
-  below(button);
+onClick("[data-columns]", async (button) => {
+  if (!openEmpty(menu(), button)) return;
   await load(button.href);
   menu().querySelector("input[type=search]")?.focus();
 });
-
-function below(button) {
-  const box = button.getBoundingClientRect();
-  const { style, offsetWidth: width } = menu();
-  style.setProperty("left", `${Math.max(8, Math.min(box.right - width, innerWidth - width - 8))}px`);
-  style.setProperty("top", `${box.bottom + 4}px`);
-  style.setProperty("max-height", `${Math.max(240, innerHeight - box.bottom - 12)}px`);
-}
 
 /** What is ticked shows at once; the list stays open. */
 async function apply(form, submitter) {
@@ -226,25 +219,20 @@ async function apply(form, submitter) {
   await htmx.ajax("GET", here, { target: "#results", swap: "outerHTML", push: "true" });
   const place = menu().scrollTop;
   const { id } = document.activeElement;
-  const search = menu().querySelector("input[type=search]").value;
+  const search = () => menu().querySelector("input[type=search]");
+  const { value } = search();
   await load(choice);
   menu().scrollTop = place;
-  if (search) {
-    menu().querySelector("input[type=search]").value = search;
-    menu().querySelector("input[type=search]").dispatchEvent(new Event("input", { bubbles: true }));
+  if (value) {
+    search().value = value;
+    search().dispatchEvent(new Event("input", { bubbles: true }));
   }
   if (id) document.getElementById(id)?.focus();
 }
 
-document.addEventListener("submit", (event) => {
-  const form = event.target.closest?.("#columns-menu form");
-  if (!form || !form.action.endsWith("/columns/")) return;
+on("submit", "#columns-menu form", (form, event) => {
+  if (!form.action.endsWith("/columns/")) return;
   event.preventDefault();
   apply(form, event.submitter);
 });
-
-document.addEventListener("change", (event) => {
-  const form = event.target.closest?.("#columns-menu #columns-form");
-  if (form) apply(form);
-});
-
+on("change", "#columns-menu #columns-form", (form) => apply(form));

@@ -1,6 +1,9 @@
 // Copies whole values: what a cell shows is only the beginning of them, so they are fetched.
+import { put as putText } from "../site/copy.js";
+import { bind } from "../site/commands.js";
+import { on } from "../site/on.js";
 import { json } from "../site/request.js";
-import { cellAt, isChord, propertyOf } from "./grid.js";
+import { cellAt, propertyOf } from "./grid.js";
 import { isEverything, keysFor, pickedKeys } from "./selection.js";
 import { notify } from "../site/toast.js";
 
@@ -24,12 +27,7 @@ async function put(found) {
     const parts = { "text/plain": part("text/plain", (it) => it.text), "text/html": part("text/html", (it) => it.html ?? pre(it.text)) };
     return navigator.clipboard.write([new ClipboardItem(parts)]);
   }
-  const { text } = await found;
-  const field = Object.assign(document.createElement("textarea"), { value: text, className: "visually-hidden" });
-  document.body.append(field);
-  field.select();
-  document.execCommand("copy");
-  field.remove();
+  return putText((await found).text);
 }
 
 function pre(text) {
@@ -73,27 +71,17 @@ function copyText(text) {
   return put(Promise.resolve({ text })).then(() => notify(document.getElementById("toasts").dataset.copied));
 }
 
-document.addEventListener("keydown", (event) => {
-  const cell = cellAt(event);
-  if (!cell || event.shiftKey || event.defaultPrevented) return;
-  const isCommand = event.ctrlKey || event.metaKey;
-  if (isCommand && !event.altKey && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed !== false) {
-    event.preventDefault();
+bind(cellAt, {
+  "Mod+C": (cell) => {
+    if (getSelection()?.isCollapsed === false) return false;
     if (pickedKeys().length || isEverything()) copyRows("tsv", pickedKeys());
     else copyCell(cell);
-  } else if (isChord(event, "j") && cell.parentElement.dataset.key) {
-    event.preventDefault();
-    copyRows("json", keysFor(cell));
-  }
+  },
+  "Alt+J": (cell) => cell.parentElement.dataset.key !== undefined && void copyRows("json", keysFor(cell)),
 });
 
-document.addEventListener("click", (event) => {
-  const form = event.target.closest?.("[data-copy-as]");
-  if (form) {
-    form.closest("[popover]")?.hidePopover();
-    copyRows(form.dataset.copyAs, pickedKeys());
-  }
-  const document_ = event.target.closest?.("[data-copy-document]");
-  if (document_) copy([["as", "json"], ["key", document_.dataset.copyDocument]]);
+on("click", "[data-copy-as]", (button) => {
+  button.closest("[popover]")?.hidePopover();
+  copyRows(button.dataset.copyAs, pickedKeys());
 });
-
+on("click", "[data-copy-document]", ({ dataset }) => copy([["as", "json"], ["key", dataset.copyDocument]]));

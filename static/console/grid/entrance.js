@@ -1,5 +1,7 @@
 // The ways into the grid: a skip link, the key E, and the arrow down out of the filter.
 import { current, enter } from "./grid.js";
+import { bind } from "../site/commands.js";
+import { onClick } from "../site/on.js";
 import { isPlain } from "../site/shortcuts.js";
 
 export function enterGrid() {
@@ -8,15 +10,10 @@ export function enterGrid() {
   else document.querySelector("#results :is(.documents, .single, .empty) :is(a, button, summary)")?.focus();
 }
 
-document.addEventListener("click", (event) => {
-  if (!event.target.closest?.("[data-enter-grid]")) return;
-  event.preventDefault();
-  enterGrid();
-});
+onClick("[data-enter-grid]", enterGrid);
 
-document.addEventListener("keydown", (event) => {
-  if (event.key.toLowerCase() !== "e" || event.shiftKey || event.defaultPrevented || !isPlain(event)) return;
-  if (event.target.closest?.("[data-grid]")) return;
-  event.preventDefault();
-  enterGrid();
-});
+function outsideGrid(event) {
+  return !event.shiftKey && isPlain(event) && !event.target.closest?.("[data-grid]");
+}
+
+bind(outsideGrid, { E: enterGrid });

@@ -1,4 +1,7 @@
 // data-grid: one cell is in the tab order, and the keys of the ARIA grid pattern move it.
+import { bind } from "../site/commands.js";
+import { onSwap } from "../site/on.js";
+
 const PAGE = 10;
 
 export function gridOf(element) {
@@ -6,24 +9,23 @@ export function gridOf(element) {
 }
 
 /** The cell with the focus, when the focus is on a cell itself and not on something inside of it. */
-export function cellAt(event) {
-  if (event.isComposing) return null; // the key is the input method's
-  const cell = event.target.closest?.("[data-grid] :is(td, th)");
-  return cell && event.target === cell ? cell : null;
+export function cellAt({ target }) {
+  return target.matches?.("[data-grid] :is(td, th)") ? target : null;
 }
+
+export const rowOf = (key) => document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key ?? "")}"]`);
+
+export const cellOf = (key, property) => rowOf(key)?.querySelector(`td[data-property="${CSS.escape(property)}"]`);
+
+/** The header of the column of a cell. */
+export const headOf = (cell) => gridOf(cell).rows[0].cells[cell.cellIndex];
 
 export function current(grid) {
   return grid.querySelector(':is(td, th)[tabindex="0"]') ?? grid.rows[1]?.cells[1] ?? grid.rows[0]?.cells[0];
 }
 
 export function propertyOf(cell) {
-  return gridOf(cell).rows[0].cells[cell.cellIndex].dataset.property ?? "";
-}
-
-/** Alt and a letter; where Alt writes another character, as on a Mac, the place of the key counts. */
-export function isChord(event, letter) {
-  if (!event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return false;
-  return /^[a-z]$/i.test(event.key) ? event.key.toLowerCase() === letter : event.code === `Key${letter.toUpperCase()}`;
+  return headOf(cell).dataset.property ?? "";
 }
 
 export function enter(cell, grid = gridOf(cell)) {
@@ -87,20 +89,22 @@ function turn(which) {
   document.querySelector(`.pager [data-${which}]`)?.click();
 }
 
-const KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]);
+const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+const JUMPS = ["Home", "End", "PageUp", "PageDown"];
+const MOVES = [...[...ARROWS, ...JUMPS].flatMap((key) => [key, `Mod+${key}`]), ...JUMPS.flatMap((key) => [`Shift+${key}`, `Mod+Shift+${key}`])];
 
-document.addEventListener("keydown", (event) => {
-  const cell = cellAt(event);
-  if (!cell || event.defaultPrevented || event.altKey || event.isComposing) return;
+function move(cell, event) {
   const grid = gridOf(cell);
-  if (event.key === "Escape") {
-    grid.closest(".grid-region").focus();
-  } else if (KEYS.has(event.key) && (!event.shiftKey || !event.key.startsWith("Arrow"))) {
-    event.preventDefault();
-    const next = target(event.key, event.ctrlKey || event.metaKey, grid, cell);
-    if (next?.checkVisibility()) enter(next, grid);
-  }
-});
+  const next = target(event.key, event.ctrlKey || event.metaKey, grid, cell);
+  if (next?.checkVisibility()) enter(next, grid);
+}
+
+function leave(cell) {
+  cell.closest(".grid-region").focus();
+  return false;
+}
+
+bind(cellAt, { [MOVES.join(" ")]: move, Escape: leave });
 
 document.addEventListener("click", (event) => {
   const cell = event.target.closest("[data-grid] :is(td, th)");
@@ -128,5 +132,5 @@ export function prepare(root = document) {
   }
 }
 
-for (const kind of ["htmx:after:swap", "tablero:row"]) document.addEventListener(kind, () => prepare());
+onSwap(() => prepare(), ["tablero:row"]);
 prepare();

@@ -1,6 +1,8 @@
 // Which rows are ticked: on this page, on pages before and after it, or all that the query finds.
+import { bind } from "../site/commands.js";
+import { on, onSwap } from "../site/on.js";
 import { get } from "../site/request.js";
-import { cellAt, current, enter, gridOf, isChord } from "./grid.js";
+import { cellAt, current, enter, gridOf, rowOf } from "./grid.js";
 
 const picked = new Set(); // keys
 let everything = null; // the number of all results when they are what is selected, as text
@@ -20,9 +22,14 @@ export function isEverything() {
   return everything !== null;
 }
 
+/** Whether no row is ticked. */
+export function isNone() {
+  return !picked.size && everything === null;
+}
+
 /** The rows that something is done with: the ticked ones, or else the one with the focus. */
 export function keysFor(cell) {
-  return picked.size || everything !== null ? pickedKeys() : [cell.parentElement.dataset.key];
+  return isNone() ? [row(cell).dataset.key] : pickedKeys();
 }
 
 function pick(row, on) {
@@ -38,7 +45,7 @@ export function clear() {
 }
 
 /** Everything on the page shows what is selected. */
-export function draw() {
+function draw() {
   const all = rows();
   for (const row of all) {
     const on = everything !== null || picked.has(row.dataset.key);
@@ -82,14 +89,14 @@ function toggle(row) {
   draw();
 }
 
-export function selectPage(on = true) {
+function selectPage(on = true) {
   everything = null;
   for (const row of rows()) pick(row, on);
   draw();
 }
 
 /** All results: counted first, so that everybody knows what that means. */
-export async function selectAll() {
+async function selectAll() {
   const it = form();
   const button = it.querySelector("[data-select-all]");
   const known = document.querySelector("#total[data-exact]")?.dataset.number;
@@ -134,59 +141,62 @@ document.addEventListener("mousedown", (event) => {
   if (event.shiftKey && event.target.closest?.("[data-grid] td")) event.preventDefault();
 });
 
-document.addEventListener("keydown", act, { capture: true });
+// before the grid itself: Esc first clears the selection
 
-/** Before the grid itself: Esc first clears the selection. */
-function act(event) {
-  const cell = cellAt(event);
-  if (!cell || event.defaultPrevented) return;
-  const row = cell.parentElement;
-  if (event.altKey) return chord(event, row, cell);
-  const isCommand = event.ctrlKey || event.metaKey;
-  if (event.key === " " && !isCommand) {
-    event.preventDefault();
-    if (cell.closest("thead")) selectPage(!rows().every((it) => picked.has(it.dataset.key)));
-    else if (event.shiftKey && anchor) {
-      range(row);
-      draw();
-    } else toggle(row);
-  } else if (event.shiftKey && !isCommand && cell.matches(".handle") && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
-    event.preventDefault();
-    extend(cell, event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling);
-  } else if (isCommand && event.key.toLowerCase() === "a" && !event.shiftKey) {
-    event.preventDefault();
-    const isPage = rows().every((it) => picked.has(it.dataset.key));
-    if (isPage && everything === null) selectAll();
-    else selectPage();
-  } else if (event.key === "Escape" && (picked.size || everything !== null)) {
-    event.preventDefault();
-    clear();
-  } else if (event.key === "Delete" && row.dataset.key && (picked.size || everything !== null || !cell.dataset.property)) {
-    // in a cell with nothing ticked it is the value that goes
-    event.preventDefault();
-    send("[data-delete]", cell);
-  }
+const isPage = () => rows().every((it) => picked.has(it.dataset.key));
+const row = (cell) => cell.parentElement;
+
+function tick(cell, { shiftKey }) {
+  if (cell.closest("thead")) selectPage(!isPage());
+  else if (shiftKey && anchor) {
+    range(row(cell));
+    draw();
+  } else toggle(row(cell));
 }
 
-function chord(event, row, cell) {
-  const isOpen = isChord(event, "o");
-  if (!row.dataset.key || !(isOpen || isChord(event, "d"))) return;
-  event.preventDefault();
-  if (isOpen) row.querySelector("a.open").click();
-  else duplicate(keysFor(cell)[0]);
+function step(cell, { key }) {
+  if (!cell.matches(".handle")) return false;
+  extend(cell, key === "ArrowDown" ? row(cell).nextElementSibling : row(cell).previousElementSibling);
 }
+
+function selectMore() {
+  if (isPage() && everything === null) selectAll();
+  else selectPage();
+}
+
+function remove(cell) {
+  // in a cell with nothing ticked it is the value that goes
+  if (!row(cell).dataset.key || (isNone() && cell.dataset.property)) return false;
+  send("[data-delete]", cell);
+}
+
+bind(
+  cellAt,
+  {
+    "Space Shift+Space": tick,
+    "Shift+ArrowUp Shift+ArrowDown": step,
+    "Mod+A": selectMore,
+    "Delete Shift+Delete Mod+Delete": remove,
+    "Alt+O": (cell) => "key" in row(cell).dataset && row(cell).querySelector("a.open").click(),
+    "Alt+D": (cell) => "key" in row(cell).dataset && duplicate(keysFor(cell)[0]),
+  },
+  1,
+);
+
+const cellBesideTicks = (event) => !isNone() && cellAt(event);
+bind(cellBesideTicks, { Escape: () => clear() }, 1);
 
 function extend(cell, next) {
   if (!next?.dataset.key) return;
-  const row = cell.parentElement;
-  if (!picked.has(row.dataset.key)) {
-    anchor = row.dataset.key;
-    pick(row, true);
+  const from = row(cell);
+  if (!picked.has(from.dataset.key)) {
+    anchor = from.dataset.key;
+    pick(from, true);
   }
   const all = rows();
   const start = all.findIndex((it) => it.dataset.key === anchor);
-  const shrinks = Math.abs(all.indexOf(next) - start) < Math.abs(all.indexOf(row) - start);
-  if (shrinks) pick(row, false);
+  const shrinks = Math.abs(all.indexOf(next) - start) < Math.abs(all.indexOf(from) - start);
+  if (shrinks) pick(from, false);
   else pick(next, true);
   everything = null;
   enter(next.cells[cell.cellIndex]);
@@ -197,7 +207,7 @@ function extend(cell, next) {
 export function send(selector, cell) {
   const button = form()?.querySelector(selector);
   if (!button) return;
-  if (!picked.size && everything === null) {
+  if (isNone()) {
     pick(cell.parentElement, true);
     draw();
   }
@@ -210,15 +220,14 @@ export function duplicate(key) {
   if (address && key) document.dispatchEvent(new CustomEvent("entity:open", { detail: `${address}?${new URLSearchParams({ from: key })}` }));
 }
 
-document.addEventListener("click", (event) => {
-  const action = event.target.closest?.("#selection [data-action]")?.dataset.action;
+on("click", "#selection [data-action]", ({ dataset: { action } }) => {
   const [key] = picked;
   if (action === "duplicate") duplicate(key);
-  if (action === "open") grid()?.querySelector(`tr[data-key="${CSS.escape(key)}"] a.open`)?.click();
+  if (action === "open") rowOf(key)?.querySelector("a.open")?.click();
 });
 
 /** Rows of other pages have no box here, but they are sent too. */
-export function complete(data) {
+function complete(data) {
   const sent = new Set(data.getAll("key"));
   if (everything === null) for (const key of picked) if (!sent.has(key)) data.append("key", key);
   if (everything !== null) data.delete("key");
@@ -240,6 +249,6 @@ function renew() {
   draw();
 }
 
-for (const kind of ["htmx:after:swap", "tablero:row", "grid:renewed"]) document.addEventListener(kind, renew);
+onSwap(renew, ["tablero:row", "grid:renewed"]);
 for (const row of rows()) if (boxOf(row)?.checked) pick(row, true); // a browser that goes back may have kept the ticks
 draw();

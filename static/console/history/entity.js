@@ -1,11 +1,15 @@
 // The arrow keys go through the list of versions.
-document.addEventListener("keydown", (event) => {
-  const link = event.target.closest("[data-version]");
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!link || !step || event.altKey || event.ctrlKey || event.metaKey) return;
+import { bind } from "../site/commands.js";
+
+function version({ target }) {
+  return target.closest?.("[data-version]");
+}
+
+function step(link, { key }) {
   const links = [...document.querySelectorAll("[data-version]")];
-  const next = links[links.indexOf(link) + step];
-  if (!next) return;
-  event.preventDefault();
+  const next = links[links.indexOf(link) + (key === "ArrowDown" ? 1 : -1)];
+  if (!next) return false;
   next.focus();
-});
+}
+
+bind(version, { "ArrowDown ArrowUp Shift+ArrowDown Shift+ArrowUp": step });

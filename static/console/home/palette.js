@@ -1,4 +1,5 @@
 // The palette: a field, and below it what it finds; the arrows choose, Enter goes there.
+import { bind } from "../site/commands.js";
 import { get } from "../site/request.js";
 
 const dialog = document.getElementById("palette");
@@ -68,14 +69,8 @@ function move(by) {
 
 field.addEventListener("input", ask);
 
-field.addEventListener("keydown", (event) => {
-  if (event.isComposing) return;
-  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
-  if (step) {
-    event.preventDefault();
-    move(step);
-  }
-});
+const paletteField = ({ target }) => target === field;
+for (const [key, step] of Object.entries({ ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 })) bind(paletteField, { [key]: () => move(step) });
 
 field.form.addEventListener("submit", async (event) => {
   event.preventDefault();

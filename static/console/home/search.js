@@ -1,4 +1,6 @@
 // Ctrl+K, or the field in the top bar, opens the palette, whose code comes with its first use.
+import { anywhere, bind } from "../site/commands.js";
+
 const fields = document.querySelectorAll("[data-palette]");
 const shortcut = document.querySelector(".search-field > kbd");
 if (shortcut && navigator.platform.startsWith("Mac")) shortcut.textContent = "⌘ K";
@@ -16,11 +18,7 @@ async function open(opener, text = "") {
 }
 
 if (document.getElementById("palette")) {
-  document.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
-    event.preventDefault();
-    open(document.activeElement);
-  });
+  bind(anywhere, { "Mod+K": () => void open(document.activeElement) });
   for (const field of fields) {
     field.addEventListener("click", (event) => {
       event.preventDefault();

@@ -1,5 +1,6 @@
 // A form with data-passkey="get" or "create" is sent once the browser has put a passkey's answer into it. The options
 // of the server are in data-options, or fetched from data-source; all bytes in them are written in base64url.
+import { onSwap } from "../site/on.js";
 import { json } from "../site/request.js";
 
 const read = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
@@ -66,6 +67,6 @@ function enable() {
 }
 
 if (window.PublicKeyCredential) {
-  document.addEventListener("htmx:after:swap", enable);
+  onSwap(enable);
   enable();
 }

@@ -1,5 +1,6 @@
 // The filter drawn as rows: what is changed in them goes to the server, which answers the text they mean.
 import "./proposals.js";
+import { newest, onClick, onSwap } from "../site/on.js";
 import { card, check, field, run, send as ask, setText, take } from "./query.js";
 
 const PAUSE = 250; // milliseconds
@@ -7,16 +8,11 @@ const builder = () => document.getElementById("query-builder");
 const rows = () => builder()?.querySelector("form");
 const choice = () => document.getElementById("query-by");
 
-let timer;
-let asked = new AbortController();
 let isShapeNew = false; // whether more than the value in a field changed, so that the rows have to be redrawn
 
 // text or rows
 
-document.addEventListener("click", (event) => {
-  const tab = event.target.closest?.("[data-by]");
-  if (!tab || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
+onClick("[data-by]", (tab) => {
   choice().value = tab.dataset.by;
   mark();
   check();
@@ -34,22 +30,11 @@ function mark() {
   window.history.replaceState(window.history.state, "", address);
 }
 
-document.addEventListener("htmx:after:swap", () => choice() && setTimeout(mark));
+onSwap(() => choice() && setTimeout(mark));
 
 // rows that change
 
-function later(isNew) {
-  isShapeNew ||= isNew;
-  clearTimeout(timer);
-  asked.abort(); // the newest wins
-  timer = setTimeout(send, isNew ? 0 : PAUSE);
-}
-
-async function send(button) {
-  clearTimeout(timer);
-  asked.abort();
-  asked = new AbortController();
-  const { signal } = asked;
+const sending = newest(PAUSE, async (signal, button) => {
   const form = rows();
   const body = new FormData(form, button);
   body.set("f", field().value);
@@ -59,6 +44,11 @@ async function send(button) {
   } catch {
     // given up for a newer one, or no answer: the next change asks again
   }
+});
+
+function reshape() {
+  isShapeNew = true;
+  sending.soonest();
 }
 
 function show(found) {
@@ -94,11 +84,13 @@ function refocus(place) {
 const isOfRows = (event) => event.target.form && event.target.form === rows();
 
 document.addEventListener("input", (event) => {
-  if (isOfRows(event) && !event.isComposing) later(event.target.matches("select, [type=checkbox], [type=radio]"));
+  if (!isOfRows(event) || event.isComposing) return;
+  if (event.target.matches("select, [type=checkbox], [type=radio]")) reshape();
+  else sending.soon();
 });
 
 document.addEventListener("change", (event) => {
-  if (isOfRows(event) && event.target.matches("[data-shapes]")) later(true);
+  if (isOfRows(event) && event.target.matches("[data-shapes]")) reshape();
 });
 
 document.addEventListener("submit", async (event) => {
@@ -106,8 +98,8 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (event.submitter?.name === "do" && event.submitter.value !== "run") {
     isShapeNew = true;
-    return send(event.submitter);
+    return sending.now(event.submitter);
   }
-  await send();
+  await sending.now();
   run();
 });

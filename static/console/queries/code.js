@@ -1,10 +1,10 @@
 // The query as code in a dialog above the grid; every link in it is a page as well.
+import { on } from "../site/on.js";
 import { get } from "../site/request.js";
 import { show } from "../site/part_dialog.js";
 
-document.addEventListener("click", async (event) => {
-  const link = event.target.closest?.("[data-code-open], #part-dialog #code nav a");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+on("click", "[data-code-open], #part-dialog #code nav a", async (link, event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const { found } = await get(link.href);
   const part = found.getElementById("code");

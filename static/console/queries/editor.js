@@ -40,32 +40,6 @@ const language = StreamLanguage.define({
 });
 const highlight = HighlightStyle.define(Object.entries(COLOURS).map(([kind, color]) => ({ tag: TAGS[kind], color })));
 
-const theme = EditorView.theme({
-  "&": { font: "var(--data)", background: "var(--surface)", color: "var(--text)", border: "1px solid var(--line-strong)", borderRadius: "var(--radius)" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "2px" },
-  "&:has([aria-invalid])": { borderColor: "var(--danger)", boxShadow: "0 0 0 1px var(--danger)" },
-  ".cm-scroller": { font: "inherit", fontVariantLigatures: "none", maxHeight: "calc(var(--control) - 2px)", overflow: "hidden" },
-  "&.cm-focused .cm-scroller": { maxHeight: "124px", overflow: "auto" },
-  ".cm-content": { padding: "5px 0", minHeight: "calc(var(--control) - 2px)", boxSizing: "border-box", caretColor: "var(--text)" },
-  ".cm-content:focus-visible": { outline: "2px solid transparent" }, // its frame shows it
-  ".cm-line": { padding: "0 8px", lineHeight: "20px" },
-  ".cm-placeholder": { color: "var(--text-faint)" },
-  "&.cm-focused .cm-matchingBracket": { background: "var(--accent-soft)", color: "inherit" },
-  "&.cm-focused .cm-nonmatchingBracket": { background: "var(--danger-soft)" },
-  ".cm-lintRange-error, .cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--danger) 1px", textUnderlineOffset: "3px" },
-  ".cm-lintRange-warning": { textDecorationColor: "var(--warn)" },
-  ".cm-lintPoint:after": { borderBottomColor: "var(--danger)" },
-  ".cm-tooltip": { border: "1px solid var(--line)", borderRadius: "var(--radius-large)", background: "var(--surface)", color: "var(--text)", boxShadow: "var(--shadow)", overflow: "hidden" },
-  ".cm-tooltip.cm-tooltip-autocomplete > ul": { font: "var(--data)", maxHeight: "260px", minWidth: "220px", padding: "4px" },
-  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { display: "flex", alignItems: "center", gap: "12px", minHeight: "26px", padding: "2px 8px", borderRadius: "var(--radius)" },
-  ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--accent-soft)", color: "var(--text)" },
-  ".cm-completionMatchedText": { textDecoration: "none", color: "var(--accent)", fontWeight: "600" },
-  ".cm-completionLabel": { flex: "1", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" },
-  ".cm-completionDetail": { marginInlineStart: "auto", fontStyle: "normal", font: "var(--meta)", color: "var(--text-faint)" },
-  ".cm-diagnostic": { font: "var(--small)", padding: "6px 10px", borderInlineStart: "3px solid var(--danger)" },
-  ".cm-diagnostic-warning": { borderInlineStartColor: "var(--warn)" },
-});
-
 const keys = (run, leave) => [
   { key: "Enter", run: () => (run(), true) },
   { key: "ArrowDown", run: (view) => isOnLastLine(view) && (leave(), true) },
@@ -119,7 +93,7 @@ export function edit(old, { card, nonce, run, checkSoon, leave }) {
       selection: { anchor: Math.min(anchor ?? 0, field.value.length), head: Math.min(head ?? 0, field.value.length) },
       extensions: [
         nonce ? EditorView.cspNonce.of(nonce) : [],
-        history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), theme, EditorView.lineWrapping,
+        history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), EditorView.lineWrapping,
         placeholder(old.placeholder),
         Prec.highest(keymap.of([{ key: "Mod-Enter", run: (it) => (closeCompletion(it), run(), true) }, { key: "Tab", run: acceptCompletion }])),
         autocompletion({ override: [completing(card)], icons: false, activateOnTypingDelay: 60, interactionDelay: 0, activateOnCompletion: () => true }),

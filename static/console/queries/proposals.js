@@ -1,5 +1,7 @@
 // Proposals below a field of the builder: names of properties, stored values. As in the editor, the first that fits what is
 // typed is selected, Enter and Tab take it, Escape closes the list. Nothing typed selects nothing, so that Tab goes on.
+import { bind } from "../site/commands.js";
+import { on } from "../site/on.js";
 import { ask } from "./completion.js";
 import { card } from "./query.js";
 
@@ -98,21 +100,21 @@ document.addEventListener("focusin", (event) => {
 document.addEventListener("input", (event) => event.isTrusted && isOf(event.target) && open(event.target));
 document.addEventListener("focusout", close);
 
-document.addEventListener("keydown", (event) => {
-  if (!list || event.target !== field || event.isComposing) return;
-  const last = list.children.length - 1;
-  if (event.key === "ArrowDown") select(selected === last ? 0 : selected + 1);
-  else if (event.key === "ArrowUp") select(selected <= 0 ? last : selected - 1);
-  else if (event.key === "Escape") close();
-  else if (["Enter", "Tab"].includes(event.key) && selected >= 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey) take(list.children[selected]);
-  else return;
-  event.preventDefault();
-  event.stopPropagation();
-}, true);
+const proposedTo = ({ target }) => list && target === field;
+const last = () => list.children.length - 1;
 
-document.addEventListener("pointerdown", (event) => {
-  const option = event.target.closest?.("#query-proposals > li");
-  if (!option) return;
+bind(
+  proposedTo,
+  {
+    ArrowDown: () => select(selected === last() ? 0 : selected + 1),
+    ArrowUp: () => select(selected <= 0 ? last() : selected - 1),
+    Escape: close,
+    "Enter Tab Alt+Enter": () => selected >= 0 && take(list.children[selected]),
+  },
+  1,
+);
+
+on("pointerdown", "#query-proposals > li", (option, event) => {
   event.preventDefault(); // the focus stays
   take(option);
 });

@@ -1,6 +1,8 @@
 // The query above a grid: its text, what the server says of it while it is typed, and one press that repairs it.
 // The text lives in #filter; an editor that took its place keeps the two alike. Rules about filters are the server's.
 import { enterGrid } from "../grid/entrance.js";
+import { bind } from "../site/commands.js";
+import { newest, on, onClick, onSwap } from "../site/on.js";
 import { post, postInBackground } from "../site/request.js";
 
 const PAUSE = 250; // milliseconds without a key before the text is checked
@@ -35,20 +37,7 @@ export function run() {
 
 // checking
 
-let timer;
-let asked = new AbortController();
-
-export function checkSoon() {
-  clearTimeout(timer);
-  asked.abort(); // the newest wins
-  timer = setTimeout(check, PAUSE);
-}
-
-export async function check() {
-  clearTimeout(timer);
-  asked.abort();
-  asked = new AbortController();
-  const { signal } = asked;
+const checking = newest(PAUSE, async (signal) => {
   card().setAttribute("aria-busy", "true");
   try {
     const { status, found } = await postInBackground(card().dataset.check, ours(new FormData(form())), signal);
@@ -56,9 +45,12 @@ export async function check() {
   } catch {
     // given up for a newer one, or no answer: the next key asks again
   } finally {
-    if (asked.signal === signal) card()?.removeAttribute("aria-busy");
+    if (checking.isNewest(signal)) card()?.removeAttribute("aria-busy");
   }
-}
+});
+
+/** The newest text is checked, soon or now. */
+export const { soon: checkSoon, now: check } = checking;
 
 /** As post, for what is no form of its own. */
 export function send(address, body, signal) {
@@ -93,48 +85,32 @@ function read(element) {
   return { from: Number(from), to: Number(to), message: problem, isError: element.matches("#filter_error *, #filter_error") };
 }
 
-document.addEventListener("input", (event) => {
-  if (event.target === field()) checkSoon();
-});
-
-document.addEventListener("submit", (event) => {
-  if (event.target !== form()) return;
-  clearTimeout(timer);
-  asked.abort();
-});
+on("input", "#filter", checkSoon);
+on("submit", "#query", checking.stop);
 
 // offers: of a repair, of the smallest change that reads less
 
-document.addEventListener("click", (event) => {
-  const offer = event.target.closest?.("[data-offer]");
-  if (!offer || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  setText(offer.dataset.offer);
+onClick("[data-offer]", ({ dataset }) => {
+  setText(dataset.offer);
   focus();
-  const at = Number(offer.dataset.at);
-  if (offer.dataset.at) (current() ?? field()).setSelectionRange?.(at, at);
+  const at = Number(dataset.at);
+  if (dataset.at) (current() ?? field()).setSelectionRange?.(at, at);
 });
 
 // links that take the query with them take what is typed
 
-document.addEventListener(
-  "click",
-  (event) => {
-    const link = event.target.closest?.("a[data-takes-query]");
-    if (!link) return;
-    const address = new URL(link.href);
-    if (field().value.trim()) address.searchParams.set("f", field().value);
-    else address.searchParams.delete("f");
-    link.href = address.href;
-  },
-  true,
-);
+on("click", "a[data-takes-query]", (link) => {
+  const address = new URL(link.href);
+  if (field().value.trim()) address.searchParams.set("f", field().value);
+  else address.searchParams.delete("f");
+  link.href = address.href;
+}, true);
 
 // the answer to a run
 
 let answered = document.getElementById("results");
 
-document.addEventListener("htmx:after:swap", () => {
+onSwap(() => {
   if (!card() || !field()) return;
   judge();
   summarize();
@@ -172,9 +148,8 @@ document.addEventListener("focusin", async (event) => {
   judge();
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
-  if (!event.target.closest?.("#query-card")) return;
-  event.preventDefault();
-  run();
-});
+function inQueryCard({ target }) {
+  return target.closest?.("#query-card");
+}
+
+bind(inQueryCard, { "Mod+Enter Mod+Shift+Enter": run });

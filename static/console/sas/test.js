@@ -1,5 +1,6 @@
 // data-sas-test="ADDRESS": a button that asks for it with nothing but the token in the address, and tells in words
 // what came back. The words are in templates: data-answer by code of the service, data-found by whether rows came.
+import { on } from "../site/on.js";
 import { plainRequest } from "../site/request.js";
 
 const fill = (selector) => document.querySelector(selector)?.content.textContent ?? "";
@@ -32,9 +33,8 @@ function show(result, kind, words, code, message = "") {
   result.replaceChildren(banner);
 }
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-sas-test]");
-  if (!button || button.getAttribute("aria-busy")) return;
+on("click", "[data-sas-test]", async (button) => {
+  if (button.getAttribute("aria-busy")) return;
   const result = document.getElementById("sas-test");
   button.setAttribute("aria-busy", "true");
   try {

@@ -1,5 +1,7 @@
 // data-chips="SEPARATORS": a field of texts between commas shows each as a chip that can be taken out. The field itself
 // stays, hidden, and is what the form sends; without this it is a text field like others.
+import { onSwap } from "./on.js";
+
 function texts(value) {
   return value.split(",").map((text) => text.trim()).filter(Boolean);
 }
@@ -85,5 +87,5 @@ function prepare() {
   }
 }
 
-document.addEventListener("htmx:after:swap", prepare);
+onSwap(prepare);
 prepare();

@@ -1,4 +1,5 @@
 // data-copy: a button puts that text on the clipboard, shows a tick, and says so.
+import { on } from "./on.js";
 import { notify } from "./toast.js";
 
 export async function put(text) {
@@ -13,9 +14,7 @@ export async function put(text) {
   field.remove();
 }
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
-  if (!button) return;
+on("click", "[data-copy]", async (button) => {
   const focused = document.activeElement;
   await put(button.dataset.copy);
   focused?.focus();

@@ -1,5 +1,8 @@
 // data-open="ID": a button opens that dialog, also one that would submit a form; data-close or a click on its backdrop
 // closes it. Esc and focus are the browser's own.
+import { bind } from "./commands.js";
+import { on } from "./on.js";
+
 export function open(id) {
   for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
   const dialog = document.getElementById(id);
@@ -17,13 +20,17 @@ export function isTypingOutside(part) {
   return !part.contains(at) && at.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not(td)");
 }
 
+/** The place of a key that is typed nowhere: in no field and in no dialog. */
+export function outsideFields({ target }) {
+  return !isModalOpen() && !target.closest?.("input, textarea, select, dialog, [contenteditable]:not(td)");
+}
+
+on("click", "[data-open]:not(.sidebar)", (opener, event) => {
+  event.preventDefault();
+  open(opener.dataset.open);
+});
+on("click", "[data-close]:not(#toasts)", (button) => button.closest("dialog")?.close());
 document.addEventListener("click", (event) => {
-  const opener = event.target.closest("[data-open]:not(.sidebar)");
-  if (opener) {
-    event.preventDefault();
-    open(opener.dataset.open);
-  }
-  event.target.closest("[data-close]:not(#toasts)")?.closest("dialog")?.close();
   if (event.target.matches("dialog") && !within(event.target.getBoundingClientRect(), event)) event.target.close();
 });
 
@@ -32,17 +39,20 @@ function within(box, { clientX: x, clientY: y }) {
 }
 
 // a menu is walked with the arrows too
-document.addEventListener("keydown", (event) => {
-  const menu = event.target.closest?.(".menu-anchor");
-  if (!menu || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
-  const list = menu.querySelector("[popover]");
-  if (!list.matches(":popover-open")) return;
+
+function openMenu({ target }) {
+  const list = target.closest?.(".menu-anchor")?.querySelector("[popover]");
+  return list?.matches(":popover-open") && list;
+}
+
+function walk(list, { key }) {
   const items = [...list.querySelectorAll("a, button")];
   const at = items.indexOf(document.activeElement);
-  const next = event.key === "ArrowDown" ? at + 1 : at < 0 ? items.length - 1 : at - 1;
+  const next = key === "ArrowDown" ? at + 1 : at < 0 ? items.length - 1 : at - 1;
   items[(next + items.length) % items.length]?.focus();
-  event.preventDefault();
-});
+}
+
+bind(openMenu, { "ArrowDown ArrowUp": walk });
 
 // the first thing to read after a form was refused
 document.querySelector("[data-error-summary]")?.focus();

@@ -1,6 +1,7 @@
 // What was typed into form[data-guard] and not saved outlives a reload, for the same user and in the same tab. It is
 // offered, not put back by itself: data-restore names the field that has the server show it without saving. The editor of a
 // cell keeps and shows its draft itself.
+import { onSwap } from "./on.js";
 import { load } from "./page_form.js";
 import { isDirty, wasSent } from "./unsaved.js";
 
@@ -80,5 +81,5 @@ addEventListener("pagehide", () => (wasSent() ? discardDrafts() : keepDrafts()))
 document.addEventListener("tablero:discarded", discardDrafts);
 
 const offerAll = () => guardedForms().forEach(offer);
-document.addEventListener("htmx:after:swap", offerAll);
+onSwap(offerAll);
 offerAll();

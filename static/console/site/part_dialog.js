@@ -1,5 +1,6 @@
 // The dialog of a grid's page for parts that come from the server: a value, rows to paste, changes that wait.
 import { isTypingOutside } from "./dialog.js";
+import { onClick } from "./on.js";
 
 const dialog = () => document.getElementById("part-dialog");
 
@@ -20,8 +21,4 @@ export function close() {
   dialog()?.close();
 }
 
-document.addEventListener("click", (event) => {
-  if (!event.target.closest?.("#part-dialog [data-close]")) return;
-  event.preventDefault();
-  close();
-});
+onClick("#part-dialog [data-close]", close);

@@ -116,6 +116,11 @@ export function announce(found) {
   }
 }
 
+/** What an answer says that has not the part that was asked for. */
+export function explain(found, status = "") {
+  return found.querySelector("h1")?.textContent ?? String(status);
+}
+
 /** Load the styles and scripts in the head of another document that this one does not have. */
 export function loadHead(found) {
   const present = new Set([...document.head.children].map((part) => part.src ?? part.href));

@@ -1,4 +1,6 @@
 // data-selection: a form whose check boxes tick rows; one ticks all, Shift ticks a range, and their number is told.
+import { on, onSwap } from "./on.js";
+
 let last = null;
 
 function boxes(form) {
@@ -17,25 +19,22 @@ function tell(form) {
   if (told) told.textContent = (count === 1 ? told.dataset.one : told.dataset.many).replace("{}", count);
 }
 
-document.addEventListener("click", (event) => {
-  const box = event.target.closest?.('[data-selection] input[type="checkbox"]');
-  if (!box) return;
+on("click", '[data-selection] input[type="checkbox"]', (box, { shiftKey }) => {
   const form = box.closest("[data-selection]");
   const all = boxes(form);
   if (box.matches("[data-select-page]")) {
     for (const other of all) other.checked = box.checked;
   } else {
     const [from, to] = [all.indexOf(last), all.indexOf(box)].sort((a, b) => a - b);
-    if (event.shiftKey && from >= 0) for (const other of all.slice(from, to + 1)) other.checked = box.checked;
+    if (shiftKey && from >= 0) for (const other of all.slice(from, to + 1)) other.checked = box.checked;
     last = box;
   }
   tell(form);
 });
 
-document.addEventListener("reset", (event) => {
-  if (event.target.matches("[data-selection]")) setTimeout(() => tell(event.target));
-});
+on("reset", "[data-selection]", (form) => setTimeout(() => tell(form)));
 
 // a browser that goes back may have kept the ticks
-for (const name of ["pageshow", "htmx:after:swap"])
-  addEventListener(name, () => document.querySelectorAll("[data-selection]").forEach(tell));
+const tellAll = () => document.querySelectorAll("[data-selection]").forEach(tell);
+onSwap(tellAll);
+addEventListener("pageshow", tellAll);

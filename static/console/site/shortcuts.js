@@ -1,13 +1,14 @@
 // Keys that work anywhere but in a field: ? shows the list, / goes to the filter, G and a letter to a page of the sidebar.
+import { anywhere, bind } from "./commands.js";
 import { isModalOpen, open } from "./dialog.js";
 
 const SOON = 1500; // milliseconds in which the letter has to come after G
 let leader = -SOON;
 
-/** Whether a key is not typed anywhere, and commands of one key are on. */
+/** The place of commands of one key, if they are on: where a key is not typed. */
 export function isPlain(event) {
   return (
-    !(event.ctrlKey || event.metaKey || event.altKey || event.isComposing) &&
+    !(event.ctrlKey || event.metaKey || event.altKey) &&
     document.documentElement.dataset.shortcuts !== "off" &&
     !isModalOpen() &&
     // in a cell that can be edited a character starts a new value
@@ -15,33 +16,24 @@ export function isPlain(event) {
   );
 }
 
-document.addEventListener("keydown", (event) => {
-  if (!isPlain(event)) return;
-  if (event.key === "?" && document.getElementById("shortcuts")) {
-    open("shortcuts");
-    event.preventDefault();
-  }
-  if (event.key === "/") {
+bind(isPlain, {
+  "?": () => document.getElementById("shortcuts") !== null && open("shortcuts"),
+  "/": () => {
     const field = document.querySelector("[data-search]");
-    if (!field) return;
+    if (!field) return false;
     field.focus();
     field.select?.();
-    event.preventDefault();
-  }
+  },
 });
 
-// before the grid, for which a letter alone may mean something
-document.addEventListener(
-  "keydown",
-  (event) => {
-    const isSecond = event.timeStamp - leader < SOON;
-    leader = event.key.toLowerCase() === "g" && isPlain(event) ? event.timeStamp : -SOON;
-    if (!isSecond || !isPlain(event)) return;
-    const page = document.querySelector(`#sidebar [data-go="${CSS.escape(event.key.toLowerCase())}"]`);
-    if (!page) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    page.click();
-  },
-  true,
-);
+/** Before the grid, for which a letter alone may mean something. */
+function go(_, event) {
+  const isSecond = event.timeStamp - leader < SOON && isPlain(event);
+  const letter = event.key.toLowerCase();
+  leader = letter === "g" && isPlain(event) ? event.timeStamp : -SOON;
+  const page = isSecond && document.querySelector(`#sidebar [data-go="${CSS.escape(letter)}"]`);
+  if (!page) return false;
+  page.click();
+}
+
+bind(anywhere, { Any: go }, 2);

@@ -1,4 +1,7 @@
 // The sidebar: beside the page, or below 900 px a drawer over it.
+import { bind } from "./commands.js";
+import { keepCookie } from "./on.js";
+
 const narrow = matchMedia("(width < 900px)");
 const button = document.querySelector("[data-sidebar-toggle]");
 const sidebar = document.getElementById("sidebar");
@@ -13,8 +16,7 @@ function show(open) {
     if (open) sidebar.querySelector("a, input")?.focus();
   } else {
     document.documentElement.dataset.sidebar = open ? "open" : "closed";
-    const secure = location.protocol === "https:" ? "; secure" : "";
-    document.cookie = `tablero_sidebar=${open ? "open" : "closed"}; path=/ui/; max-age=31536000; samesite=lax${secure}`;
+    keepCookie("sidebar", document.documentElement.dataset.sidebar);
   }
   tell();
 }
@@ -29,10 +31,13 @@ if (button && sidebar) {
     sidebar.removeAttribute("data-open");
     tell();
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !sidebar.hasAttribute("data-open")) return;
-    show(false);
-    button.focus();
+  const openSidebar = () => sidebar.hasAttribute("data-open");
+  bind(openSidebar, {
+    Escape: () => {
+      show(false);
+      button.focus();
+      return false;
+    },
   });
   document.addEventListener("pointerdown", (event) => {
     if (sidebar.hasAttribute("data-open") && !sidebar.contains(event.target) && !button.contains(event.target)) show(false);

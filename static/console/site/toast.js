@@ -1,5 +1,6 @@
 // Toasts: leave after ten seconds unless pointed at, focused, or an error; three at most. Ctrl+Z undoes the newest.
-import { isModalOpen } from "./dialog.js";
+import { bind } from "./commands.js";
+import { outsideFields } from "./dialog.js";
 import { announce, post } from "./request.js";
 
 const STAY = 10_000;
@@ -64,13 +65,12 @@ async function undo(form) {
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [] } }));
 }
 
-document.addEventListener("keydown", (event) => {
-  if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
-  if (event.defaultPrevented || isModalOpen() || event.target.closest?.("input, textarea, select, [contenteditable]:not(td), dialog")) return;
-  const newest = [...region.querySelectorAll("[data-undo]")].at(-1);
-  if (!newest) return;
-  event.preventDefault();
-  newest.click();
+bind(outsideFields, {
+  "Mod+Z": () => {
+    const newest = [...region.querySelectorAll("[data-undo]")].at(-1);
+    if (!newest) return false;
+    newest.click();
+  },
 });
 
 const [page, place] = JSON.parse(sessionStorage.getItem(PLACE) ?? "[]");

@@ -1,0 +1,48 @@
+// All keys of the console. Each module binds keys to commands in a place; for a key, the first command of its place that takes
+// it runs. A test reads the list, so that no key means two things in one place.
+
+/** { key, place, run, rank }, in the order in which they are asked. */
+export const commands = [];
+
+/**
+ * Bind keys to commands: `bindings` has lists of keys, and what they run with what `place` finds and the event.
+ *
+ * A place is a function with a name: it returns what an event there is about, or nothing. A command that returns false leaves
+ * the key to others. Those of a higher rank are asked first; above 0 also before fields hear the key.
+ */
+export function bind(place, bindings, rank = 0) {
+  for (const [keys, run] of Object.entries(bindings))
+    for (const key of keys.split(" ")) commands.push({ key, place, run, rank });
+  commands.sort((one, other) => other.rank - one.rank);
+}
+
+/** The place of what works wherever the focus is. */
+export const anywhere = () => true;
+
+/** The names of a key: with Ctrl or ⌘ as Mod; any character is also a Character, and any key is Any. */
+function namesOf(event) {
+  const { altKey, shiftKey } = event;
+  const isMod = event.ctrlKey || event.metaKey;
+  // where Alt writes another character, as on a Mac, the place of the key counts
+  const letter = /^[a-z]$/i.test(event.key) ? event.key : altKey && /^Key[A-Z]$/.test(event.code) ? event.code.at(-1) : null;
+  const isTyped = event.key.length === 1 && event.key !== " " && !altKey && !isMod;
+  const name = letter?.toUpperCase() ?? (event.key === " " ? "Space" : event.key);
+  if (name === "Escape") return [name, "Any"];
+  const modifiers = [altKey && "Alt", isMod && "Mod", shiftKey && !isTyped && "Shift"].filter(Boolean);
+  return [[...modifiers, name].join("+"), isTyped && "Character", "Any"];
+}
+
+function dispatch(event, isEarly) {
+  if (event.isComposing || event.defaultPrevented) return; // it is the input method's, or a field's own
+  const names = namesOf(event);
+  for (const command of commands) {
+    if (command.rank > 0 !== isEarly || !names.includes(command.key)) continue;
+    const found = command.place(event);
+    if (!found || command.run(found, event) === false) continue;
+    event.preventDefault();
+    event.stopPropagation();
+    return;
+  }
+}
+
+for (const capture of [true, false]) addEventListener("keydown", (event) => dispatch(event, capture), { capture });
