@@ -1,10 +1,10 @@
-"""The editor of one property: what it sends, and the note beside the input."""
+"""The editor of one property: what it sends and shows, and the change that it makes."""
 
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from django.http import QueryDict
 from django.utils import timezone
@@ -13,13 +13,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from console.entities.cell_changes import read_key, read_name
-from console.entities.typed_input import TypedInput, read_form, read_input, read_type
+from console.entities.saving import Conflict
+from console.entities.typed_input import TypedInput, read_form, read_input, read_type, write_input
 from console.grid import cells
 from console.site.typed_text import LOSSES, edited_text, sentence
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.changes import Change, Insert, Update
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import BINARY_PREVIEW_LENGTH, STRING_PREVIEW_LENGTH
-from storage.domain.errors import StorageError
+from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
 from storage.editing.typed_text import InvalidText, TextForm
@@ -76,6 +79,61 @@ def read_cell(sent: QueryDict) -> CellDraft | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """What an editor shows: the input and a note on it, or a conflict with another change."""
+
+    typed: TypedInput
+    note: Note | None = None
+    conflict: dict[str, Any] | None = None
+    status: int = 200
+
+
+def value_of(draft: CellDraft, stored: StoredEntity | None) -> EdmValue | None:
+    return None if stored is None else read_stored(stored).properties.get(draft.name)
+
+
+def open_cell(draft: CellDraft, stored: StoredEntity) -> Editor:
+    value = value_of(draft, stored)
+    typed = write_input(value, draft.typed.type)
+    note = None if value is None else hint(value, typed)
+    if draft.etag not in ("", write_etag(stored.timestamp)):
+        text = _("This entity has changed since the page was loaded. This is the current value.")
+        note = Note("warn", text)
+    return Editor(typed, note)
+
+
+def change_of(
+    draft: CellDraft, stored: StoredEntity | None, value: EdmValue | None, deleted: StoredEntity | None
+) -> Change:
+    """The change of one property, which None removes; ``deleted``: an entity to insert again."""
+    if deleted is not None and value is not None:
+        return Insert(Entity(draft.key, {**read_stored(deleted).properties, draft.name: value}))
+    condition = read_if_match(draft.etag)
+    if condition == ANY:  # the console never overwrites an unknown version
+        raise UpdateConditionNotSatisfied
+    if stored is None:
+        raise ResourceNotFound
+    if value is not None:
+        return Update(Entity(draft.key, {draft.name: value}), condition, merge=True)
+    rest = dict(read_stored(stored).properties)
+    rest.pop(draft.name, None)
+    return Update(Entity(draft.key, rest), condition, merge=False)
+
+
+def describe_conflict(draft: CellDraft, conflict: Conflict, value: EdmValue | None) -> dict[str, Any]:
+    """The values when the editor was opened, now and as typed; of a deleted entity, what is typed can be inserted."""
+    return {
+        "is_gone": conflict.stored is None,
+        "can_insert": conflict.deleted is not None,
+        "was": draw_preview(draft.was or ""),
+        "theirs": draw_value(value_of(draft, conflict.stored)),
+        "mine": draw_value(value),
+        "etag": conflict.etag,
+        "last": conflict.last,
+    }
+
+
 def _error(refusal: InvalidText, type_: Edm) -> Note:
     return Note("error", sentence(refusal, type_), refusal.suggestion)
 
@@ -118,7 +176,7 @@ def _json_hint(text: str) -> Note:
     return Note("info", _("Valid JSON"))
 
 
-def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> tuple[TypedInput, Note | None]:
+def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> Editor:
     """The input as another type or in another form; ``from`` and ``from_form`` are those of the text."""
     before = read_type(sent.get("from", ""))
     text = "false" if before is Edm.BOOLEAN and not draft.typed.text else draft.typed.text
@@ -126,7 +184,7 @@ def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> tuple[TypedInput
     typed, note = _change_type(old, draft.typed.type, draft.typed.form, now)
     if note is None and typed.text:
         _value, note = replace(draft, typed=typed).read(None, now)
-    return typed, note
+    return Editor(typed, note)
 
 
 def _change_type(

@@ -11,7 +11,7 @@ from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_draft import read_signed_entity, sign_entity
 from console.entities.entity_page import EntityTarget
-from console.entities.saving import Refusal, attempt
+from console.entities.saving import Refusal, attempt, find_conflict
 from console.grid import formats
 from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success
@@ -23,7 +23,6 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
 from storage.editing import merge, typed_text
 from storage.editing.merge import MergeResult
-from storage.operations.changes import last_change
 from storage.operations.entities import edits, entities
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
@@ -65,7 +64,8 @@ def render_conflict(
     problem: str = "",
 ) -> HttpResponse:
     """Show the conflict; ``chosen``: the choices so far, None at the first visit."""
-    theirs = entities.get(target.table, target.key)
+    conflict = find_conflict(target.table, target.key)
+    theirs = conflict.stored
     lines = _lines(base, theirs, mine, chosen)
     mine_stored = write_stored(Entity(target.key, mine), base.timestamp)
     context = {
@@ -78,10 +78,10 @@ def render_conflict(
         "problems": [line for line in lines if line.problem],
         "problem": problem,
         "is_deleted": theirs is None,
-        "last": last_change.of_entity(target.table, target.key, theirs),
+        "last": conflict.last,
         "opened_at": pages.local_time(base.timestamp),
         "now_at": pages.local_time(theirs.timestamp) if theirs is not None else "",
-        "etag": write_etag(theirs.timestamp) if theirs is not None else "",
+        "etag": conflict.etag,
         "opened": sign_entity(target.table, base),
         "mine": sign_entity(target.table, mine_stored),
         "copy": formats.write_pretty_document(mine_stored) if theirs is None else "",

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from console.entities import entity_form, property_row
 from console.entities.entity_draft import EntityDraft, sign_entity
+from console.entities.typed_input import TYPES
 from console.grid import tokens
 from console.site.access import AS_OF
 from console.site.responses import render_part, see_other, wants_part
@@ -101,7 +102,7 @@ def draft_context(target: EntityTarget, draft: EntityDraft, *, in_drawer: bool) 
         "table": target.table,
         "draft": draft,
         "entity_key": draft.key,
-        "types": [(type_.value, type_.short_name) for type_ in Edm],
+        "types": TYPES,
         "in_drawer": in_drawer,
         "size": size,
         "size_limit": size_limit,

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from console.site.refusals import describe_refusal
 from console.site.typed_text import sentence
 from storage.domain.entities.changes import Change, Insert, Update
-from storage.domain.entities.entity import read_stored
+from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import Precondition
@@ -79,14 +79,6 @@ WHYS: Final[dict[TypeSource, Promise]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExistingEntity:
-    """An entity that already exists."""
-
-    ticks: int
-    properties: Properties
-
-
 class Effect(StrEnum):
     INSERT = "insert"
     UPDATE = "update"
@@ -105,6 +97,7 @@ class PlannedRow:
     effect: Effect
     changed: frozenset[str] = frozenset()
     ticks: int | None = None
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +118,16 @@ class PastePlan:
 
     @property
     def changes(self) -> Sequence[Change]:
-        return [
-            _change(planned, self.mode)
-            for planned in self.rows
-            if planned.effect in (Effect.INSERT, Effect.UPDATE)
-        ]
+        return [planned.change for planned in self.rows if planned.change is not None]
 
 
 def plan(table: Table, found: PastedRows, mode: Mode, now: datetime) -> PastePlan:
-    stored = entities.get_many(table, [row.entity.key for row in found.rows])
-    there = {one.key: ExistingEntity(one.timestamp, read_stored(one).properties) for one in stored}
+    stored = {one.key: one for one in entities.get_many(table, [row.entity.key for row in found.rows])}
     guessed = frozenset(
         column.name for column in found.columns if column.why in (TypeSource.INFERRED, TypeSource.DIFFERENT)
     )
-    return PastePlan(
-        tuple(_planned(row, there.get(row.entity.key), guessed, mode, now) for row in found.rows), mode
-    )
+    rows = (_planned(row, stored.get(row.entity.key), guessed, mode, now) for row in found.rows)
+    return PastePlan(tuple(rows), mode)
 
 
 def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], now: datetime) -> PastedRow:
@@ -161,24 +148,21 @@ def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
 
 
 def _planned(
-    row: PastedRow, present: ExistingEntity | None, guessed: frozenset[str], mode: Mode, now: datetime
+    row: PastedRow, present: StoredEntity | None, guessed: frozenset[str], mode: Mode, now: datetime
 ) -> PlannedRow:
     if present is None:
-        return PlannedRow(row, Effect.INSERT, frozenset(row.entity.properties))
-    before = present.properties
+        names = frozenset(row.entity.properties)
+        return PlannedRow(row, Effect.INSERT, names, change=Insert(row.entity))
+    before = read_stored(present).properties
     row = _fitted(row, before, guessed, now)
     if mode is Mode.INSERT:
         return PlannedRow(row, Effect.EXISTS)
     after = {**before, **row.entity.properties} if mode is Mode.MERGE else row.entity.properties
     changed = frozenset(merge.changed_names(before, after))
-    return PlannedRow(row, Effect.UPDATE if changed else Effect.SAME, changed, present.ticks)
-
-
-def _change(planned: PlannedRow, mode: Mode) -> Change:
-    entity = planned.row.entity
-    if planned.effect is Effect.INSERT:
-        return Insert(entity)
-    return Update(entity, Precondition(planned.ticks), merge=mode is Mode.MERGE)
+    if not changed:
+        return PlannedRow(row, Effect.SAME, ticks=present.timestamp)
+    change = Update(row.entity, Precondition(present.timestamp), merge=mode is Mode.MERGE)
+    return PlannedRow(row, Effect.UPDATE, changed, present.timestamp, change)
 
 
 def describe_problem(problem: RowProblem) -> str:

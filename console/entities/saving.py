@@ -4,7 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from django.http import HttpRequest
+from django.urls import reverse
+
+from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
+from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -12,6 +17,11 @@ from storage.domain.errors import (
     StorageError,
     UpdateConditionNotSatisfied,
 )
+from storage.domain.service.recorded import RecordedChange
+from storage.domain.values.etag import write_etag
+from storage.models import Table
+from storage.operations.changes import last_change
+from storage.operations.entities import entities
 
 T = TypeVar("T")
 _MEANWHILE: Final = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
@@ -46,3 +56,38 @@ def attempt(apply: Callable[[], T]) -> T | Refusal:
         return Refusal(failure.error, failure.index)
     except StorageError as error:
         return Refusal(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What another change left of an entity: how it is stored now, None if deleted; and that change, if known."""
+
+    stored: StoredEntity | None
+    last: RecordedChange | None
+
+    @property
+    def etag(self) -> str:
+        return "" if self.stored is None else write_etag(self.stored.timestamp)
+
+    @property
+    def deleted(self) -> StoredEntity | None:
+        """The entity as it was before it was deleted."""
+        return None if self.stored is not None or self.last is None else self.last.before
+
+
+def find_conflict(table: Table, key: EntityKey) -> Conflict:
+    stored = entities.get(table, key)
+    return Conflict(stored, last_change.of_entity(table, key, stored))
+
+
+def next_address(request: HttpRequest) -> str:
+    """Return what a form names as the page after it, as it was sent."""
+    return request.POST.get("next", "") or request.GET.get("next", "")
+
+
+def back_address(request: HttpRequest, table: Table) -> str:
+    """Return the page of the console after a form: the one it names, or that of the table."""
+    wanted = next_address(request)
+    if is_console_path(wanted):
+        return wanted
+    return reverse("entities:index", args=(table.account.name, table.name))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.datastructures import MultiValueDict
@@ -15,6 +15,8 @@ from storage.editing.typed_text import FORMS, InvalidText, TextFault, TextForm
 
 LONGEST_IN_CELL = 1_000  # characters; a longer text needs more room than the editor over a cell has
 LONGEST_BYTES_IN_CELL = 8_192  # characters of hexadecimal digits
+
+TYPES: Final = [(type_.value, type_.short_name) for type_ in Edm]  # for a choice
 
 Files = MultiValueDict[str, "UploadedFile[bytes]"]
 

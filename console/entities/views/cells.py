@@ -2,14 +2,13 @@
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console.entities import cell_changes, problems
 from console.entities.cell_changes import CellChange
-from console.entities.saving import Refusal, attempt
+from console.entities.saving import Refusal, attempt, back_address
 from console.grid.cells import draw_or_absent
 from console.site import notices
 from console.site.access import actor_of, table_required
@@ -95,7 +94,7 @@ def review(request: HttpRequest, table: Table) -> HttpResponse:
     notices.notify_success(request, notices.count_text(text, len(kept)), undo=done.activity)
     if wants_part(request):
         return HttpResponse(status=SAVED)
-    return HttpResponseRedirect(reverse("entities:index", args=(table.account.name, table.name)))
+    return HttpResponseRedirect(back_address(request, table))
 
 
 def _show(

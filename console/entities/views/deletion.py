@@ -3,18 +3,16 @@
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from console.entities.query_deletion import QueryDeletion, read_deletion
-from console.entities.saving import Refusal, attempt
+from console.entities.saving import Refusal, attempt, back_address
 from console.grid import tokens
 from console.grid.tokens import Scope, Selection
 from console.site import notices
 from console.site.access import actor_of, table_required
-from console.site.addresses import is_console_path
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -50,7 +48,7 @@ def _answer(request: HttpRequest, table: Table, *, is_done: bool) -> HttpRespons
         return render_part(
             request, "console/entities/deletion/confirm.html", "_done.html", {"is_done": is_done}
         )
-    return HttpResponseRedirect(_back(request, table))
+    return HttpResponseRedirect(back_address(request, table))
 
 
 # everything that a query matches
@@ -80,7 +78,7 @@ def _delete_query(request: HttpRequest, table: Table, wanted: Selection) -> Http
         "filter": wanted.text,
         # an estimate may be too small
         "total": max(int(total), deletion.deleted) if total.isdecimal() and len(total) < 19 else None,
-        "next": _back(request, table),
+        "next": back_address(request, table),
     }
     return render_part(request, "console/entities/deletion/confirm.html", "_progress.html", context)
 
@@ -128,15 +126,6 @@ def _ask(request: HttpRequest, table: Table, wanted: Selection, number: int | No
         "number": number,
         "keys": wanted.keys,
         "tokens": [tokens.encode_key(key) for key in wanted.keys],
-        "next": _back(request, table),
+        "next": back_address(request, table),
     }
     return render_part(request, "console/entities/deletion/confirm.html", "_ask.html", context)
-
-
-def _back(request: HttpRequest, table: Table) -> str:
-    wanted = request.POST.get("next", "")
-    return (
-        wanted
-        if is_console_path(wanted)
-        else reverse("entities:index", args=(table.account.name, table.name))
-    )

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console.entities import paste
 from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Effect, Mode, PastePlan
-from console.entities.saving import Refusal, attempt
+from console.entities.saving import Refusal, attempt, back_address
+from console.entities.typed_input import TYPES
 from console.grid import cells
 from console.site import notices
 from console.site.access import actor_of, table_required
@@ -65,7 +65,7 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePl
     count = len(changes)
     text = ngettext("Pasted %(shown)s entity", "Pasted %(shown)s entities", count)
     notices.notify_success(request, notices.count_text(text, count), undo=done.activity)
-    address = reverse("entities:index", args=(table.account.name, table.name))
+    address = back_address(request, table)
     if not wants_part(request):
         return HttpResponseRedirect(address)
     response = HttpResponse(status=200)
@@ -148,7 +148,7 @@ def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: i
         "text": field_text(request.POST.get("text", "")),
         "mode": _mode(request),
         "modes": MODES.items(),
-        "types": [(type_.value, type_.short_name) for type_ in Edm],
+        "types": TYPES,
         "chosen": chosen,
         "given": request.POST.getlist("column"),
         "known": [(name, type_.value) for name, type_ in _types(request, "known:").items()],
