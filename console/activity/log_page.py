@@ -75,7 +75,7 @@ def _find(
     )
     if written.next is not None:
         ends.append(written.entries[last].latest)
-    return _merge(account, query, done.activities, written.entries), ends
+    return _merge(wanted, done.activities, written.entries), ends
 
 
 def _read_older(account: Account | None, query: LogQuery, before: datetime | None, top: int) -> LogPage:
@@ -104,16 +104,13 @@ def _read_newer(account: Account | None, query: LogQuery, after: datetime, top: 
     return LogPage(shown, {"before": write_position(oldest)}, newer)
 
 
-def _merge(
-    account: Account, query: LogQuery, done: Sequence[Activity], written: Sequence[ChangeEntry]
-) -> list[Entry]:
-    """Put both in the order of time, without changes that an activity covers."""
+def _merge(wanted: ActivityFilter, done: Sequence[Activity], written: Sequence[ChangeEntry]) -> list[Entry]:
+    """Put both in the order of time, without changes that a matching activity covers."""
     told: set[str] = set()
     if written:
-        # an undo of many does not list its entities by key
-        verbs = _OF_ENTITIES[:-1] if query.key else _OF_ENTITIES
         since, until = written[-1].earliest - _CLOCKS, written[0].latest + _CLOCKS
-        told = activity.requests_of(account, {it.request for it in written}, verbs, since, until)
+        near = replace(wanted, since=since, until=until)
+        told = activity.requests_of(near, _OF_ENTITIES, {it.request for it in written})
     entries: list[Entry] = [*done, *(it for it in written if it.request not in told)]
     return sorted(entries, key=time_of, reverse=True)
 

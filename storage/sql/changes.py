@@ -1,6 +1,6 @@
 """Recorded changes of an account: listed, counted by time, and turned around to undo them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -186,7 +186,7 @@ _IMAGES: Final = """
 WITH read AS MATERIALIZED (
     SELECT * FROM ({members}) AS member ORDER BY seq LIMIT {top}
 )
-SELECT r.seq, r.op::text, r.ts, r.actor, r.request::text, r.pk, r.rk, r.was, r.anns || r.vals,
+SELECT r.seq, r.op::text, r.ts, r.actor, r.request::text, {table_id}, r.pk, r.rk, r.was, r.anns || r.vals,
     CASE WHEN r.op <> 'd' THEN coalesce(n.anns || n.vals, e.anns || e.vals) END
 FROM read AS r
 LEFT JOIN LATERAL ({following}) AS n ON true
@@ -213,23 +213,26 @@ def with_images(
             f"h.tbl = {table[1]} AND {condition}",
             f"ORDER BY h.ts, h.seq LIMIT {limit}",
         ),
+        table_id=table[1],
         following=record.first("h.anns, h.vals", f"{same} AND h.seq > r.seq"),
         source=source,
         top=limit,
     )
-    return binder.statement(text, Lane.FILTER, lambda result: _read_changes(result, table))
+    return binder.statement(text, Lane.FILTER, lambda result: _read_changes(result, {table[1]: table[0]}))
 
 
-def _read_changes(result: Result, table: tuple[str, int]) -> Unnamed:
+def _read_changes(result: Result, tables: Mapping[int, str]) -> Unnamed:
     found = []
     for row in range(result.ntuples):
-        key, ticks = EntityKey(text_at(result, row, 5), text_at(result, row, 6)), integer_at(result, row, 2)
-        was, before, after = (result.get_value(row, column) for column in (7, 8, 9))
+        ticks, table_id = integer_at(result, row, 2), integer_at(result, row, 5)
+        key = EntityKey(text_at(result, row, 6), text_at(result, row, 7))
+        was, before, after = (result.get_value(row, column) for column in (8, 9, 10))
         keys, by = encode_entity_key(key), Actor(ActorKind.SERVER, "", request_id=text_at(result, row, 4))
         change = RecordedChange(
             integer_at(result, row, 0),
             Op(text_at(result, row, 1)),
-            *table,
+            tables.get(table_id, ""),
+            table_id,
             key,
             ticks,
             by,
@@ -251,25 +254,37 @@ def with_images_before(
 ) -> Statement[Unnamed]:
     """Return the first of the selected changes of a distributed table, without the entities after them."""
     binder = Binder()
-    columns = "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
+    columns = (
+        "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
+    )
     limit = "ALL" if top is None else str(top)
     text = record.changes(columns, wanted.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {limit}")
-    return binder.statement(text, Lane.FILTER, lambda result: _read_changes(result, table))
+    return binder.statement(text, Lane.FILTER, lambda result: _read_changes(result, {table[1]: table[0]}))
 
 
 _LATEST: Final = """
 SELECT change.*, k.pk, k.rk, NULL, NULL, NULL
-FROM unnest($1::text[], $2::text[]) AS k (pk, rk)
+FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k (tbl, pk, rk)
 CROSS JOIN LATERAL (SELECT * FROM ({changes}) AS h ORDER BY h.seq DESC LIMIT 1) AS change
 """
 
 
-def latest(table: tuple[str, int], record: Record, keys: Sequence[EntityKey]) -> Statement[Unnamed]:
-    """Return the latest change of each of the entities of a table, without the entities themselves."""
-    columns, newest = "h.seq, h.op::text, h.ts, h.actor, h.request::text", "ORDER BY h.seq DESC LIMIT 1"
-    text = _LATEST.format(changes=record.changes(columns, is_of(table[1], "k.pk", "k.rk"), newest))
-    given = tuple(arrays.texts(part) for part in zip(*keys, strict=True))
-    return Statement(text, given, Lane.KEY, lambda result: _read_changes(result, table))
+def latest(
+    record: Record, tables: Mapping[int, str], keys: Sequence[tuple[int, EntityKey]]
+) -> Statement[Unnamed]:
+    """Return the latest change of each of the entities, without the entities themselves.
+
+    ``tables``: names by their ids, with which the keys are given.
+    """
+    columns = "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl"
+    changes = record.changes(columns, is_of("k.tbl", "k.pk", "k.rk"), "ORDER BY h.seq DESC LIMIT 1")
+    given = (
+        arrays.bigints(table for table, _ in keys),
+        arrays.texts(key.partition_key for _, key in keys),
+        arrays.texts(key.row_key for _, key in keys),
+    )
+    text = _LATEST.format(changes=changes)
+    return Statement(text, given, Lane.KEY, lambda result: _read_changes(result, tables))
 
 
 # An entity goes back to what it was before the last run of selected changes, unless a change that was not selected came

@@ -139,10 +139,8 @@ def _samples(preview: UndoPreview, effect: Effect) -> list[SampleEntity]:
         if it.table is not None and sample.effect is effect
     ]
     shown = found[:_SAMPLE]
-    newer: dict[tuple[int, EntityKey], RecordedChange] = {}
-    for table in {table for table, _sample in shown} if effect is Effect.SKIPPED else ():
-        latest = versions.newest_of(table, [sample.key for it, sample in shown if it == table])
-        newer |= {(table.pk, key): change for key, change in latest.items()}
+    skipped = {(table.pk, sample.key) for table, sample in shown if effect is Effect.SKIPPED}
+    newer = versions.newest_of(shown[0][0].account_id, skipped) if skipped else {}
     return [_sample(table, sample, newer.get((table.pk, sample.key))) for table, sample in shown]
 
 

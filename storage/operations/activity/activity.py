@@ -215,8 +215,10 @@ def _around(moment: datetime) -> tuple[datetime, datetime]:
     return moment - _CLOCKS, moment + _CLOCKS
 
 
-def made(done: Activity, change: RecordedChange) -> bool:
+def made(done: Activity, change: RecordedChange | None) -> bool:
     """Return whether an activity made a change in the history of its table."""
+    if change is None:
+        return False
     if done.recorded:
         _, first, last = done.recorded
         return bool(first <= change.sequence <= last)
@@ -276,15 +278,11 @@ def undo_of(done: Activity) -> Activity:
     return Activity.objects.get(undoes=done)
 
 
-def requests_of(
-    account: Account, requests: Collection[str], verbs: Collection[Verb], since: datetime, until: datetime
-) -> set[str]:
-    """Return those of the requests, GUIDs, that are recorded as activities of these kinds between two times."""
+def requests_of(wanted: ActivityFilter, verbs: Collection[Verb], requests: Collection[str]) -> set[str]:
+    """Return those of the requests, GUIDs, that matching activities of these kinds have."""
     kinds = Q(verb__in=verbs) | Q(verb=Verb.UNDO, detail__verb__in=list(verbs))
     written = {spelled: request for request in requests for spelled in (request, request.replace("-", ""))}
-    found = Activity.objects.filter(
-        kinds, account=account, request_id__in=written, at__gte=since, at__lt=until
-    )
+    found = find(wanted).filter(kinds, request_id__in=written)
     return {written[spelled] for spelled in found.values_list("request_id", flat=True)}
 
 

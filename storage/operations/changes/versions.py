@@ -1,6 +1,6 @@
 """The versions of an entity, as far back as its account keeps changes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Final
 
 from storage.domain.access.actor import ActorKind
@@ -61,16 +61,19 @@ def newest(table: Table, key: EntityKey) -> RecordedChange | None:
     return next(iter(page(table, key, top=1).entries), None)
 
 
-def newest_of(table: Table, keys: Sequence[EntityKey]) -> dict[EntityKey, RecordedChange]:
-    """Return the latest recorded change of each of the entities that have any, without the entities themselves.
+def newest_of(
+    account_id: int, keys: Collection[tuple[int, EntityKey]]
+) -> dict[tuple[int, EntityKey], RecordedChange]:
+    """Return the latest recorded change of each of the entities, given with the ids of their tables.
 
-    Those of a distributed table are not looked for.
+    The changes are without the entities. Those of distributed tables are not looked for.
     """
-    kept = kept_history(table.account_id).after()
-    if not (keys and kept and capabilities_of(table).records_in_account):
+    kept = kept_history(account_id).after()
+    if not (keys and kept):
         return {}
-    found = sql.run_in_lane(latest((table.name, table.pk), kept, keys))
-    return {it.key: it for it in name_actors(table.account_id, found)}
+    names = dict(Table.objects.filter(pk__in={it for it, _ in keys}).values_list("pk", "name"))
+    found = name_actors(account_id, sql.run_in_lane(latest(kept, names, list(keys))))
+    return {(it.table_id, it.key): it for it in found}
 
 
 def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:

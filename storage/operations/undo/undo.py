@@ -82,27 +82,22 @@ def superseded(several: Sequence[Activity]) -> set[int]:
         for done in several
         if done.table_id and getattr(done, "has_table", True) == (done.effective_verb is Verb.TABLE_DELETE)
     }
-    edits_of_tables: dict[int, list[Activity]] = {}
-    for done in several:
-        if done.entities and done.table_id and done.pk not in ids:
-            edits_of_tables.setdefault(done.table_id, []).append(done)
-    for table in Table.objects.filter(pk__in=edits_of_tables).select_related("account"):
-        ids |= _superseded_in(table, edits_of_tables[table.pk])
+    edited = [done for done in several if done.entities and done.account_id and done.pk not in ids]
+    for account_id in {done.account_id for done in edited if done.account_id}:
+        ids |= _changed_again(account_id, [done for done in edited if done.account_id == account_id])
     return ids
 
 
-def _superseded_in(table: Table, edited: Sequence[Activity]) -> set[int]:
-    since = kept_history(table.account_id).since
+def _changed_again(account_id: int, edited: Sequence[Activity]) -> set[int]:
+    since = kept_history(account_id).since
     kept = [done for done in edited if done.recorded is not None and since is not None and since <= done.at]
     small = [done for done in kept if done.recorded and done.entities <= activity.KEYS]
-    latest = versions.newest_of(table, list({key for done in small for key in activity.keys_of(done)}))
-    current = {
-        done.pk
-        for done in small
-        if all((it := latest.get(key)) and activity.made(done, it) for key in activity.keys_of(done))
+    keys = {done.pk: [(done.table_id or 0, key) for key in activity.keys_of(done)] for done in small}
+    latest = versions.newest_of(account_id, {key for several in keys.values() for key in several})
+    again = {
+        done.pk for done in small if not all(activity.made(done, latest.get(it)) for it in keys[done.pk])
     }
-    tried = {done.pk for done in kept if done not in small}
-    return {done.pk for done in edited} - current - tried
+    return again | {done.pk for done in edited if done not in kept}
 
 
 def undo(done: Activity, by: Actor) -> Activity:

@@ -12,6 +12,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
 from storage.models import Activity, HistorySegment, RegisteredSas
 from storage.operations.accounts import account_settings
+from storage.operations.activity import activity
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.entities import edits
@@ -73,6 +74,16 @@ def test_all_changes_are_in_one_list(visit, account, mistake):
     # viewers look only
     assert b"/revert/" not in answer.content
     assert b"/revert/" in visit("max").get(PAGE).content
+
+
+def test_a_key_beyond_those_of_the_activity_is_found_in_the_history(visit, table):
+    many = [Insert(entity(f"{number:03}")) for number in range(activity.KEYS + 1)]
+    edits.apply(table, many, by=Actor(ActorKind.USER, "eve"))
+    text = f"eve added {len(many)} entities to people"
+    assert said(visit("victor").get(PAGE, {"key": "000"})) == [text]
+    assert said(visit("victor").get(PAGE, {"key": f"{activity.KEYS}"})) == [
+        f"eve added p / {activity.KEYS} to people"
+    ]
 
 
 @pytest.mark.parametrize(
