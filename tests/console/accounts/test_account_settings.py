@@ -6,6 +6,9 @@ from itertools import product
 import pytest
 
 from console.accounts.forms.settings import COLOURS, name_rules
+from console.site.account_settings import SECTIONS, TEXTS
+from storage.api.serializers.accounts import AccountChangeSerializer, AccountSerializer
+from storage.domain.service import account_settings as declared
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations.accounts import account_settings, accounts, sealed_keys
@@ -107,6 +110,17 @@ def test_a1_refuses_names_and_says_why(visit, name, broken):
 
 
 # setting
+
+
+def test_a_setting_is_declared_once_and_every_door_has_it():
+    """A new one needs a column, its declaration and its texts; only a lifetime has fields of its own."""
+    columns = {column.name for column in Account._meta.get_fields()}
+    in_forms = {name for section in SECTIONS.values() for name in section.settings}
+    request, answer = AccountChangeSerializer().fields, AccountSerializer().fields
+    assert columns >= declared.SETTINGS.keys() == TEXTS.keys() == in_forms | {"expires_at"}
+    assert request.keys() - {"ttl"} == declared.SETTINGS.keys() - {"enabled"}  # frozen and thawed
+    assert answer.keys() >= declared.SETTINGS.keys() - {"enabled"}
+    assert all(request[name].help_text for name in request if name != "description")
 
 
 def test_describes(visit, account):
