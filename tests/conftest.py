@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from storage.server.data_folder import DataFolder
 from storage.server.database import close_pools
 from tests import distribution, durations, emptying
 from tests.live_server import LiveServer, start_server
+from tests.seeds import SHARED, seeded, shared_folder
 
 # the same examples in every run, however slow: a failure is then the change's own
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
@@ -37,6 +39,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: not in the fast tier")
     hypothesis.settings.load_profile("fast" if config.getoption("fast") else "suite")
+    if SHARED not in os.environ:
+        stack = ExitStack()
+        stack.enter_context(shared_folder())
+        config.add_cleanup(stack.close)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         # a shell that starts the tests in the background ignores it, and the servers of the tests would inherit that
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -120,7 +126,7 @@ def django_db_modify_db_settings(postgres):
 @pytest.fixture(scope="session")
 def server(scratch) -> LiveServer:
     """A server started by `manage.py serve`, as a user would, with durable defaults."""
-    with start_server(scratch / "server") as live:
+    with start_server(seeded(scratch / "server")) as live:
         yield live
 
 

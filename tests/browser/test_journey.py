@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.page import PATIENCE, Watch, check
 from tests.live_server import start_server
+from tests.seeds import seeded
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
 PASSWORD = "a password of many words"
@@ -16,7 +17,7 @@ PASSWORD = "a password of many words"
 @pytest.fixture(scope="module", params=[True, False], ids=["JavaScript", "no JavaScript"])
 def journey(request, chromium, scratch):
     """A new server, and a browser with JavaScript or without."""
-    with start_server(scratch / f"journey-{request.param}") as live:
+    with start_server(seeded(scratch / f"journey-{request.param}")) as live:
         context = chromium.new_context(base_url=live.url, java_script_enabled=request.param, locale="en-US")
         context.set_default_timeout(PATIENCE)
         page = context.new_page()

@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.page import check_axe, check_focus, check_reflow, check_structure
 from tests.live_server import start_server
+from tests.seeds import seeded
 
 KIT = "/ui/dev/kit/"
 APPEARANCES = {
@@ -36,7 +37,7 @@ def test_structure_and_focus(open_page, width):
 @pytest.fixture(scope="module")
 def console(scratch):
     """A server with the development pages."""
-    with start_server(scratch / "kit", env={"TABLERO_DEBUG": "1"}) as live:
+    with start_server(seeded(scratch / "kit"), env={"TABLERO_DEBUG": "1"}) as live:
         yield live
 
 

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.page import Watch, check, check_axe
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 from tests.live_server import ROOT, clean_environment, start_server
+from tests.seeds import seeded
 
 AUTHENTICATOR = {
     "protocol": "ctap2",
@@ -38,7 +39,7 @@ def place(scratch, elsewhere):
         "TABLERO_LOGIN_OIDC_NAME": "Elsewhere",
         "TABLERO_LOGIN_OIDC_ADMITS": "everyone",
     }
-    with start_server(scratch / "sign-in", env=settings) as live:
+    with start_server(seeded(scratch / "sign-in"), env=settings) as live:
         yield live
 
 

@@ -14,6 +14,7 @@ from platformdirs import user_cache_path
 
 from tests.clients.javascript import installation
 from tests.live_server import LiveServer, start_server
+from tests.seeds import seeded
 
 # below localhost, which no name service resolves to another machine
 HOST_SUFFIX = "table.localhost"
@@ -38,7 +39,7 @@ def secure_server(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
     """A server over TLS that knows its account by host names, too."""
     key = str(certificate.with_suffix(".key"))
     options = ("--tls-cert", str(certificate), "--tls-key", key, "--host-suffix", HOST_SUFFIX)
-    with start_server(scratch / "secure", *options) as live:
+    with start_server(seeded(scratch / "secure"), *options) as live:
         yield live
 
 

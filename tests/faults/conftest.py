@@ -7,6 +7,7 @@ from storage.server.data_folder import DataFolder
 from tests.faults.crowd import Crowd
 from tests.faults.stalled import Stalled
 from tests.live_server import start_server
+from tests.seeds import seeded
 
 
 @pytest.fixture(scope="package")
@@ -40,7 +41,7 @@ def quiet(started):
 @pytest.fixture(scope="package")
 def server(start, scratch):
     """A server of this folder's own: what it is fed must not disturb other tests."""
-    with start(scratch / "faults") as live:
+    with start(seeded(scratch / "faults")) as live:
         yield live
 
 
@@ -54,7 +55,7 @@ def stalled(server):
 
 @pytest.fixture(scope="package")
 def two_workers(start, scratch):
-    with start(scratch / "workers", "--workers", "2") as live:
+    with start(seeded(scratch / "workers"), "--workers", "2") as live:
         yield live
 
 

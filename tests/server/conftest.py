@@ -5,15 +5,14 @@ from uuid import uuid4
 
 import pytest
 
-from tests.live_server import copy_data, start_server
+from tests.live_server import copy_data
+from tests.seeds import seeded
 
 
 @pytest.fixture(scope="package")
 def seed(scratch):
-    """The data of a server that started and ended in order, to be copied; making them takes most of a first start."""
-    with start_server(scratch / "seed") as live:
-        assert live.stop() == 0
-    return live.data
+    """The data of a server that started and ended in order, to be looked at and copied."""
+    return seeded(scratch / "seed")
 
 
 @pytest.fixture

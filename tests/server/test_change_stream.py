@@ -16,13 +16,14 @@ from azure.data.tables import TableServiceClient
 
 from storage.server.data_folder import DataFolder
 from tests.live_server import ROOT, start_server
+from tests.seeds import seeded
 
 WAIT = 30
 
 
 @pytest.fixture(scope="module")
 def live(scratch):
-    with start_server(scratch / "streams", "--workers", "1") as live:
+    with start_server(seeded(scratch / "streams"), "--workers", "1") as live:
         yield live
 
 
@@ -146,7 +147,7 @@ def test_refusals_are_problems_not_streams(live, token, table):
 
 
 def test_streams_end_in_order_with_the_server(scratch):
-    with start_server(scratch / "ending") as live:
+    with start_server(seeded(scratch / "ending")) as live:
         manage(live, "user", "add", "robot", "--admin")
         token = manage(live, "token", "add", "robot", "feed", "--scope", "read")
         with stream(live, token) as answer:

@@ -24,7 +24,7 @@ def test_writes_work_on_it_without_history(version):
     if version is None:
         pytest.skip("no older PostgreSQL is installed")
     environ = {**os.environ, "TEST_POSTGRESQL": f"/usr/lib/postgresql/{version}/bin"}
-    command = [sys.executable, "manage.py", "test", *TESTS, "-q", "-n0", "-p", "no:cacheprovider"]
+    command = [sys.executable, "manage.py", "test", *TESTS, "--fast", "-q", "-n0", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -32,6 +32,7 @@ from tests.clients.python.conftest import OPTIONS, new_name
 from tests.clients.python.libraries import Asynchronous
 from tests.issuer import CONFIGURATION, CONTRIBUTOR, OTHER_KEY, READER, Issuer
 from tests.live_server import ROOT, LiveServer, start_server
+from tests.seeds import seeded
 
 ADA = {"PartitionKey": "se", "RowKey": "ada", "Born": 1815}
 OWNER = "Storage Account Contributor"
@@ -82,7 +83,7 @@ def token(issuer: Issuer) -> Callable[..., str]:
 @pytest.fixture(scope="module")
 def server(scratch: Path, certificate: Path, issuer: Issuer) -> Iterator[LiveServer]:
     env = {"TABLERO_OIDC_ISSUER": f"{issuer.url}/{TENANT}/v2.0", "TABLERO_OIDC_AUDIENCE": issuing.AUDIENCE}
-    with start_server(scratch / "bearer", *tls(certificate), env=env) as live:
+    with start_server(seeded(scratch / "bearer"), *tls(certificate), env=env) as live:
         yield live
         # of each token at least the header is a word that nobody else says
         assert not any("eyJ" in line for line in live.output)
@@ -91,14 +92,16 @@ def server(scratch: Path, certificate: Path, issuer: Issuer) -> Iterator[LiveSer
 @pytest.fixture(scope="module")
 def basic(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
     """A server that trusts anybody."""
-    with start_server(scratch / "basic", *tls(certificate), "--oauth", "basic") as live:
+    with start_server(seeded(scratch / "basic"), *tls(certificate), "--oauth", "basic") as live:
         yield live
 
 
 @pytest.fixture(scope="module")
 def plain(scratch: Path) -> Iterator[LiveServer]:
     """A server that trusts anybody, without TLS: that is a proxy's business."""
-    with start_server(scratch / "plain", "--oauth", "basic", "--trusted-proxies", "127.0.0.0/8") as live:
+    with start_server(
+        seeded(scratch / "plain"), "--oauth", "basic", "--trusted-proxies", "127.0.0.0/8"
+    ) as live:
         yield live
 
 
@@ -411,7 +414,7 @@ class TestProxy:
 
     def test_a_stranger_is_not_believed(self, scratch, certificate):
         options = ("--oauth", "basic", "--trusted-proxies", "10.0.0.0/8")
-        with start_server(scratch / "stranger", *options) as live:
+        with start_server(seeded(scratch / "stranger"), *options) as live:
             reply = ask(
                 f"{live.endpoint}/Tables",
                 certificate,
