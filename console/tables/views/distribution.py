@@ -9,8 +9,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
 from console.site.notices import notify_success
-from console.site.refusals import notify_refusals
+from console.site.refusals import describe_refusal, notify_refusals
 from storage.domain.access.roles import Capability
+from storage.domain.refusals import Refused
 from storage.models import Table
 from storage.operations.relations import table_relations
 from storage.operations.tables import distribution_requests
@@ -18,9 +19,11 @@ from storage.operations.tables import distribution_requests
 
 def describe(table: Table) -> dict[str, Any]:
     """Return what the card of a table's settings shows of its distribution."""
+    moving = distribution_requests.find(table)
     return {
         "is_cluster": table_relations.can_distribute() or table.distributed,
-        "moving": distribution_requests.find(table),
+        "moving": moving,
+        "failure": describe_refusal(Refused(moving.refusal)) if moving and moving.error else "",
     }
 
 
