@@ -15,6 +15,7 @@ from console.grid import cells
 from console.site import account_settings, roles
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
+from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
@@ -163,7 +164,7 @@ def compare_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
     names = [*before, *(name for name in after if name not in before)]
     both = bool(before) and bool(after)  # empty settings matter only in a comparison
     return [
-        Difference(setting_name(name), _setting(before.get(name)), _setting(after.get(name)))
+        Difference(setting_name(name), *(_setting(name, values.get(name)) for values in (before, after)))
         for name in names
         if before.get(name) != after.get(name) and (before.get(name) or after.get(name) or both)
     ]
@@ -203,7 +204,9 @@ def _instant(text: str | None) -> str:
     return "…" if not text else text.replace(".0000000Z", "Z")
 
 
-def _setting(value: Any) -> ShownValue | None:
+def _setting(name: str, value: Any) -> ShownValue | None:
+    if name in SETTINGS and SETTINGS[name].unit > 1 and value is not None:
+        value //= SETTINGS[name].unit
     match value:
         case None:
             return None

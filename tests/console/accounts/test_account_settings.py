@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 
 from console.accounts.forms.settings import COLOURS, name_rules
+from console.grid import differences
 from console.site.account_settings import SECTIONS, TEXTS
 from storage.api.serializers.accounts import AccountChangeSerializer, AccountSerializer
 from storage.domain.service import account_settings as declared
@@ -214,6 +215,24 @@ def test_the_level_of_consistency_is_a_setting(visit, account):
         assert client.post(SETTINGS, {**chosen, **wrong}).status_code == 422
     account.refresh_from_db()
     assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 10)
+
+
+def test_the_history_is_a_setting_in_megabytes(visit, account):
+    chosen = {"form": "history", "history_days": "30", "history_bytes": "32"}
+    assert visit("alice").post(SETTINGS, chosen).status_code == 302
+    account.refresh_from_db()
+    assert (account.history_days, account.history_bytes) == (30, 32 << 20)
+    assert 'name="history_bytes" value="32"' in visit("alice").get(SETTINGS).content.decode()
+    found = differences.setting_differences(Activity.objects.latest("pk"))
+    assert [(str(it.name), it.before and it.before.markup, it.after.markup) for it in found] == [
+        ("Days to keep", "7", "30"),
+        ("Limit in MB", None, "32"),
+    ]
+    for wrong in ({"history_days": "367"}, {"history_days": ""}, {"history_bytes": "15"}):
+        assert visit("alice").post(SETTINGS, {**chosen, **wrong}).status_code == 422
+    assert visit("alice").post(SETTINGS, {**chosen, "history_bytes": ""}).status_code == 302
+    account.refresh_from_db()
+    assert account.history_bytes is None
 
 
 def test_new_tables_are_distributed_only_in_a_cluster(visit, account):
