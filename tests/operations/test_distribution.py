@@ -40,7 +40,7 @@ from storage.operations.snapshots import branches, sides, snapshots
 from storage.operations.snapshots.snapshots import SnapshotError
 from storage.operations.tables import distribution, table_list, tables
 from storage.operations.tables.distribution import DistributionError
-from storage.operations.undo import data_undo
+from storage.operations.undo import data_undo, undo
 from storage.runtime import doctor
 from storage.sql import batch
 from storage.sql import entities as statements
@@ -461,6 +461,20 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
         (b'\n,"A":2', b'\n,"A":3'),
         (b'\n,"A":3', None),
     ]
+
+
+def test_edits_are_shown_and_undone_whether_made_before_or_since(table):
+    before = edits.apply(table, [Insert(entity(EntityKey("a", "1"), A=1))], by=ADA).activity
+    distribution.distribute(table)
+    table.refresh_from_db()
+    since = edits.apply(table, [Insert(entity(EntityKey("b", "1"), A=1))], by=ADA).activity
+    assert [[(it.key, it.kind) for it in changes.made_by(done)] for done in (before, since)] == [
+        [(EntityKey("a", "1"), "insert")],
+        [(EntityKey("b", "1"), "insert")],
+    ]
+    for done in (before, since):
+        undo.undo(done, ADA)
+    assert content(table) == {}
 
 
 def test_a_node_that_is_down_is_no_error_of_the_server(table):

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_page import EntityTarget
+from console.entities.saving import Refusal, attempt
 from console.history import entity_versions
 from console.history.entity_versions import VersionLine
 from console.site import layout
@@ -24,12 +25,6 @@ from console.site.responses import see_other, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity
-from storage.domain.errors import (
-    EntityAlreadyExists,
-    ResourceNotFound,
-    StorageError,
-    UpdateConditionNotSatisfied,
-)
 from storage.domain.service.recorded import ChangePage, RecordedChange
 from storage.domain.values.etag import Precondition
 from storage.models import Table
@@ -163,12 +158,10 @@ def _restore(
 ) -> str:
     """Write an entity; return why that is not possible, if it is not."""
     change = Insert(wanted) if now is None else Update(wanted, Precondition(now.timestamp), merge=False)
-    try:
-        done = edits.apply_one(target.table, change, by=actor_of(request))
-    except (UpdateConditionNotSatisfied, ResourceNotFound, EntityAlreadyExists):
-        return _changed_meanwhile()
-    except StorageError as error:
-        return str(problems.describe_error(error, wanted).text)
+    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    if isinstance(done, Refusal):
+        refused = problems.describe_error(done.error, wanted).text
+        return _changed_meanwhile() if done.is_conflict else str(refused)
     text = (
         _("Restored the entity")
         if now is None

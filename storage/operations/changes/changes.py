@@ -202,9 +202,9 @@ def with_images(
         return []
     named, source = (table.name, table.pk), past.source_of(table)
     if not capabilities_of(table).records_in_account:
-        own = statements.beside(table.pk, _history(table))
-        found = run_limited(statements.with_images_before(named, own, selection, top))
-        if found or wanted.span is None:
+        if wanted.span is None:
+            own = statements.beside(table.pk, _history(table))
+            found = run_limited(statements.with_images_before(named, own, selection, top))
             return [_complete(table, it) for it in name_actors(account.pk, found)]
         source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
     if not record:
@@ -246,16 +246,19 @@ def made_by(done: Activity, top: int | None = None) -> list[RecordedChange]:
 
     Raises OperationTimedOut.
     """
-    account = Account.objects.filter(pk=done.account_id or 0).first()
-    is_recorded = done.recorded is not None or "began" in done.detail
-    if account is None or not is_recorded:
+    if done.recorded is None and "began" not in done.detail:
         return activity.former_changes(done, top=top)
     wanted = selection_of(done)
-    ids = [wanted.table_id] if wanted.table_id else count_by_table(account, wanted)
+    tables = Table.objects.filter(account=done.account_id or 0).select_related("account").order_by("pk")
+    if wanted.table_id is None:
+        account = Account.objects.filter(pk=done.account_id or 0).first()
+        tables = tables.filter(pk__in=() if account is None else count_by_table(account, wanted))
+    else:
+        tables = tables.filter(pk=wanted.table_id)
     found: list[RecordedChange] = []
-    for table in Table.objects.filter(pk__in=ids).order_by("pk"):
+    for table in tables:
         if top is None or len(found) < top:
-            found += with_images(account, table, wanted, top)
+            found += with_images(table.account, table, wanted, top)
     places = {key: place for place, key in enumerate(activity.keys_of(done))}
     return sorted(found[:top], key=lambda it: places.get(it.key, len(places)))
 
