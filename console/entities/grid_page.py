@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from console.entities.cell_changes import is_staging
-from console.grid import cells, documents, time_travel
+from console.grid import cells, documents
 from console.grid.cells import Cell
 from console.grid.grid import Grid, GridOptions, build_grid
 from console.grid.property_order import find_columns, keep_widths
@@ -23,7 +23,7 @@ from console.queries.frame import TableFrame
 from console.queries.reading import Reading, read_filter, suggest_looser
 from console.queries.saved import get_applied
 from console.queries.values import example_filter, list_cell_filters
-from console.site.access import account_context, role_of, user_of
+from console.site.access import AS_OF, account_context, role_of, user_of
 from console.site.layout import allowed
 from console.site.refusals import describe_refusal
 from storage.domain.entities.entity import Entity, read_stored
@@ -231,7 +231,7 @@ class GridPage:
             return {}
         at = to_datetime(state.as_of.ticks).astimezone(state.zone or UTC)
         return {
-            "travel_fields": [it for it in state.at_start().fields if it[0] != time_travel.NAME],
+            "travel_fields": [it for it in state.at_start().fields if it[0] != AS_OF],
             "as_of_local": f"{at:%Y-%m-%dT%H:%M:%S}",
             "may": allowed(current, read_only=True) | {"manage_access": False},
         }

@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 
 from console.grid.cells import MIXED, Cell
 from console.grid.columns import TIMESTAMP
-from console.grid.time_travel import NAME, UNCHANGED, ChangesSince
+from console.grid.time_travel import UNCHANGED, ChangesSince
 from console.grid.tokens import encode_key, key_query
+from console.site.access import AS_OF
 from console.site.glyphs import GLYPHS, mark
 from console.site.tags import icon
 from storage.domain.entities.entity import EntityKey
@@ -94,7 +95,7 @@ def draw_rows(
     openings = [_opening(column) for column in columns]
     mixed = {at: column.name for at, column in enumerate(columns) if column.type == MIXED}
     handle = _Handle(
-        path, escape(_("Select")), escape(_("Open")), "" if as_of is None else f"&{NAME}={as_of}"
+        path, escape(_("Select")), escape(_("Open")), "" if as_of is None else f"&{AS_OF}={as_of}"
     )
     rows = []
     for index, (glance, cells) in enumerate(zip(found, drawn, strict=True), first):

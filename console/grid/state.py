@@ -9,13 +9,14 @@ from urllib.parse import quote, urlencode
 from django.http import QueryDict
 from django.utils import timezone
 
-from console.grid import columns, saved_urls, time_travel, tokens
+from console.grid import columns, saved_urls, tokens
 from console.grid.columns import Columns
 from console.grid.saved_urls import LONGEST
 from console.grid.tokens import Cursor
 from console.models import SavedUrl
+from console.site.access import AS_OF
 from console.site.addresses import path_of
-from storage.domain.entities.moments import Moment
+from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
 from storage.models import Table
@@ -155,7 +156,7 @@ class GridState:
             ("tz", "utc" if self.is_utc else ""),
             ("refresh", str(self.pause or "")),
             ("facets", "1" if self.has_facets else ""),
-            (time_travel.NAME, str(self.as_of or "")),
+            (AS_OF, str(self.as_of or "")),
             ("q", self.saved),
             *(("p", f"{name}:{value}") for name, value in self.values),
         ]
@@ -214,7 +215,7 @@ def read_state(query: QueryDict, table: Table | None = None) -> GridState:
         sort=sort,
         by=ROWS if query.get("by") == ROWS else "",
         has_facets="facets" in query,
-        as_of=time_travel.read_as_of(query),
+        as_of=read_moment(query.get(AS_OF, "")),
     )
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from console.grid import cells
 from console.site.access import AS_OF
 from storage.domain.entities.entity import EntityKey, read_stored
-from storage.domain.entities.moments import Moment, read_moment
+from storage.domain.entities.moments import read_moment
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import InvalidInput
 from storage.editing import merge
@@ -21,8 +21,6 @@ from storage.models import Table
 from storage.operations.changes import past
 from storage.operations.changes.past import Past
 from storage.operations.entities import entities
-
-NAME: Final = AS_OF
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +41,9 @@ class ChangesSince:
 UNCHANGED: Final = ChangesSince()
 
 
-def read_as_of(query: QueryDict) -> Moment | None:
-    return read_moment(query.get(NAME, ""))
-
-
 def find_past(query: QueryDict, table: Table) -> Past | None:
     """Return the past that a form or an address asks for, None: now; raises why it cannot be read."""
-    text = query.get(NAME, "")
+    text = query.get(AS_OF, "")
     if not text:
         return None
     moment = read_moment(text)

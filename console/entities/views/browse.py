@@ -7,11 +7,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from console.entities.grid_page import GridPage, count_exactly, find_past
-from console.grid import bookmarks, columns, saved_urls, time_travel
+from console.grid import bookmarks, columns, saved_urls
 from console.grid.state import GridState, read_state
 from console.queries import recent
 from console.queries.frame import frame_of
-from console.site.access import table_page, table_required, user_of
+from console.site.access import AS_OF, table_page, table_required, user_of
 from console.site.notices import notify_error
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
@@ -23,7 +23,7 @@ from storage.operations.entities.entities import Total
 def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Show a page of entities; the error of an invalid filter is shown beside its field."""
     state = read_state(request.GET, table)
-    if request.GET.get(time_travel.NAME) and state.as_of is None:
+    if request.GET.get(AS_OF) and state.as_of is None:
         notify_error(
             request, _("This is not a time such as 2026-11-30T18:00:00Z. You see the table as it is now.")
         )

@@ -19,9 +19,17 @@ from console.entities.entity_draft import EntityDraft, open_draft, read_draft, r
 from console.entities.entity_page import EntityTarget
 from console.entities.saving import Refusal, attempt
 from console.grid.cells import Cell, draw
-from console.grid.time_travel import NAME, find_past
+from console.grid.time_travel import find_past
 from console.site import layout
-from console.site.access import account_context, account_required, actor_of, role_of, table_of, table_required
+from console.site.access import (
+    AS_OF,
+    account_context,
+    account_required,
+    actor_of,
+    role_of,
+    table_of,
+    table_required,
+)
 from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part, see_other, wants_part
@@ -85,7 +93,7 @@ def _render_past(request: HttpRequest, target: EntityTarget, draft: EntityDraft,
     """Show an entity as it was, read-only."""
     current = account_context(request)
     assert current is not None
-    at = {NAME: str(then.moment)}
+    at = {AS_OF: str(then.moment)}
     context = pages.draft_context(target, draft, in_drawer=wants_part(request)) | {
         "as_of": pages.local_time(then.moment.ticks),
         "may": layout.allowed(current, read_only=True),

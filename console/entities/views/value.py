@@ -15,9 +15,9 @@ from console.entities import viewers
 from console.entities.entity_page import EntityTarget, find_target
 from console.entities.viewers import Viewer
 from console.grid.documents import all_values
-from console.grid.time_travel import NAME, find_past
+from console.grid.time_travel import find_past
 from console.grid.tokens import encode_key
-from console.site.access import table_required
+from console.site.access import AS_OF, table_required
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -63,8 +63,8 @@ def _view(request: HttpRequest, target: EntityTarget, name: str, value: EdmValue
     wanted = request.GET.get("as", "")
     chosen = next((viewer for viewer in views if viewer == wanted), next(iter(views)))
     query = {"key": encode_key(target.key), "property": name}
-    if NAME in request.GET:
-        query[NAME] = request.GET[NAME]
+    if AS_OF in request.GET:
+        query[AS_OF] = request.GET[AS_OF]
     context = {
         "table": target.table,
         "key": target.key,
