@@ -31,6 +31,7 @@ from storage.models import Table
 from storage.operations.activity import activity
 from storage.operations.changes.past import Past
 from storage.operations.entities import entities, properties
+from storage.operations.entities.entities import Total
 from storage.operations.tables import table_list
 
 
@@ -94,11 +95,12 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
             scopes.append((Scope.QUERY, total.number, total.is_exact))
     back = asked.get("next", "")
     overview = table_list.describe(table)
-    if then is None:
-        scopes.append((Scope.TABLE, overview.entities, overview.is_exact))
-    else:
-        total = entities.total(table, EntityQuery(), then)
-        scopes.append((Scope.TABLE, total.number, total.is_exact))
+    whole = (
+        Total(overview.entities, overview.is_exact)
+        if then is None
+        else entities.total(table, EntityQuery(), then)
+    )
+    scopes.append((Scope.TABLE, whole.number, whole.is_exact))
     context: dict[str, Any] = {
         "table": overview,
         "state": state,

@@ -208,11 +208,8 @@ class _Undrawable(Exception):
 
 def _drawn_group(root: Filter) -> RowGroup:
     """Build the outermost group, which is never negated: a negated filter is its only item."""
-    match root:
-        case And(operands):
-            return RowGroup(Connective.AND, _items(operands, depth=1))
-        case Or(operands) if _one_of(operands) is None:
-            return RowGroup(Connective.OR, tuple(_item(operand, depth=1) for operand in operands))
+    if isinstance(root, And) or (isinstance(root, Or) and _one_of(root.operands) is None):
+        return _inner(root, depth=0)
     return RowGroup(Connective.AND, (_item(root, depth=1),))
 
 
@@ -229,7 +226,7 @@ def _items(operands: Sequence[Filter], *, depth: int) -> tuple[RowGroup | Filter
 
 def _operand(node: Filter, *, depth: int) -> RowGroup | FilterRow:
     """Return an operand of a conjunction; a conjunction in parentheses stays a group, even of one row."""
-    return _inner(Connective.AND, node.operands, depth) if isinstance(node, And) else _item(node, depth=depth)
+    return _inner(node, depth=depth) if isinstance(node, And) else _item(node, depth=depth)
 
 
 def _item(node: Filter, *, depth: int) -> RowGroup | FilterRow:
@@ -244,9 +241,9 @@ def _item(node: Filter, *, depth: int) -> RowGroup | FilterRow:
         case Not(operand):
             return _negated(operand, depth=depth)
         case And(operands):
-            return _pair(*operands) or _inner(Connective.AND, operands, depth)
+            return _pair(*operands) or _inner(node, depth=depth)
         case Or(operands):
-            return _one_of(operands) or _inner(Connective.OR, operands, depth)
+            return _one_of(operands) or _inner(node, depth=depth)
         case Constant():
             raise _Undrawable(Obstacle.CONSTANT)
         case _:
@@ -261,12 +258,12 @@ def _negated(operand: Filter, *, depth: int) -> RowGroup | FilterRow:
     return replace(_item(operand, depth=depth), negated=True)
 
 
-def _inner(connective: Connective, operands: Sequence[Filter], depth: int) -> RowGroup:
+def _inner(node: And | Or, *, depth: int) -> RowGroup:
     if depth == GROUP_DEPTH_LIMIT:
         raise _Undrawable(Obstacle.TOO_DEEP)
-    if connective is Connective.AND:
-        return RowGroup(connective, _items(operands, depth=depth + 1))
-    return RowGroup(connective, tuple(_item(operand, depth=depth + 1) for operand in operands))
+    if isinstance(node, And):
+        return RowGroup(Connective.AND, _items(node.operands, depth=depth + 1))
+    return RowGroup(Connective.OR, tuple(_item(operand, depth=depth + 1) for operand in node.operands))
 
 
 def _row_operator(operator: Operator, literal: EdmValue) -> RowOperator:
