@@ -6,13 +6,14 @@ The text is not kept, and a report contains neither a key nor a whole signature.
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
+from urllib.parse import SplitResult
 
 from storage.domain.errors import StorageError
 from storage.domain.requests.routes import resolve_address
 from storage.inspector import pasted_text
 from storage.inspector.connections import inspect_connection
 from storage.inspector.facts import Facts, IncomingRequest, Key, ManagedAccount
-from storage.inspector.pasted_text import PastedConnection, PastedRequest, PastedToken, UnreadableText, Url
+from storage.inspector.pasted_text import PastedConnection, PastedRequest, PastedToken, UnreadableText
 from storage.inspector.reports import Finding, Mistake, Report, ReportKind, finding
 from storage.inspector.requests import inspect_request
 from storage.inspector.tokens import inspect_token
@@ -59,22 +60,22 @@ def _request(request: PastedRequest, facts: Facts) -> Report:
         key, raw = name.lower().encode("latin-1", "replace"), value.encode()
         headers[key] = headers[key] + b", " + raw if key in headers else raw
     problems = [*request.problems, *_places(request.url)]
-    if not request.url.host:
+    if not request.url.netloc:
         problems.append(finding(Mistake.NO_HOST))
     sent = _sent(request.method, request.url, headers, facts)
     if sent is None:
         return Report(
             ReportKind.REQUEST,
-            findings=[*problems, finding(Mistake.ENDPOINT_MALFORMED, endpoint=request.url.host)],
+            findings=[*problems, finding(Mistake.ENDPOINT_MALFORMED, endpoint=request.url.netloc)],
         )
     return _with(inspect_request(sent, facts), *problems)
 
 
 def _sent(
-    method: str, url: Url, headers: Mapping[bytes, bytes], facts: Facts, *, is_a_request: bool = True
+    method: str, url: SplitResult, headers: Mapping[bytes, bytes], facts: Facts, *, is_a_request: bool = True
 ) -> IncomingRequest | None:
     scheme, path = url.scheme or facts.scheme, url.path.encode()
-    host = (url.host or facts.host).encode()
+    host = (url.netloc or facts.host).encode()
     try:
         where = resolve_address(path, host.rpartition(b"@")[2], scheme, (*facts.suffixes, *_ELSEWHERE))
     except StorageError:
@@ -84,8 +85,8 @@ def _sent(
     )
 
 
-def _places(url: Url) -> list[Finding]:
-    host = url.host.partition(":")[0].lower()
+def _places(url: SplitResult) -> list[Finding]:
+    host = url.netloc.partition(":")[0].lower()
     is_elsewhere = any(host.endswith(f".{suffix}") for suffix in _ELSEWHERE)
     return [finding(Mistake.ELSEWHERE, host=host)] if is_elsewhere else []
 

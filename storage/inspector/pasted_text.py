@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from storage.inspector import curl
 from storage.inspector.reports import Finding, Mistake, finding
@@ -23,19 +23,9 @@ _SIGNATURE = re.compile(r"(?:^|[?&])(?:sig|sv|se|sp|spr|tn|si|ss|srt)=", re.IGNO
 
 
 @dataclass(frozen=True, slots=True)
-class Url:
-    """The parts of a URL as written; ``scheme`` and ``host`` are empty if absent."""
-
-    scheme: str
-    host: str
-    path: str
-    query: str
-
-
-@dataclass(frozen=True, slots=True)
 class PastedToken:
     query: str = field(repr=False)
-    url: Url | None = None
+    url: SplitResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ class PastedConnection:
 @dataclass(frozen=True, slots=True)
 class PastedRequest:
     method: str
-    url: Url
+    url: SplitResult
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     problems: tuple[Finding, ...] = ()
 
@@ -92,14 +82,14 @@ def _of_line(text: str, first: str) -> PastedText:
     return UnreadableText.HEADERS_ONLY if _HEADER.fullmatch(first) else UnreadableText.NOTHING_KNOWN
 
 
-def read_url(text: str) -> Url:
+def read_url(text: str) -> SplitResult:
     """Split a URL without decoding it."""
     text = text.partition("#")[0]
     try:
-        parts = urlsplit(text)
+        return urlsplit(text)
     except ValueError:  # starts like an IPv6 address but is not
-        return Url("", "", text.partition("?")[0], text.partition("?")[2])
-    return Url(parts.scheme.lower(), parts.netloc, parts.path, parts.query)
+        path, _, query = text.partition("?")
+        return SplitResult("", "", path, query, "")
 
 
 def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
@@ -122,5 +112,5 @@ def _of_http(method: str, target: str, lines: list[str]) -> PastedRequest:
         url = read_url(target)
     else:
         host = next((value for name, value in headers if name.lower() == "host"), "")
-        url = Url("", host, path, query)
+        url = SplitResult("", host, path, query, "")
     return PastedRequest(method.upper(), url, tuple(headers), tuple(problems))
