@@ -85,14 +85,8 @@ class ApplyButton:
         return bool(self.deleted_table) or self.counts is None or self.counts.only_right > 0
 
     def _numbers(self, counts: Counts) -> Counter[Effect]:
-        numbers = {
-            DifferenceKind.ONLY_LEFT: counts.only_left,
-            DifferenceKind.CHANGED: counts.changed,
-            DifferenceKind.TYPE_ONLY: counts.type_only,
-            DifferenceKind.ONLY_RIGHT: counts.only_right,
-        }
         found: Counter[Effect] = Counter()
-        for kind, number in numbers.items():
+        for kind, effect in EFFECTS.items():
             if self.kind in (None, kind):
-                found[EFFECTS[kind]] += number
+                found[effect] += counts.number(kind)
         return found

@@ -139,11 +139,12 @@ def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
 def distributed_sizes() -> Mapping[str, Size]:
     """Return the sizes of all distributed relations by name, with estimates of rows as of the last ANALYZE.
 
-    One query on each node answers for all relations: a query for each would open a connection for each shard. Nodes
-    that are down are left out.
+    One query on each node answers for all relations: a query for each would open a connection for each shard. While a
+    node is down, no size is known.
     """
     found: dict[str, Size] = {}
-    for (shards,) in fetch(_SHARD_SIZES):
+    nodes = fetch(_SHARD_SIZES)
+    for _, shards in nodes if all(is_up for is_up, _ in nodes) else ():
         for shard, (capacity, rows) in json.loads(shards).items():
             relation = shard.rpartition("_")[0]
             known = found.get(relation, Size(0, 0))
@@ -201,11 +202,11 @@ def disk_usage(table_id: int) -> DiskUsage:
 
 # the shards of a relation have its name and a number
 _SHARD_SIZES: Final = """
-SELECT result FROM run_command_on_all_nodes($$
+SELECT success, result FROM run_command_on_all_nodes($$
     SELECT coalesce(json_object_agg(relname, json_build_array(
         pg_total_relation_size(oid), greatest(reltuples, pg_stat_get_live_tuples(oid), 0))), '{}')
     FROM pg_class WHERE relkind = 'r' AND relname ~ '^(deleted_)?distributed_[0-9]+(_history)?_[0-9]+$'
-$$) WHERE success
+$$)
 """
 
 _LOCK_HOLDER: Final = """

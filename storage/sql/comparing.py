@@ -78,7 +78,11 @@ class Counts(NamedTuple):
 
     @property
     def differing(self) -> int:
-        return self.only_left + self.only_right + self.changed + self.type_only
+        return sum(self) - self.identical
+
+    def number(self, kind: DifferenceKind | None) -> int:
+        """Return how many differ in a way, or in any."""
+        return self.differing if kind is None else self[_IN_ORDER.index(kind)]
 
 
 # a Cosmos account writes all digits of a DateTime, the other kind no zeros at the end

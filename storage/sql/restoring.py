@@ -30,9 +30,8 @@ class Images:
     parameters: Parameters = ()
 
 
-NEWER: Final = (
-    -1
-)  # expected, though no entity has it: the entity is known to have newer work, and is left alone
+# expected, though no entity has it: the entity is known to have newer work, and is left alone
+NEWER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,6 +341,11 @@ def test_a_job_measures_and_forgets(table, write, account):
     assert (size.entities, size.bytes > 0) == (1, True)
     assert table_list.disk_usage(Table.objects.get(pk=table.pk)).entities > 0
     assert kinds(table) == ["update", "insert"]
+    [(stand_in,)] = fetch("SELECT pg_get_functiondef('run_command_on_all_nodes'::regproc)")
+    execute(stand_in.replace("success := true", "success := false"))
+    distribution.tidy(timezone.now())  # while a node is down
+    assert table_list.sizes([table])["people"] == size
+    execute(stand_in)
 
     distribution.tidy(timezone.now() + timedelta(days=8))
     assert kinds(table) == ["insert"]

@@ -229,13 +229,13 @@ def _entities(request: HttpRequest, wanted: CompareRequest, current: ShownTable)
         "kinds": [
             (
                 label,
-                None if counts is None else _number(counts, kind),
+                None if counts is None else counts.number(kind),
                 request.path + replace(here, kind=kind, is_all=False).query(),
                 kind is wanted.kind,
             )
             for kind, label in _KINDS
         ],
-        "total": None if counts is None else _number(counts, wanted.kind),
+        "total": None if counts is None else counts.number(wanted.kind),
         "compared": None
         if counts is None
         else (
@@ -249,17 +249,6 @@ def _entities(request: HttpRequest, wanted: CompareRequest, current: ShownTable)
         "timestamps_address": request.path
         + replace(here, timestamps=not wanted.timestamps, is_all=False).query(),
     }
-
-
-def _number(counts: Counts, kind: DifferenceKind | None) -> int:
-    numbers = {
-        None: counts.differing,
-        DifferenceKind.ONLY_LEFT: counts.only_left,
-        DifferenceKind.ONLY_RIGHT: counts.only_right,
-        DifferenceKind.CHANGED: counts.changed,
-        DifferenceKind.TYPE_ONLY: counts.type_only,
-    }
-    return numbers[kind]
 
 
 def _settings(comparison: Comparison) -> list[tuple[str | Promise, list[Difference]]]:

@@ -1,7 +1,7 @@
 """What an account, or a table of it, is or was: to be compared, restored, or made a branch of."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -103,27 +103,31 @@ class Side:
 
 
 def find(name: SideName, account: Account) -> Side:
-    """Find a side in its account; raises SideNotFound."""
+    """Find a side of a comparison in its account; raises SideNotFound."""
+    moment = read_moment(name.at)
     if not name.at:
         found = live(account, name)
         for it in found.tables.values():
             if not it.capabilities.has_past:
                 raise SideNotFound(Reason.DISTRIBUTED_NOT_COMPARED, table=it.name)
-        return found
-    moment = read_moment(name.at)
-    if moment is not None:
-        return as_of(account, moment, name)
-    snapshot = snapshots.find(account, name.at)
-    if snapshot is None:
-        raise SideNotFound(Reason.NO_MOMENT, text=name.at, account=account.name)
-    return of_snapshot(snapshot, account, name)
+    elif moment is not None:
+        found = as_of(account, moment, name)
+    else:
+        snapshot = snapshots.find(account, name.at)
+        if snapshot is None:
+            raise SideNotFound(Reason.NO_MOMENT, text=name.at, account=account.name)
+        found = of_snapshot(snapshot, account, name)
+        if not snapshot.is_whole:
+            return replace(found, known_tables=frozenset(found.tables))
+    return replace(found, known_tables=_given_tables(account))
 
 
 def live(account: Account, name: SideName | None = None) -> Side:
     """Return what an account, or the table that is named, is now; distributed tables included."""
     name = name or SideName(account.name)
-    settings = _Settings(account, _chosen(name, _tables(account, Q(deleted_at=None)), account))
-    return Side(name, account, None, settings.tables({}), settings.properties, _given_tables(account))
+    found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
+    settings, pasts = _Settings(account, found), dict.fromkeys([it.pk for it in found])
+    return Side(name, account, None, settings.tables(pasts), settings.properties)
 
 
 def as_of(
@@ -148,7 +152,7 @@ def as_of(
     settings = _Settings(account, found)
     if not with_present_settings:
         settings.go_back_to(at)
-    return Side(name, account, moment, settings.tables(pasts), settings.properties, _given_tables(account))
+    return Side(name, account, moment, settings.tables(pasts), settings.properties)
 
 
 def of_snapshot(
@@ -169,9 +173,7 @@ def of_snapshot(
     properties = None
     if account.kind != AccountKind.COSMOS:
         properties = service_properties.write(service_properties.read_stored(snapshot.service_properties))
-    moment = snapshot_copies.moment_of(snapshot)
-    known = _given_tables(account) if snapshot.is_whole else frozenset(found)
-    return Side(name, account, moment, found, properties, known)
+    return Side(name, account, snapshot_copies.moment_of(snapshot), found, properties)
 
 
 def _given_tables(account: Account) -> Collection[str] | None:
@@ -217,10 +219,8 @@ class _Settings:
                         {name: it for name, it in (done.before or {}).items() if name in of_table}
                     )
 
-    def tables(self, pasts: Mapping[int, Past]) -> dict[str, SideTable]:
-        return {
-            it.folded_name: SideTable(it, pasts.get(it.pk), **self._of_tables[it.pk]) for it in self._tables
-        }
+    def tables(self, pasts: Mapping[int, Past | None]) -> dict[str, SideTable]:
+        return {it.folded_name: SideTable(it, pasts[it.pk], **self._of_tables[it.pk]) for it in self._tables}
 
 
 _SETTINGS: Final = (Verb.TABLE_CHANGE, Verb.POLICIES_SET, Verb.PROPERTIES_SET)

@@ -172,9 +172,10 @@ def _missing(account: Account, found: Sequence[SnapshotTable]) -> list[tuple[Sna
     """Return the tables whose names are free now, each with the one that it was if that is deleted, but not dropped."""
     present = set(Table.objects.own().filter(account=account).values_list("folded_name", flat=True))
     missing = [it for it in found if it.folded_name not in present]
-    deleted = Table.objects.exclude(deleted_at=None).filter(pk__in=[it.table_id for it in missing])
-    by_id = {it.pk: it for it in deleted.select_related("account")}
-    return [(it, by_id.get(it.table_id)) for it in missing]
+    deleted: dict[int, Table | None] = dict.fromkeys(it.table_id for it in missing)
+    kept = Table.objects.exclude(deleted_at=None).filter(pk__in=deleted)
+    deleted |= {it.pk: it for it in kept.select_related("account")}
+    return [(it, deleted[it.table_id]) for it in missing]
 
 
 def _make(found: SnapshotTable, deleted: Table | None, account: Account, by: Actor) -> TableOutcome:
@@ -195,10 +196,7 @@ def _application(
     account = snapshot.account
     fold = partial(fold_table_name, kind=AccountKind(account.kind))
     then = sides.of_snapshot(snapshot, account, only=[it.folded_name for it in found])
-    # a table that one side lacks did not exist there, whatever the account is a branch of
-    comparison = comparing.compare(
-        replace(sides.live(account), known_tables=None), replace(then, known_tables=None)
-    )
+    comparison = comparing.compare(sides.live(account), then)
     deletes = set(map(fold, wanted.deletes))
     selection = Selection(
         [

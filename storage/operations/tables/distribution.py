@@ -189,8 +189,10 @@ def free_local_rows(table: Table) -> None:
 
 
 def measure(table: Table, sizes: Mapping[str, Size]) -> None:
-    """Keep the size of a table for lists, from the sizes of all relations that the nodes gave."""
+    """Keep the size of a table for lists, from those of all relations; the last one while a node is down."""
     relation = relation_of(table)
+    if relation not in sizes:
+        return
     size, changes = (sizes.get(name, _EMPTY) for name in (relation, history_of(relation)))
     table.distributed_rows, table.distributed_bytes = size.rows, size.capacity + changes.capacity
     table.save(update_fields=("distributed_rows", "distributed_bytes"))
