@@ -34,7 +34,7 @@ class ServicePropertiesViewSet(AccountScopedViewSet):
         has_etag=True,
     )
     def retrieve(self, request: Request, account: str) -> Response:
-        return self.answer_with_etag(service_properties.get(self.account.pk))
+        return self.answer_with_etag(service_properties.for_account(self.account))
 
     @operation(
         "set_service_properties",
