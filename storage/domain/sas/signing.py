@@ -13,23 +13,22 @@ from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, Account
 Token = TypeVar("Token", TableSas, AccountSas)
 
 
-def string_to_sign(token: TableSas | AccountSas, account: str, layout: str = "") -> str:
-    """Build the text to sign; ``account`` is the primary name, ``layout`` a version whose fields to use instead."""
-    layout = layout or token.version
-    if isinstance(token, TableSas):
-        return "\n".join(_of_table(token, account, layout))
-    return "\n".join(_of_account(token, account, layout))
+def string_to_sign(token: TableSas | AccountSas, account: str) -> str:
+    """Build the text to sign; ``account`` is the primary name."""
+    return "\n".join(
+        _of_table(token, account) if isinstance(token, TableSas) else _of_account(token, account)
+    )
 
 
-def _of_table(token: TableSas, account: str, layout: str) -> tuple[str, ...]:
-    service = "/table" if layout >= NAMED_SERVICE else ""
+def _of_table(token: TableSas, account: str) -> tuple[str, ...]:
+    service = "/table" if token.version >= NAMED_SERVICE else ""
     return (
         token.permissions,
         token.start,
         token.expiry,
         f"{service}/{account}/{token.folded}",
         token.identifier,
-        *((token.address, token.protocol) if layout >= RESTRICTED else ()),
+        *((token.address, token.protocol) if token.version >= RESTRICTED else ()),
         token.version,
         token.start_partition,
         token.start_row,
@@ -38,7 +37,7 @@ def _of_table(token: TableSas, account: str, layout: str) -> tuple[str, ...]:
     )
 
 
-def _of_account(token: AccountSas, account: str, layout: str) -> tuple[str, ...]:
+def _of_account(token: AccountSas, account: str) -> tuple[str, ...]:
     return (
         account,
         token.permissions,
@@ -49,7 +48,7 @@ def _of_account(token: AccountSas, account: str, layout: str) -> tuple[str, ...]
         token.address,
         token.protocol,
         token.version,
-        *((token.encryption_scope,) if layout >= SCOPED else ()),
+        *((token.encryption_scope,) if token.version >= SCOPED else ()),
         "",  # unlike that of a table SAS, this text ends with a newline
     )
 

@@ -5,7 +5,7 @@ Values keep their text, because the text is signed. An empty value counts as abs
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from hashlib import sha256
@@ -110,16 +110,8 @@ def from_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas |
 def read_leniently(options: Mapping[str, str]) -> TableSas | AccountSas:
     """Read a token without any check, to explain what is wrong with it; never use it to grant access."""
     kind = AccountSas if options.get("ss") and options.get("srt") else TableSas
-    return with_parameters(kind(signature=options.get("sig", "")), options)
-
-
-def with_parameters(token: TableSas | AccountSas, options: Mapping[str, str]) -> TableSas | AccountSas:
-    """Replace the values of some parameters without any check, ignoring those that the kind does not have."""
-    fields = _FIELDS[type(token)]
-    changed = {fields[name][0]: options[name] for name in fields if name in options}
-    if isinstance(token, TableSas):  # separately, for the type checker
-        return replace(token, **changed)
-    return replace(token, **changed)
+    fields = {attribute: options[name] for name, (attribute, _) in _FIELDS[kind].items() if name in options}
+    return kind(signature=options.get("sig", ""), **fields)
 
 
 def fingerprint(token: TableSas | AccountSas) -> str:

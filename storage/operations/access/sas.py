@@ -30,7 +30,7 @@ from storage.domain.sas.known import (
 )
 from storage.domain.sas.tokens import read_instant
 from storage.domain.service.activity import Verb
-from storage.domain.values.edm import TICKS_PER_SECOND
+from storage.domain.values.ticks import to_second
 from storage.models import (
     Account,
     Activity,
@@ -308,7 +308,7 @@ def _detail(error: AuthenticationFailed) -> str:
 
 def _moment(text: str) -> datetime | None:
     ticks = read_instant(text) if text else None
-    return None if ticks is None else datetime.fromtimestamp(ticks // TICKS_PER_SECOND, UTC)
+    return None if ticks is None else to_second(ticks)
 
 
 # labels
