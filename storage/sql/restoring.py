@@ -35,14 +35,6 @@ NEWER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
-    """``has_long``: an entity with long keys may have to be inserted."""
-
-    images: int
-    has_long: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Span:
     """The images of one chunk, by their numbers in the order of keys."""
 
@@ -97,7 +89,7 @@ WITH collected AS (
     WINDOW in_order AS (ORDER BY pk COLLATE "C", rk COLLATE "C" ROWS UNBOUNDED PRECEDING)
     RETURNING {_TO_INSERT} AND {LONG_KEYS} AS needs_room
 )
-SELECT count(*), count(*) FILTER (WHERE needs_room) FROM collected
+SELECT count(*) FROM collected WHERE needs_room
 """
 _SPANS: Final = "SELECT min(number), max(number) FROM restored_images GROUP BY chunk ORDER BY 1"
 _MAKE_ROOM: Final = f"""
@@ -253,13 +245,13 @@ def _stored(key: EntityKey, ticks: bytes | None, content: bytes | None) -> Store
     return None if content is None else StoredEntity(encode_entity_key(key), ticks or b"0", content)
 
 
-def collect(images: Images) -> Statement[Collected]:
-    """Run the query and keep its rows, after CREATE. Takes no lock that a writer would wait for."""
+def collect(images: Images) -> Statement[bool]:
+    """Run the query and keep its rows, after CREATE; return whether an entity with long keys may have to be inserted.
 
-    def read(result: Result) -> Collected:
-        return Collected(integer_at(result, 0, 0), has_long=integer_at(result, 0, 1) > 0)
-
-    return Statement(_COLLECT.format(images=images.text), images.parameters, Lane.FILTER, read)
+    Takes no lock that a writer would wait for.
+    """
+    text = _COLLECT.format(images=images.text)
+    return Statement(text, images.parameters, Lane.FILTER, lambda result: integer_at(result, 0, 0) > 0)
 
 
 def spans() -> Statement[list[Span]]:

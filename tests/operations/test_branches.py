@@ -105,6 +105,21 @@ def test_a_branch_of_a_part(shop):
         assert accounts.find("other") is None
 
 
+def test_a_table_that_was_made_in_a_branch_of_a_part_is_restored(shop):
+    fill(shop, "customers", ROWS)
+    fill(shop, "orders", ROWS)
+    account = branches.create(shop, BranchRequest("part", filters={"customers": None})).account
+    fill(account, "made", ROWS)
+    snapshot = snapshots.take(account, "now")
+    tables.delete(account.pk, "made")
+    fill(account, "later", ROWS)
+
+    snapshot_restores.reset_to(snapshot)
+
+    assert tables.names(account.pk) == ["customers", "made"]
+    assert content(account, "made") == ROWS
+
+
 def test_a_branch_of_a_snapshot(shop):
     table = fill(shop, "customers", ROWS)
     gone = fill(shop, "sessions", ROWS)

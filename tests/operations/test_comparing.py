@@ -444,8 +444,11 @@ def test_what_does_not_fit_into_the_other_kind_is_told(left):
     assert counts(compare("acme/people", "cosmos/people")) == {
         "people": Counts(only_right=1, changed=1, identical=1)
     }
-    done = applying.apply(compare("cosmos", "acme"), Target.RIGHT, Selection(), by=ADA)
+    comparison = compare("cosmos", "acme")
+    planned = applying.apply(comparison, Target.RIGHT, Selection(), by=ADA, dry_run=True)
+    done = applying.apply(comparison, Target.RIGHT, Selection(), by=ADA)
 
+    assert planned.tables == done.tables and (done.written, done.skipped) == (1, 1)
     assert [table.examples for table in done.tables] == [
         [Skipped(None, Skip.MISFIT, Misfit.TABLE_NAME)],
         [Skipped(EntityKey("p", "early"), Skip.MISFIT, Misfit.EARLY_TIME)],

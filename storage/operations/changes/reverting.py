@@ -102,10 +102,10 @@ def _collected(images: Images, outcome: TableOutcome, kind: AccountKind | None) 
         sql.execute(restoring.DROP)
         sql.execute(restoring.CREATE)
         try:
-            found = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
+            has_long = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
             if kind is not None:
                 _convert(kind, outcome)
-            yield found.has_long
+            yield has_long
         finally:
             if not connection.needs_rollback and connection.is_usable():
                 sql.execute(restoring.DROP)

@@ -6,6 +6,7 @@ none.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -410,16 +411,10 @@ def schedule(account: Account, wanted: Schedule | None, *, by: Actor = SERVER) -
         if wanted is None:
             SnapshotSchedule.objects.filter(account=account).delete()
         else:
-            fields = {
-                "hour": wanted.hour,
-                "weekday": wanted.weekday,
-                "keep": wanted.keep,
-                "next_at": wanted.next_after(timezone.now()),
-            }
+            fields = {**asdict(wanted), "next_at": wanted.next_after(timezone.now())}
             SnapshotSchedule.objects.update_or_create(account=account, defaults=fields)
-        activity.record(
-            Verb.SNAPSHOT_SCHEDULE, by, account=account, before=_written(before), after=_written(wanted)
-        )
+        written = [None if it is None else asdict(it) for it in (before, wanted)]
+        activity.record(Verb.SNAPSHOT_SCHEDULE, by, account=account, before=written[0], after=written[1])
 
 
 def scheduled(account: Account) -> Schedule | None:
@@ -429,12 +424,6 @@ def scheduled(account: Account) -> Schedule | None:
 
 def _schedule(found: SnapshotSchedule) -> Schedule:
     return Schedule(found.hour, found.weekday, found.keep)
-
-
-def _written(wanted: Schedule | None) -> dict[str, int | None] | None:
-    if wanted is None:
-        return None
-    return {"hour": wanted.hour, "weekday": wanted.weekday, "keep": wanted.keep}
 
 
 def tidy(now: datetime) -> None:
