@@ -1,5 +1,6 @@
 """The fields of a new SAS token, and of the notes on one."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
@@ -25,8 +26,12 @@ EXPIRIES: Final = (
 )
 
 
-def _choice(label: Any, choices: Any) -> forms.ChoiceField:
-    return forms.ChoiceField(label=label, choices=choices, required=False)
+def _choice(label: Any, choices: Any, initial: str = "") -> forms.ChoiceField:
+    return forms.ChoiceField(label=label, choices=choices, required=False, initial=initial)
+
+
+def _letters(label: Any, words: Mapping[str, Any], initial: list[str]) -> forms.MultipleChoiceField:
+    return forms.MultipleChoiceField(label=label, required=False, choices=words.items(), initial=initial)
 
 
 def _key_field(label: Any) -> forms.CharField:
@@ -73,6 +78,7 @@ class SasFields(DescriptionForm):
     kind = _choice(
         gettext_lazy("Scope"),
         (("table", gettext_lazy("One table")), ("account", gettext_lazy("Entire account"))),
+        "table",
     )
     table = forms.CharField(
         label=gettext_lazy("Table"),
@@ -81,15 +87,11 @@ class SasFields(DescriptionForm):
         error_messages={"required": gettext_lazy("Enter the name of a table.")},
     )
     policy = forms.CharField(label=gettext_lazy("Policy"), required=False, strip=False)
-    permissions = forms.MultipleChoiceField(
-        label=gettext_lazy("Permissions"), required=False, choices=PERMISSIONS.items()
-    )
-    levels = forms.MultipleChoiceField(
-        label=gettext_lazy("Resource types"), required=False, choices=RESOURCE_TYPES.items()
-    )
+    permissions = _letters(gettext_lazy("Permissions"), PERMISSIONS, ["r"])
+    levels = _letters(gettext_lazy("Resource types"), RESOURCE_TYPES, ["c", "o"])
     start = _choice(gettext_lazy("Start"), STARTS)
     start_at = _time_field(gettext_lazy("Start time"))
-    expiry = _choice(gettext_lazy("Expiry"), EXPIRIES)
+    expiry = _choice(gettext_lazy("Expiry"), EXPIRIES, "1d")
     expiry_at = _time_field(gettext_lazy("Expiry time"))
     spk = _key_field(gettext_lazy("First PartitionKey"))
     srk = _key_field(gettext_lazy("First RowKey"))
@@ -108,5 +110,5 @@ class SasFields(DescriptionForm):
         gettext_lazy("Protocol"),
         (("https", gettext_lazy("HTTPS only")), ("https,http", gettext_lazy("HTTPS or HTTP"))),
     )
-    signer = _choice(gettext_lazy("Signing key"), (("1", "key1"), ("2", "key2")))
+    signer = _choice(gettext_lazy("Signing key"), (("1", "key1"), ("2", "key2")), "1")
     field_order = ("kind", "table", "policy", "permissions", "levels")

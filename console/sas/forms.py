@@ -1,6 +1,6 @@
 """The form of a new SAS token: what its choices lead to, validation, and the unsigned token."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from typing import Any, Final
@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from console.policies.presets import end_of_quarter
-from console.sas.fields import EXPIRIES, SasFields
+from console.sas.fields import SasFields
 from console.site.refusals import describe_refusal
 from storage.domain import sas
 from storage.domain.access.addresses import read_range
@@ -36,15 +36,6 @@ OF_ACCOUNT: Final = "rwdlacu"  # as the SDKs write them
 LEVELS: Final = "sco"
 _TABLE_FIELDS: Final = ("table", "policy", "spk", "srk", "epk", "erk")
 
-DEFAULTS: Final[Mapping[str, list[str]]] = {
-    "kind": ["table"],
-    "permissions": ["r"],
-    "levels": ["c", "o"],
-    "expiry": ["1d"],
-    "signer": ["1"],
-}
-
-_LISTS: Final = frozenset({"permissions", "levels"})
 _LONGEST: Final = 1800  # bytes of a query string
 
 
@@ -245,7 +236,16 @@ class SasForm(SasFields):
         return expires is not None and expires - self.now > _LONG and not self.cleaned_data.get("policy")
 
     def query_string(self) -> str:
-        return _write_state(self.sent, self.fields)
+        """Return the query string of the fields that differ from a new form's."""
+        kept = QueryDict(mutable=True)
+        for name, field in self.fields.items():
+            values, is_list = self.sent.getlist(name), isinstance(field, forms.MultipleChoiceField)
+            initial = field.initial if is_list else [field.initial or ""]
+            if values != initial and (values or is_list):
+                kept.setlist(name, values or [""])
+        if len(kept.urlencode()) > _LONGEST:
+            kept.pop("purpose", None)
+        return kept.urlencode()
 
 
 def _to_range(text: str) -> str | None:
@@ -263,39 +263,17 @@ def _write_time(moment: datetime | None) -> str:
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# the query string
-
-
 def _complete_state(data: QueryDict, *, is_secure: bool) -> QueryDict:
-    """Fill in what a URL or a sent form leaves out."""
+    """Fill in what a URL or a sent form leaves out, and replace choices that are not known."""
     state = data.copy()
-    # a sent form without a ticked box has no permissions; a URL without them has the default ones
-    if "is_form" not in data:
-        for name, values in DEFAULTS.items():
-            if name not in data:
-                state.setlist(name, values)
-    for name in _LISTS:
-        # in a URL, an empty value stands for none
-        state.setlist(name, [value for value in state.getlist(name) if value])
-    choices: dict[str, tuple[Container[str], str]] = {
-        "kind": ({"account"}, "table"),
-        "protocol": ({"https", "https,http"}, "https" if is_secure else "https,http"),
-        "expiry": (dict(EXPIRIES), "1d"),
-        "signer": ({"2"}, "1"),
-    }
-    for name, (others, default) in choices.items():
-        if state.get(name) not in others:
-            state[name] = default
+    for name, field in SasFields.base_fields.items():
+        if isinstance(field, forms.MultipleChoiceField):
+            # a sent form without a ticked box has no permissions; a URL without them has the initial ones
+            is_left_out = name not in data and "is_form" not in data
+            # in a URL, an empty value stands for none
+            state.setlist(name, field.initial if is_left_out else [it for it in data.getlist(name) if it])
+        elif isinstance(field, forms.ChoiceField) and not field.valid_value(state.get(name)):
+            state[name] = field.initial
+    if not state["protocol"]:
+        state["protocol"] = "https" if is_secure else "https,http"
     return state
-
-
-def _write_state(state: QueryDict, names: Iterable[str]) -> str:
-    """Return the query string of the fields that differ from a new form's."""
-    kept = QueryDict(mutable=True)
-    for name in names:
-        values = state.getlist(name)
-        if values != DEFAULTS.get(name, [""]) and (values or name in _LISTS):
-            kept.setlist(name, values or [""])
-    if len(kept.urlencode()) > _LONGEST:
-        kept.pop("purpose", None)
-    return kept.urlencode()
