@@ -202,16 +202,16 @@ def query(
     if wanted.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(wanted):
         return (yield from _walk(relation, wanted, clock, read))
     try:
-        return (yield from _read_page(relation, wanted, read))
+        return (yield from _read_page(relation, wanted, statement))
     except Canceled:
         if statement.lane is Lane.KEY:
             raise
         return (yield from _walk(relation, wanted, clock, read))
 
 
-def _read_page(relation: str, wanted: EntityQuery, read: Read[T]) -> Steps[Page[T]]:
+def _read_page(relation: str, wanted: EntityQuery, statement: Statement[Page[T]]) -> Steps[Page[T]]:
     """Read a page, the part of it from the first large entity on by a statement of its own."""
-    page: Page[Any] = yield read(relation, wanted)
+    page: Page[Any] = yield statement
     if page.next is None or len(page.entities) == wanted.top:
         return page
     size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
@@ -231,7 +231,7 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: 
             end: Position | None = yield pages.window_end(relation, replace(wanted, start=start), window)
             top = wanted.top - len(found.entities)
             rest = replace(wanted, start=start, end=end or wanted.end, top=top)
-            page = yield from _read_page(relation, rest, read)
+            page = yield from _read_page(relation, rest, read(relation, rest))
         except Canceled:
             if window <= _SMALLEST_WINDOW:
                 raise
