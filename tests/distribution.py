@@ -1,6 +1,7 @@
 """Which tests run side by side: files apart, those of a folder together and in order, the long ones first."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
@@ -21,7 +22,18 @@ FIRST = (
     "tests/bench",
 )
 # what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled
-SLOW = ("tests/browser", "tests/clients", "tests/server", "tests/faults", "tests/replication", "tests/bench")
+SLOW = (
+    "tests/browser",
+    "tests/clients",
+    "tests/server",
+    "tests/faults",
+    "tests/replication",
+    "tests/bench",
+    "tests/docs",
+)
+# folders whose tests need a database: the fast tier takes a sample of them
+SAMPLED = {"api", "console", "operations", "sql", "wire"}
+SHARE = 4  # one of so many
 
 
 def workers(arguments: list[str], *, fast: bool) -> int:
@@ -40,21 +52,21 @@ def is_slow(path: Path) -> bool:
 
 
 def fast_tier(items):
-    """Choose the fast tier: nothing marked as slow, the first variant of each test, every third wire case."""
+    """Choose the fast tier: the first variant of each test that is not slow, and a sample where it takes a database."""
     seen = set()
     chosen = []
-    cases = 0
+    found = Counter()
     for item in items:
         if item.get_closest_marker("slow") is not None:
             continue
-        if item.path.parent.name == "wire":
-            cases += 1
-            is_chosen = cases % 3 == 1
-        else:
-            test = item.nodeid.partition("[")[0]
-            is_chosen = test not in seen
-            seen.add(test)
-        if is_chosen:
+        _, folder, *_ = item.nodeid.split("/")
+        # each case of `wire` is a variant of one test
+        test = item.nodeid if folder == "wire" else item.nodeid.partition("[")[0]
+        if test in seen:
+            continue
+        seen.add(test)
+        found[folder] += 1
+        if folder not in SAMPLED or found[folder] % SHARE == 1:
             chosen.append(item)
     return chosen
 
