@@ -11,9 +11,8 @@ from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_draft import read_signed_entity, sign_entity
 from console.entities.entity_page import EntityTarget
-from console.entities.saving import Refusal, attempt, find_conflict
+from console.entities.saving import Refusal, find_conflict, save
 from console.grid import formats
-from console.site.access import actor_of
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import edited_text
@@ -23,7 +22,7 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
 from storage.editing import merge, typed_text
 from storage.editing.merge import MergeResult
-from storage.operations.entities import edits, entities
+from storage.operations.entities import entities
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
 LONGEST: Final = 2_000  # characters of a displayed value
@@ -187,7 +186,7 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 def _write(
     request: HttpRequest, target: EntityTarget, base: StoredEntity, mine: Properties, change: Change
 ) -> HttpResponse:
-    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    done = save(request, target.table, [change])
     if isinstance(done, Refusal) and done.is_conflict:
         return render_conflict(request, target, base, mine, problem=_changed_again())
     if isinstance(done, Refusal):

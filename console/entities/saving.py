@@ -1,14 +1,16 @@
 """Applies what a draft changes, all of it or nothing: every editor of entities saves by this, and shows the refusal."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from django.http import HttpRequest
 from django.urls import reverse
 
+from console.site.access import actor_of
 from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
+from storage.domain.entities.changes import Change
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import (
     ChangeSetError,
@@ -21,7 +23,8 @@ from storage.domain.service.recorded import RecordedChange
 from storage.domain.values.etag import write_etag
 from storage.models import Table
 from storage.operations.changes import last_change
-from storage.operations.entities import entities
+from storage.operations.entities import edits, entities
+from storage.operations.entities.edits import Applied
 
 T = TypeVar("T")
 _MEANWHILE: Final = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)
@@ -56,6 +59,11 @@ def attempt(apply: Callable[[], T]) -> T | Refusal:
         return Refusal(failure.error, failure.index)
     except StorageError as error:
         return Refusal(error)
+
+
+def save(request: HttpRequest, table: Table, changes: Sequence[Change]) -> Applied | Refusal:
+    """Apply changes of a user, all or none."""
+    return attempt(lambda: edits.apply(table, changes, by=actor_of(request)))
 
 
 @dataclass(frozen=True, slots=True)

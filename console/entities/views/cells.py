@@ -8,17 +8,16 @@ from django.views.decorators.http import require_POST
 
 from console.entities import cell_changes, problems
 from console.entities.cell_changes import CellChange
-from console.entities.saving import Refusal, attempt, back_address
+from console.entities.saving import Refusal, back_address, save
 from console.grid.cells import draw_or_absent
 from console.site import notices
-from console.site.access import actor_of, table_required
+from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Change
 from storage.domain.entities.entity import EntityKey
 from storage.models import Table
-from storage.operations.entities import edits
 
 SAVED = 204  # the page drops its staged changes and reloads
 
@@ -39,7 +38,7 @@ def change(request: HttpRequest, table: Table) -> HttpResponse:
     if "stage" in request.POST or not changes:
         return _answer(request, changes)
     wanted = cell_changes.changes_of(table, changes)
-    done = attempt(lambda: edits.apply(table, wanted, by=actor_of(request)))
+    done = save(request, table, wanted)
     if isinstance(done, Refusal):
         return _refuse(request, _reason(table, wanted, done), status=412 if done.is_conflict else 422)
     notices.notify_success(request, _text(changes), undo=done.activity)
@@ -86,7 +85,7 @@ def review(request: HttpRequest, table: Table) -> HttpResponse:
     if "apply" not in request.POST or not kept:
         return _show(request, table, kept, {})
     changes = cell_changes.changes_of(table, kept)
-    done = attempt(lambda: edits.apply(table, changes, by=actor_of(request)))
+    done = save(request, table, changes)
     if isinstance(done, Refusal):
         refused = changes if done.index is None else [changes[done.index]]
         return _show(request, table, kept, {one.key: done.text for one in refused}, status=409)

@@ -13,23 +13,15 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console import snippets
-from console.entities import conflict, entity_form, problems
+from console.entities import conflict, entity_form, problems, saving
 from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
-from console.entities.saving import Refusal, attempt
+from console.entities.saving import Refusal
 from console.grid.cells import Cell, draw
 from console.grid.time_travel import find_past
 from console.site import layout
-from console.site.access import (
-    AS_OF,
-    account_context,
-    account_required,
-    actor_of,
-    role_of,
-    table_of,
-    table_required,
-)
+from console.site.access import AS_OF, account_context, account_required, role_of, table_of, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part, see_other, wants_part
@@ -44,7 +36,7 @@ from storage.domain.values.etag import NEVER, Precondition, read_if_match
 from storage.editing import merge
 from storage.models import Account, Table
 from storage.operations.changes.past import Past
-from storage.operations.entities import edits, entities
+from storage.operations.entities import entities
 
 TABS: Final = ("form", "json", "snippets")
 WHOLE: Final = 32 * 1024  # characters; snippets omit larger entities
@@ -201,7 +193,7 @@ def _save(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action
     is_merge = draft.mode == "merge" and draft.tab == "form" and not removed
     wanted = {name: draft.properties[name] for name in names} if is_merge else draft.properties
     change = Update(Entity(target.key, wanted), Precondition(draft.before.timestamp), merge=is_merge)
-    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    done = saving.save(request, target.table, [change])
     if isinstance(done, Refusal) and done.is_conflict:
         return conflict.render_conflict(request, target, draft.before, dict(draft.properties))
     if isinstance(done, Refusal):
@@ -226,7 +218,7 @@ def _after(target: EntityTarget, draft: EntityDraft, action: str) -> str:
 
 def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     change = Delete(target.key, _condition(request))
-    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    done = saving.save(request, target.table, [change])
     if isinstance(done, Refusal):
         if done.is_of_deleted:
             notify_error(request, problems.describe_deletion(target.table, target.key))

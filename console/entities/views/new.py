@@ -12,9 +12,9 @@ from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
-from console.entities.saving import Refusal, attempt
+from console.entities.saving import Refusal, save
 from console.grid import tokens
-from console.site.access import actor_of, table_required
+from console.site.access import table_required
 from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import local_now
@@ -23,7 +23,7 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, write_stored
 from storage.editing import document
 from storage.models import Table
-from storage.operations.entities import edits, entities
+from storage.operations.entities import entities
 
 TABS: Final = ("form", "json")
 
@@ -134,7 +134,7 @@ def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:
 
 def _insert(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action: str) -> HttpResponse:
     change = Insert(Entity(draft.key, draft.properties or {}))
-    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    done = save(request, target.table, [change])
     if isinstance(done, Refusal):
         problem = problems.describe_error(done.error, draft.entity)
         if done.is_conflict:

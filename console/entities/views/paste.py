@@ -9,11 +9,11 @@ from django.views.decorators.http import require_http_methods
 
 from console.entities import paste
 from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Effect, Mode, PastePlan
-from console.entities.saving import Refusal, attempt, back_address
+from console.entities.saving import Refusal, back_address, save
 from console.entities.typed_input import TYPES
 from console.grid import cells
 from console.site import notices
-from console.site.access import actor_of, table_required
+from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
@@ -22,7 +22,6 @@ from storage.editing import typed_csv
 from storage.editing.pasted_rows import PastedRows, TypeSource, UnreadableRows
 from storage.editing.typed_csv import ColumnOptions
 from storage.models import Table
-from storage.operations.entities import edits
 
 SHOWN = 100  # rows of a preview
 PROBLEMS = 50
@@ -54,7 +53,7 @@ def index(request: HttpRequest, table: Table) -> HttpResponse:
 
 def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePlan) -> HttpResponse:
     changes = plan.changes
-    done = attempt(lambda: edits.apply(table, changes, by=actor_of(request)))
+    done = save(request, table, changes)
     if isinstance(done, Refusal):
         if done.is_conflict:
             plan = paste.plan(table, pasted, plan.mode, local_now())

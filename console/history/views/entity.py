@@ -13,13 +13,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console.entities import entity_page as pages
-from console.entities import problems
+from console.entities import problems, saving
 from console.entities.entity_page import EntityTarget
-from console.entities.saving import Refusal, attempt
+from console.entities.saving import Refusal
 from console.history import entity_versions
 from console.history.entity_versions import VersionLine
 from console.site import layout
-from console.site.access import account_context, actor_of, table_required
+from console.site.access import account_context, table_required
 from console.site.notices import notify_error, notify_success
 from console.site.responses import see_other, wants_part
 from storage.domain.access.roles import Capability
@@ -29,7 +29,7 @@ from storage.domain.service.recorded import ChangePage, RecordedChange
 from storage.domain.values.etag import Precondition
 from storage.models import Table
 from storage.operations.changes import past, versions
-from storage.operations.entities import edits, entities
+from storage.operations.entities import entities
 
 ADDRESS: Final = "history:entity"
 
@@ -158,10 +158,9 @@ def _restore(
 ) -> str:
     """Write an entity; return why that is not possible, if it is not."""
     change = Insert(wanted) if now is None else Update(wanted, Precondition(now.timestamp), merge=False)
-    done = attempt(lambda: edits.apply(target.table, [change], by=actor_of(request)))
+    done = saving.save(request, target.table, [change])
     if isinstance(done, Refusal):
-        refused = problems.describe_error(done.error, wanted).text
-        return _changed_meanwhile() if done.is_conflict else str(refused)
+        return _changed_meanwhile() if done.is_conflict else problems.describe_error(done.error, wanted).text
     text = (
         _("Restored the entity")
         if now is None
