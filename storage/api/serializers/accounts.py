@@ -1,5 +1,6 @@
 """Accounts, their keys and connection strings."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ from storage.api.serializers.fields import (
     StrictIntegerField,
     StrictSerializer,
     StringMapField,
-    StringsField,
     endpoint,
 )
 from storage.domain.access.addresses import read_network
@@ -106,13 +106,21 @@ class AccountKindField(serializers.ChoiceField):
         return AccountKind(super().to_internal_value(data))
 
 
-def _setting_field(setting: Setting) -> serializers.Field:
-    """Make the field of a setting in a request."""
-    options: dict[str, Any] = {"required": False, "help_text": setting.help or None}
+def _setting_fields(names: Iterable[str], *, is_answer: bool = False) -> dict[str, serializers.Field]:
+    """Make the fields of settings in a request, or in an answer."""
+    return {name: _setting_field(SETTINGS[name], is_answer=is_answer) for name in names}
+
+
+def _setting_field(setting: Setting, *, is_answer: bool) -> serializers.Field:
+    options: dict[str, Any] = {"help_text": setting.help or None}
     if setting.is_nullable:
         options["allow_null"] = True
+    if not is_answer:
+        options["required"] = False
     if setting.choices:
         return serializers.ChoiceField(choices=setting.choices, **options)
+    if is_answer:
+        return FIELDS[setting.type](**options)
     if setting.name == "colour":
         return ColourField(**options)
     if setting.type is int:
@@ -121,22 +129,9 @@ def _setting_field(setting: Setting) -> serializers.Field:
         return StrictCharField(max_length=setting.most, allow_blank=True, **options)
     if setting.type is list:
         return NetworksField(max_length=setting.most, **options)
-    return _FIELDS[setting.type](**options)
+    return {bool: StrictBooleanField, dict: LabelsField, datetime: InstantField}[setting.type](**options)
 
 
-def _setting_answer(setting: Setting) -> serializers.Field:
-    """Make the field of a setting in an answer."""
-    options: dict[str, Any] = {"help_text": setting.help or None}
-    if setting.is_nullable:
-        options["allow_null"] = True
-    if setting.choices:
-        return serializers.ChoiceField(choices=setting.choices, **options)
-    if setting.type in (dict, list):
-        return (StringMapField if setting.type is dict else StringsField)(**options)
-    return FIELDS[setting.type](**options)
-
-
-_FIELDS: Final = {bool: StrictBooleanField, dict: LabelsField, datetime: InstantField}
 # the first in the order of answers
 _DESCRIPTION: Final = ("label", "description", "colour", "labels")
 # a state in answers, which operations of its own change
@@ -151,8 +146,7 @@ class AccountFieldsSerializer(StrictSerializer):
     )
 
     def get_fields(self) -> dict[str, Any]:
-        described = {name: _setting_field(SETTINGS[name]) for name in _DESCRIPTION}
-        return {**described, **super().get_fields()}
+        return {**_setting_fields(_DESCRIPTION), **super().get_fields()}
 
 
 class NewAccountSerializer(AccountFieldsSerializer):
@@ -170,7 +164,7 @@ class NewAccountSerializer(AccountFieldsSerializer):
 
 class AccountChangeSerializer(AccountFieldsSerializer):
     def get_fields(self) -> dict[str, Any]:
-        return {**super().get_fields(), **{name: _setting_field(SETTINGS[name]) for name in _OTHERS}}
+        return {**super().get_fields(), **_setting_fields(_OTHERS)}
 
 
 class AccountListParameters(PageParameters):
@@ -225,8 +219,7 @@ class AccountSerializer(serializers.Serializer[Any]):
     role = RoleField(help_text="Role of the token's user.")
 
     def get_fields(self) -> dict[str, Any]:
-        settings = {name: _setting_answer(SETTINGS[name]) for name in (*_DESCRIPTION, *_OTHERS)}
-        found = {**super().get_fields(), **settings}
+        found = {**super().get_fields(), **_setting_fields((*_DESCRIPTION, *_OTHERS), is_answer=True)}
         others = (name for name in _OTHERS if name != "expires_at")
         order = ("name", "kind", *_DESCRIPTION, "state", *others, "created_at", "expires_at", *found)
         return {name: found[name] for name in dict.fromkeys(order)}
@@ -292,7 +285,7 @@ class CopyCheckSerializer(serializers.Serializer[Any]):
 
 
 class CopiedSerializer(serializers.Serializer[Any]):
-    """Of a BuiltAccount."""
+    # of a BuiltAccount
 
     account = CreatedAccountSerializer()
     tables = serializers.IntegerField()

@@ -108,6 +108,7 @@ class SasSerializer(TypedSerializer):
         "is_registered": "Whether the token was issued or labelled here; otherwise it was only seen in requests.",
     }
     kind = serializers.ChoiceField(choices=KINDS)
+    table = serializers.CharField()
     state = serializers.ChoiceField(choices=[state.value for state in TokenState])
     key = serializers.ChoiceField(
         choices=KEYS, allow_null=True, help_text="The key that verifies its signature; null: none does."

@@ -23,7 +23,6 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
-from storage.models import SnapshotTable
 from storage.operations.snapshots.account_building import Original
 
 _KEYS_LIMIT: Final = 1000
@@ -51,14 +50,13 @@ def _table_names(**options: Any) -> serializers.ListField:
     )
 
 
-class SnapshotTableSerializer(TypedSerializer):
-    of = SnapshotTable
-    names = ("name", "entities", "size", "is_copied")
-    help = {
-        "entities": "An estimate unless `is_copied`.",
-        "size": "Bytes of the table on disk when the snapshot was taken.",
-        "is_copied": "Whether its entities are stored apart from the history of the account.",
-    }
+class SnapshotTableSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    entities = serializers.IntegerField(help_text="An estimate unless `is_copied`.")
+    size = serializers.IntegerField(help_text="Bytes of the table on disk when the snapshot was taken.")
+    is_copied = serializers.BooleanField(
+        help_text="Whether its entities are stored apart from the history of the account."
+    )
 
 
 class SnapshotSerializer(serializers.Serializer[Any]):
@@ -256,12 +254,14 @@ class CreatedBranchSerializer(CopiedSerializer):
     # of a BuiltAccount
 
     branch = BranchSerializer()
-    tables = serializers.IntegerField()
-    entities = serializers.IntegerField()
     originals = OriginalSerializer(
         many=True,
         help_text="Properties with original values that should be masked; then the branch stays frozen.",
     )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().get_fields()
+        return {name: fields[name] for name in ("account", "branch", "tables", "entities", "originals")}
 
 
 class ResetSerializer(StrictSerializer):

@@ -6,8 +6,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
-from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
+    InstantField,
     OptionalCharField,
     QueryParameters,
     StrictCharField,
@@ -71,17 +71,15 @@ class TableDeletionParameters(QueryParameters):
     )
 
 
-class TableSerializer(TypedSerializer):
-    of = Table
-    names = (
-        "name", "description", "tags", "throughput", "created_at", "deleted_at", "kept_until", "distributed"
-    )  # fmt: skip
-    help = {
-        "throughput": "Request units per second; 0 for no limit.",
-        "kept_until": "Until when a deleted table can be restored.",
-        "distributed": "Whether its rows are on several nodes of a cluster.",
-    }
+class TableSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    description = serializers.CharField()
     tags = StringsField()
+    throughput = serializers.IntegerField(help_text="Request units per second; 0 for no limit.")
+    created_at = InstantField()
+    deleted_at = InstantField(allow_null=True)
+    kept_until = InstantField(allow_null=True, help_text="Until when a deleted table can be restored.")
+    distributed = serializers.BooleanField(help_text="Whether its rows are on several nodes of a cluster.")
     url = serializers.SerializerMethodField(help_text="URL for SDKs and tokens.")
 
     def get_url(self, table: Table) -> str:

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from storage.domain.access.addresses import read_network
-from storage.domain.refusals import Reason, Refusal
+from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
-from storage.domain.service.labels import LabelError, check_labels
+from storage.domain.service.labels import check_labels
 
 HISTORY_DAYS_LIMIT: Final = 366
 LEAST_HISTORY: Final = 16 << 20  # bytes
@@ -33,31 +33,24 @@ class Setting:
     is_in_catalog: bool = False
     refusal: Refusal | None = None
 
-    def find_fault(self, value: Any) -> Refusal | None:
-        """Return why a value is refused; None if it is accepted."""
+    def check(self, value: Any) -> None:
+        """Raise Refused for a value that is not accepted."""
         match value:
             case None if self.is_nullable:
-                return None
-            case dict():
-                return _label_fault(value)
+                return
+            case Mapping():
+                check_labels(value)
             case list():
-                wrong = next((text for text in value if read_network(text) is None), None)
-                return None if wrong is None else Reason.NETWORK_MALFORMED.of(text=wrong)
-        assert isinstance(value, self.type), (self.name, value)
-        return self.refusal if self.refusal is not None and not self._includes(value) else None
+                for text in value:
+                    if read_network(text) is None:
+                        raise Refused(Reason.NETWORK_MALFORMED, text=text)
+            case _ if self.refusal is not None and not self._includes(value):
+                raise Refused(self.refusal)
 
     def _includes(self, value: Any) -> bool:
         if self.choices:
             return value in self.choices
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
-
-
-def _label_fault(labels: Mapping[str, str]) -> Refusal | None:
-    try:
-        check_labels(labels)
-    except LabelError as error:
-        return error.refusal
-    return None
 
 
 _ALL: Final = (

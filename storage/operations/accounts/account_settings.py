@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.addresses import Network, read_network
-from storage.domain.refusals import Reason
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
@@ -83,10 +83,11 @@ def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetim
 
 def check(fields: Mapping[str, object]) -> None:
     """Raise AccountError for a value that a setting does not accept."""
-    for name, value in fields.items():
-        fault = SETTINGS[name].find_fault(value)
-        if fault is not None:
-            raise AccountError(fault)
+    try:
+        for name, value in fields.items():
+            SETTINGS[name].check(value)
+    except Refused as refused:
+        raise AccountError(refused.refusal) from None
     if fields.get("distributes") and not table_relations.can_distribute():
         raise AccountError(Reason.NO_COORDINATOR_FOR_NEW_TABLES)
 
