@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.entities.restoring import Effect, Preview, Sample, Skip, Skipped
+from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped
 from storage.sql import arrays, moments
 from storage.sql.failures import ALONE
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
@@ -59,7 +59,7 @@ class Chunk:
     deleted: int
     unchanged: int  # they were equal to their images
     skipped: int
-    examples: list[Skipped]  # of those that were skipped
+    examples: list[Skipped]  # of those that were skipped, if they were looked at
 
 
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
@@ -220,13 +220,13 @@ def _read_keys(result: Result) -> list[EntityKey]:
     return [EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)]
 
 
-def preview(relation: str, images: Images, sample: int) -> Statement[Preview]:
+def preview(relation: str, images: Images, sample: int) -> Statement[tuple[Chunk, list[Sample]]]:
     """Say what applying the images would do now, with up to ``sample`` entities of each effect."""
     text = _PREVIEW.format(images=images.text, relation=relation, sample=sample)
     return Statement(text, images.parameters, Lane.FILTER, _read_preview)
 
 
-def _read_preview(result: Result) -> Preview:
+def _read_preview(result: Result) -> tuple[Chunk, list[Sample]]:
     numbers, samples = dict.fromkeys(Effect, 0), []
     for row in range(result.ntuples):
         effect = Effect(text_at(result, row, 0))
@@ -237,7 +237,7 @@ def _read_preview(result: Result) -> Preview:
         ticks = result.get_value(row, 4)
         now, then = (_stored(key, ticks, result.get_value(row, column)) for column in (5, 6))
         samples.append(Sample(effect, key, now, then))
-    return Preview(numbers, samples)
+    return Chunk(**{effect.value: number for effect, number in numbers.items()}, examples=[]), samples
 
 
 def _stored(key: EntityKey, ticks: bytes | None, content: bytes | None) -> StoredEntity | None:

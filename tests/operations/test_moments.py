@@ -17,14 +17,13 @@ from storage.domain.entities.moments import Moment, read_moment_token
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import ChangeSetError, OutOfRangeInput, ServerBusy, StorageError
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.sides import SideName
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.changes import past, reverting
 from storage.operations.entities import edits, entities
 from storage.operations.relations import history
-from storage.operations.snapshots import applying, comparing, sides
+from storage.operations.snapshots import applying, comparing
 from storage.operations.snapshots.applying import Selection, Target
 from storage.operations.snapshots.sides import SideNotFound
 from storage.operations.tables import tables
@@ -35,6 +34,7 @@ from storage.sql.django import execute, fetch, run
 from storage.sql.history import writers_name
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
+from tests.operations.test_comparing import side
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -151,11 +151,6 @@ def test_the_future_is_that_of_the_database(table):
 
 
 # what was compared, and the writes that were in flight
-
-
-def side(text):
-    name = SideName.read(text)
-    return sides.find(name, accounts.find(name.account))
 
 
 @pytest.mark.parametrize("target", list(Target))

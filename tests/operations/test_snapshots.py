@@ -116,7 +116,7 @@ def test_restores_what_has_changed(shop, copied):
 
     assert content(shop, "customers") == ROWS
     assert (restored.written, restored.skipped) == (4, 0)
-    assert snapshot_restores.preview(snapshot, wanted).is_empty
+    assert not snapshot_restores.preview(snapshot, wanted).changed_tables
     assert restored.before.name == "before-restore-before"
     undo.undo(restored.activity, by=accounts.SERVER)
     assert content(shop, "customers") == broken
@@ -180,7 +180,8 @@ def test_restores_policies_and_settings_on_request(shop):
     changed = ServiceProperties(hour_metrics=Metrics(enabled=False))
     service_properties.replace(shop.pk, lambda _: changed)
 
-    assert snapshot_restores.preview(snapshot, RestoreRequest()).is_empty
+    plan = snapshot_restores.preview(snapshot, RestoreRequest())
+    assert not (plan.changed_tables or plan.service_properties)
     everything = RestoreRequest(with_policies=True, with_settings=True)
     plan = snapshot_restores.preview(snapshot, everything)
     assert (plan.tables[0].policies, plan.service_properties) == (True, True)

@@ -37,14 +37,6 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """How many entities each effect has, and some of them."""
-
-    numbers: dict[Effect, int]
-    samples: list["Sample"]
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
     """An entity as it is and as its image is; None where it does not exist."""
 

@@ -8,6 +8,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped, TableAction
 from storage.models import Activity, Snapshot, Table
+from storage.sql.restoring import Chunk
 
 EXAMPLES: Final = 100  # of what was skipped in a table
 
@@ -52,6 +53,11 @@ class TableOutcome:
     def number(self, effect: Effect) -> int:
         found: int = getattr(self, effect.value)
         return found
+
+    def add(self, chunk: Chunk) -> None:
+        for effect in Effect:
+            setattr(self, effect.value, self.number(effect) + getattr(chunk, effect.value))
+        self.examples += chunk.examples[: EXAMPLES - len(self.examples)]
 
     def skip(self, key: EntityKey | None, reason: Skip, misfit: Misfit | None = None) -> None:
         self.skipped += key is not None
@@ -103,10 +109,6 @@ class Outcome:
         """The table if entities were written in one."""
         written = self.written_tables
         return written[0].table if len(written) == 1 else None
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.service_properties and not self.changed_tables
 
     def detail(self) -> dict[str, object]:
         """Return the numbers that the activity log remembers."""

@@ -52,7 +52,7 @@ def apply_images(
     recorder = history.recorder(account, by)
 
     def count(chunk: Chunk) -> None:
-        _add(chunk, outcome)
+        outcome.add(chunk)
         save()
 
     with _collected(images, outcome, kind) as has_long:
@@ -80,19 +80,10 @@ def preview_images(
 
 def _count(images: Images, outcome: TableOutcome, limit: timedelta) -> None:
     counted = sql.run_limited(restoring.count(images), limit)
-    _add(counted, outcome)
+    outcome.add(counted)
     if counted.skipped:
         newer = sql.run_limited(restoring.newer_keys(images, EXAMPLES), limit)
         outcome.examples += [Skipped(key, Skip.CHANGED) for key in newer][: EXAMPLES - len(outcome.examples)]
-
-
-def _add(chunk: Chunk, outcome: TableOutcome) -> None:
-    outcome.inserted += chunk.inserted
-    outcome.changed += chunk.changed
-    outcome.deleted += chunk.deleted
-    outcome.unchanged += chunk.unchanged
-    outcome.skipped += chunk.skipped
-    outcome.examples += chunk.examples[: EXAMPLES - len(outcome.examples)]
 
 
 @contextmanager

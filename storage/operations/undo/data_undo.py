@@ -54,12 +54,11 @@ def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample:
     images = _images(account, table, wanted)
     if images is None:
         return TableOutcome(table.name, table)
-    found = changes.run_limited(
+    counted, samples = changes.run_limited(
         restoring.preview(relation_name(table.pk), images, sample), limit=PREVIEW_LIMIT
     )
-    outcome = TableOutcome(table.name, table, samples=found.samples)
-    for effect, number in found.numbers.items():
-        setattr(outcome, effect.value, number)
+    outcome = TableOutcome(table.name, table, samples=samples)
+    outcome.add(counted)
     return outcome
 
 
