@@ -138,7 +138,10 @@ def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int) ->
     lines = {**_settings(folder, workers), **settings}
     text = "".join(f"{name} = '{_quote(value)}'\n" for name, value in lines.items())
     _write(folder.config / "postgresql.conf", f"{HEADER}{text}include_if_exists = 'custom.conf'\n")
-    _write(folder.config / "pg_hba.conf", "local all all peer map=tablero\n")
+    _write(
+        folder.config / "pg_hba.conf",
+        "local all all peer map=tablero\nlocal replication all peer map=tablero\n",
+    )
     _write(folder.config / "pg_ident.conf", f"tablero {_user_name()} {NAME}\n")
 
 

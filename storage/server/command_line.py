@@ -18,7 +18,9 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "serve": "Run the Table service, the console and the management API.",
         "upgrade": "Bring the database to this version without starting the server.",
         "doctor": "Examine the database and what belongs to it.",
-        "pg": "Run a program of PostgreSQL on the embedded database, to back it up or restore it.",
+        "backup": "Back up the database and the secret, or test a backup.",
+        "restore": "Restore a backup into a new data folder or an empty database.",
+        "pg": "Run a program of PostgreSQL on the embedded database.",
     },
     "Accounts and people": {
         "account": "Add, list, change, copy and remove storage accounts, and rotate their keys.",
@@ -46,7 +48,7 @@ DEVELOPMENT: Final = {
 }  # fmt: skip
 TESTS: Final = Path(__file__).parents[2] / "tests"
 
-ALONE = {"pg"}  # of ours; starts the database itself
+ALONE: Final = {"backup", "pg", "restore"}  # of ours; start the database themselves and check what they need
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -142,7 +144,7 @@ def _take_data(arguments: list[str]) -> list[str]:
 @contextmanager
 def _surroundings(command: str) -> Iterator[None]:
     """Provide what a command needs: a secret, and a running database unless it starts its own."""
-    if command == "pg":  # checks what it needs
+    if command in ALONE:
         yield
         return
     found = options.read(os.environ)

@@ -1,0 +1,32 @@
+"""Run a program, with all of its processes, no longer than the process that has started this one.
+
+Run by path with `python -I -S`. Standard input is a pipe held by that process. pg_basebackup needs this: its second
+process, which streams the log, would run on when the first one is gone.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+
+def main() -> int:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, which then ends
+    # the lock of the backups, which is inherited, is free again when the last process is gone
+    program = subprocess.Popen(
+        sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True, close_fds=False
+    )
+    threading.Thread(target=end_with_input, args=(program,), daemon=True).start()
+    return 0 if program.wait() == 0 else 1
+
+
+def end_with_input(program: "subprocess.Popen[bytes]") -> None:
+    os.read(0, 1)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

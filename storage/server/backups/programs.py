@@ -1,0 +1,82 @@
+"""Run the programs of PostgreSQL that back up and restore, without credentials in their arguments."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from psycopg.pq import Conninfo
+
+from storage.server import database, installation
+from storage.server.backups import leash
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+Say = Callable[[str], None]
+
+_INTERVAL: Final = 5.0  # seconds between two lines about progress
+_REMEDIES: Final = {
+    "No space left on device": "The disk is full: make room on it, or choose another folder.",
+    "no pg_hba.conf entry for replication": "The server was started by an older version of Tablero: restart it.",
+    "Permission denied": "Run the command as the user who runs the server, with a folder that this user may write to.",
+    "server version mismatch": "The database server is newer than the pg_dump of this package.",
+    "WAL summarization": "Make a full backup, or set summarize_wal = on in config/custom.conf and restart the server.",
+    "WAL summaries are required": "Make a full backup: the database no longer knows what changed since the last one.",
+    "out of shared memory": "Give the database a larger max_locks_per_transaction: each table takes a lock.",
+}
+
+
+def run(
+    options: Options, program: str, *arguments: str | Path, say: Say | None = None, lock: int | None = None
+) -> None:
+    """Run a program on the database; it ends with this process. Raises Refusal with the reason if it fails."""
+    program_path = installation.packaged_programs() / program
+    command = [sys.executable, "-I", "-S", leash.__file__, str(program_path), *map(str, arguments)]
+    lines: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment(options),
+        pass_fds=[] if lock is None else [lock],  # also of what outlives this process
+    ) as process:
+        assert process.stderr is not None
+        shown_at = time.monotonic()
+        for line in process.stderr:
+            progress = re.search(r"\((\d+)%\)", line)
+            if progress is None:
+                lines.append(line.strip())
+            elif say is not None and time.monotonic() - shown_at > _INTERVAL:
+                shown_at = time.monotonic()
+                say(f"{progress[1]} % ...")
+    if process.returncode:
+        raise Refusal(_reason(program, lines))
+
+
+def environment(options: Options) -> Mapping[str, str]:
+    """Return the variables by which libpq finds the database."""
+    found = database.parameters(options)
+    names = {it.keyword.decode(): it.envvar.decode() for it in Conninfo.get_defaults() if it.envvar}
+    given = {names[name]: value for name, value in found.items() if name in names}
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C",
+        **given,
+    }
+
+
+def _reason(program: str, lines: list[str]) -> str:
+    errors = (
+        [line for line in lines if "error:" in line or "FATAL:" in line] or lines[-1:] or ["no reason given"]
+    )
+    text = re.sub(rf"^{program}: (error: )?", "", errors[0]).rstrip(".")
+    remedy = next((remedy for symptom, remedy in _REMEDIES.items() if symptom in "\n".join(lines)), "")
+    return f"{program} failed: {text}. {remedy}".strip()

@@ -1,0 +1,299 @@
+"""`manage.py backup` and `restore`, as an operator runs them."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import psycopg
+import pytest
+from azure.data.tables import TableAccessPolicy, TableServiceClient
+
+from storage.server.backups import sealing
+from storage.server.backups.backup_folder import Backup, BackupFolder, Kind, SecretIn, verify
+from storage.server.refusal import Refusal
+from tests.live_server import ROOT, clean_environment, copy_data, start_server
+
+PASSPHRASE = "correct horse battery staple"
+
+
+def command(*arguments):
+    return [sys.executable, str(ROOT / "manage.py"), *map(str, arguments)]
+
+
+def manage(*arguments, status=0, **environment):
+    done = subprocess.run(
+        command(*arguments),
+        env={**clean_environment(), **environment},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def service(live):
+    return TableServiceClient.from_connection_string(live.connection_string)
+
+
+def entity(row, value=0):
+    return {"PartitionKey": "p", "RowKey": f"{row:05}", "Value": value}
+
+
+def flip(path, position):
+    with path.open("r+b") as file:
+        file.seek(position)
+        [byte] = file.read(1)
+        file.seek(position)
+        file.write(bytes([byte ^ 1]))
+
+
+@pytest.fixture
+def backups(scratch):
+    return scratch / f"backups-{uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="module")
+def filled(seed, scratch):
+    """A data folder with a table, and a backup of it; tests only read both."""
+    data = copy_data(seed, scratch / "filled")
+    with start_server(data) as live, service(live) as client:
+        table = client.create_table("stock")
+        for row in range(20):
+            table.create_entity(entity(row))
+    manage("backup", scratch / "good", "--data", data)
+    return data
+
+
+@pytest.fixture
+def good(filled, scratch):
+    return BackupFolder(scratch / "good").last()
+
+
+def test_every_acknowledged_write_survives_with_its_history_policies_and_keys(used, backups, tmp_path):
+    passphrase = tmp_path / "passphrase"
+    passphrase.write_text(PASSPHRASE + "\n")
+    acknowledged = {}
+    is_over = threading.Event()
+
+    def write():
+        for number in range(100, 100_000):
+            if is_over.is_set():
+                return
+            stock.upsert_entity(entity(number % 1000, number))
+            acknowledged[number % 1000] = number
+
+    with start_server(used) as live, service(live) as client:
+        live.change_accounts("add", "shop", "--key1", live.key)
+        stock = client.create_table("stock")
+        policy = TableAccessPolicy(expiry=datetime(2090, 1, 1, tzinfo=UTC), permission="r")
+        stock.set_table_access_policy({"reader": policy})
+        quiet = client.create_table("quiet")
+        for row in range(20):
+            quiet.upsert_entity(entity(row, 1))
+        before_change = datetime.now(UTC) + timedelta(milliseconds=50)
+        time.sleep(0.1)
+        quiet.upsert_entity(entity(0, 2))
+        writer = threading.Thread(target=write)
+        writer.start()
+        while len(acknowledged) < 20:
+            time.sleep(0.01)
+        promised = dict(acknowledged)
+        said = manage("backup", backups, "--data", used, "--passphrase-file", passphrase)
+        is_over.set()
+        writer.join()
+        known = list(quiet.list_entities())
+    assert "verified." in said
+    made = BackupFolder(backups).last()
+    assert (made.kind, made.secret) == (Kind.FILES, SecretIn.SEALED)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (made.path, *made.path.rglob("*"))}
+    assert modes <= {0o600, 0o700}
+    assert "passed in" in manage("backup", "--test", backups, "--data", used)
+
+    restored = used.with_name(f"{used.name}-restored")
+    assert "give the passphrase" in manage("restore", made.path, "--data", restored, status=1)
+    wrong = tmp_path / "wrong"
+    wrong.write_text("something else\n")
+    assert "The passphrase is wrong" in manage(
+        "restore", made.path, "--data", restored, "--passphrase-file", wrong, status=1
+    )
+    said = manage("restore", made.path, "--data", restored, "--passphrase-file", passphrase)
+    assert "accounts: 2, tables: " in said
+    assert (restored / "secret").read_text() == (used / "secret").read_text()
+    with start_server(restored) as live, service(live) as client:
+        stock, quiet = client.get_table_client("stock"), client.get_table_client("quiet")
+        found = {int(it["RowKey"]): it["Value"] for it in stock.list_entities()}
+        assert all(found[row] >= value for row, value in promised.items())
+        assert [(dict(it), it.metadata) for it in quiet.list_entities()] == [
+            (dict(it), it.metadata) for it in known
+        ]
+        as_of = {"x-tablero-as-of": before_change.isoformat().replace("+00:00", "Z")}
+        assert quiet.get_entity("p", "00000", headers=as_of)["Value"] == 1
+        assert stock.get_table_access_policy().keys() == {"reader"}
+        shop = live.connection_string.replace(live.account, "shop")
+        with TableServiceClient.from_connection_string(shop) as client:
+            client.create_table("opens")
+
+
+@pytest.mark.parametrize("moment", [0.0, 1.0])
+def test_a_killed_backup_leaves_nothing_that_looks_like_one(filled, backups, moment):
+    """Killed some time after it has begun to write; the next run cleans up."""
+    with start_server(filled) as live:
+        process = subprocess.Popen(
+            command("backup", backups, "--data", filled),
+            env=clean_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        while process.poll() is None and not list(backups.glob(".*.part")):
+            time.sleep(0.005)
+        time.sleep(moment)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for found in BackupFolder(backups).backups():  # it was faster
+            assert "passed" in manage("backup", "--test", found.path, "--data", filled)
+        before = len(BackupFolder(backups).backups())
+        manage("backup", backups, "--data", filled)
+        assert live.process.poll() is None
+    assert len(BackupFolder(backups).backups()) == before + 1
+    assert not list(backups.glob(".*.part"))
+
+
+def test_a_changed_byte_is_refused(good, filled, backups, data):
+    copy = copy_data(good.path, backups)
+    largest = max((copy / "database" / "base").rglob("[0-9]*"), key=lambda it: it.stat().st_size)
+    log = min((copy / "database" / "pg_wal").glob("0*"))
+    names = ("database/global/1262", "database/backup_manifest", "secret", "backup.json")
+    for path in (*(copy / name for name in names), largest, log):
+        position = path.stat().st_size // 2
+        flip(path, position)
+        with pytest.raises(Refusal, match="is damaged"):
+            verify(Backup.read(copy))
+        flip(path, position)
+    verify(Backup.read(copy))
+    flip(largest, 5)
+    assert "is damaged" in manage("backup", "--test", copy, "--data", filled, status=1)
+    assert "is damaged" in manage("restore", copy, "--data", data, status=1)
+    assert not data.exists()
+
+
+def test_missing_and_additional_files_are_refused(good, filled, backups):
+    copy = copy_data(good.path, backups)
+    (copy / "database" / "more").touch()
+    with pytest.raises(Refusal, match="more, which does not belong to it"):
+        verify(Backup.read(copy))
+    (copy / "database" / "more").unlink()
+    (copy / "secret").unlink()
+    with pytest.raises(Refusal, match="secret, which is missing"):
+        verify(Backup.read(copy))
+    (copy / "backup.json").unlink()
+    assert "There is no backup in" in manage("restore", copy, status=1)
+
+
+def test_the_drill_compares_with_what_was_counted(good, filled, backups):
+    copy = copy_data(good.path, backups)
+    made = Backup.read(copy)
+    [name] = [name for name in made.relations if name.startswith("entity_")]
+    assert made.relations[name].rows == 20
+    (copy / "backup.json").unlink()
+    content = made.relations[name]
+    pk, rk, _ = min(content.sample)
+    made.relations[name] = type(content)(21, content.sample | {(pk, rk, "0" * 32)})
+    made.write()
+    said = manage("backup", "--test", copy, status=1)
+    assert "has 20 rows instead of 21" in said
+    assert "has other content in 1 of 11 entities" in said
+
+
+def test_a_folder_with_a_database_is_kept(good, filled, seed, data):
+    used = copy_data(seed, data)
+    with start_server(used) as live:
+        said = manage("restore", good.path, "--data", used, "--replace", status=1)
+        assert f"A server runs on {used} (process {live.pid})" in said
+    assert "There is a database in" in manage("restore", good.path, "--data", used, status=1)
+    said = manage("restore", good.path, "--data", used, "--replace")
+    [kept] = used.parent.glob(f"{used.name}.*")
+    assert f"The data from before are in {kept}." in said
+    assert "tables: 0" not in said and (kept / "database").is_dir() and (kept / "secret").is_file()
+
+
+def test_incremental_backups_and_the_number_to_keep(filled, seed, backups, data):
+    used = copy_data(seed, data)
+    said = manage("backup", backups, "--data", used, "--incremental", status=1)
+    assert "make a full one first" in said
+    (used / "config").mkdir(exist_ok=True)
+    (used / "config" / "custom.conf").write_text("summarize_wal = on\n")
+    with start_server(used) as live, service(live) as client:
+        manage("backup", backups, "--data", used)
+        client.create_table("later").create_entity(entity(1))
+        manage("backup", backups, "--data", used, "--incremental", "--keep", "1")
+        full, incremental = BackupFolder(backups).backups()
+        assert (incremental.kind, incremental.parent) == (Kind.INCREMENTAL, full.path.name)
+        assert incremental.size < full.size
+        assert "passed" in manage("backup", "--test", backups, "--data", used)
+        said = manage("backup", backups, "--data", used, "--keep", "1")
+        assert said.count("Deleted the older backup") == 2
+    [last] = BackupFolder(backups).backups()
+    assert last.kind is Kind.FILES
+
+
+def test_one_backup_at_a_time(filled, backups):
+    with BackupFolder(backups).held():
+        said = manage("backup", backups, "--data", filled, status=1)
+    assert f"is running (process {os.getpid()})" in said
+
+
+def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
+    (tmp_path / "short").write_text("short")
+    for arguments, said in {
+        (filled / "here", "--data", filled): "is in the data folder",
+        (tmp_path / "short" / "er", "--data", filled): "It is not possible to write to",
+        (backups, "--data", tmp_path / "typo"): "There is no database in",
+        (backups, "--data", filled, "--passphrase-file", tmp_path / "short"): "too short",
+        (backups, "--data", filled, "--passphrase-file", tmp_path / "none"): "cannot be read",
+        (backups, "--data", filled, "--test"): "There is no backup in",
+    }.items():
+        assert said in manage("backup", *arguments, status=1)
+    assert not list(backups.glob("*")) and not (tmp_path / "typo").exists()
+
+
+def test_an_external_database(filled, seed, backups, data):
+    """The embedded database of another folder, which is one like any other."""
+    used = copy_data(seed, data)
+    with start_server(filled), start_server(used):
+        secret = (filled / "secret").read_text().strip()
+        with psycopg.connect(host=str(used / "run"), user="tablero", dbname="tablero", autocommit=True) as db:
+            db.execute("CREATE DATABASE other")
+
+        def url(folder, name):
+            return f"postgresql://tablero@/{name}?host={str(folder / 'run').replace('/', '%2F')}"
+
+        given = {"DATABASE_URL": url(filled, "tablero"), "TABLERO_SECRET": secret}
+        assert "TABLERO_SECRET and is not in the backup" in manage("backup", backups, **given)
+        made = BackupFolder(backups).last()
+        assert (made.kind, made.secret) == (Kind.DUMP, SecretIn.ABSENT)
+        assert "passed" in manage("backup", "--test", backups, **given)
+        assert "is not empty" in manage("restore", backups, status=1, **given)
+        said = manage("restore", backups, **{**given, "DATABASE_URL": url(used, "other")})
+        assert "accounts: 1, tables: " in said
+    into = used.with_name(f"{used.name}-of-dump")
+    assert "accounts: 1, tables: " in manage("restore", backups, "--data", into)
+    with start_server(into, env={"TABLERO_SECRET": secret}) as live, service(live) as client:
+        assert len(list(client.get_table_client("stock").list_entities())) == 20
+
+
+def test_a_sealed_secret_opens_with_its_passphrase_only():
+    sealed = sealing.seal(b"the secret", PASSPHRASE.encode())
+    assert b"secret" not in json.loads(sealed)["sealed"].encode()
+    assert sealing.unseal(sealed, PASSPHRASE.encode()) == b"the secret"
+    with pytest.raises(Refusal, match="wrong"):
+        sealing.unseal(sealed, b"another passphrase")
