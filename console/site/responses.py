@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.template.loader import render_to_string
 
 REFRESH: Final = "X-Tablero-Refresh"
 
@@ -22,11 +21,10 @@ def render_part(
     if not wants_part(request):
         return render(request, page, context, status=status)
     is_refresh = request.headers.get(REFRESH) == "true"
-    toasts = "" if is_refresh else render_to_string("components/toasts_beside.html", context, request)
     template = part if "/" in part else f"{posixpath.dirname(page)}/{part}"
-    response = render(request, template, context, status=status)
-    response.write(toasts)
-    return response
+    # one template: the context of the layout, which reads the accounts, is made once
+    both = context | {"part_template": template, "has_toasts": not is_refresh}
+    return render(request, "components/part.html", both, status=status)
 
 
 def is_script(request: HttpRequest) -> bool:
