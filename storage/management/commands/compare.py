@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from storage.domain.entities.restoring import Effect
 from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
 from storage.management.command import DatabaseCommand
@@ -105,13 +106,8 @@ def _find(written: str) -> Side:
 
 def _describe(table: ComparedTable) -> str:
     counts = comparing.count(table)
-    numbers = {
-        "only left": counts.only_left,
-        "only right": counts.only_right,
-        "changed": counts.changed,
-        "type only": counts.type_only,
-    }
-    parts = [f"{number} {name}" for name, number in numbers.items() if number]
+    numbers = {name: number for name, number in counts._asdict().items() if name != "identical"}
+    parts = [f"{number} {name.replace('_', ' ')}" for name, number in numbers.items() if number]
     if table.left is None or table.right is None:
         parts.insert(0, "only right" if table.left is None else "only left")
     parts += [
@@ -123,13 +119,8 @@ def _describe(table: ComparedTable) -> str:
 
 
 def _describe_applied(table: TableOutcome) -> str:
-    numbers = {
-        "inserted": table.inserted,
-        "changed": table.changed,
-        "deleted": table.deleted,
-        "skipped": table.skipped,
-    }
+    effects = (Effect.INSERTED, Effect.CHANGED, Effect.DELETED, Effect.SKIPPED)
     flags = {"created": table.is_created, "deleted": table.is_deleted, "policies": table.policies}
     parts = [name for name, is_set in flags.items() if is_set]
-    parts += [f"{number} {name}" for name, number in numbers.items() if number]
+    parts += [f"{number} {effect}" for effect in effects if (number := table.number(effect))]
     return ", ".join(parts) or "nothing"
