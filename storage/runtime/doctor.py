@@ -1,4 +1,4 @@
-"""Health checks for operators: the database, its disk, tables, cluster, connections, jobs and replicas.
+"""Health checks for operators: the database, its disk, backups, tables, cluster, connections, jobs and replicas.
 
 Each part is a function that returns its findings; a part that fails is a finding itself.
 """
@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
+from django.utils import timezone
 
 from storage.models import Account, DistributionRequest, Table
-from storage.operations.health import connections, disk
+from storage.operations.health import connections, disk, last_backup
 from storage.operations.relations import history, table_relations
 from storage.runtime import jobs, replicas
 from storage.runtime.replicas import ReplicaProblem, ReplicaState
@@ -92,6 +93,18 @@ def _disk() -> Iterator[Finding]:
         yield _error(f"{text} PostgreSQL cannot write. Make room on it.")
     elif space.is_low:
         yield _warning(f"{text} Writes fail once it is full.")
+    else:
+        yield _fine(text)
+
+
+def _backup() -> Iterator[Finding]:
+    found = last_backup.read(settings.OPTIONS.data)
+    if found is None:
+        yield _fine("The command backup has made no backup of this server yet.")
+        return
+    text = f"The last backup is of {found.made_at:%Y-%m-%d %H:%M} UTC, in {found.path}."
+    if timezone.now() - found.made_at > last_backup.OLD:
+        yield _warning(f"{text} Make one at least every {last_backup.OLD.days} days.")
     else:
         yield _fine(text)
 
@@ -227,6 +240,7 @@ def _replicas() -> Iterator[Finding]:
 PARTS: Final[Mapping[str, Part]] = {
     "database": _database,
     "disk": _disk,
+    "backup": _backup,
     "tables": _tables,
     "cluster": _cluster,
     "connections": _connections,

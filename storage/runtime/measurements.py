@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection
 
 from storage.models import Account
-from storage.operations.health import connections, disk
+from storage.operations.health import connections, disk, last_backup
 from storage.runtime import prometheus
 from storage.sql import diagnosis
 
@@ -18,6 +18,8 @@ def measure(late_jobs: Callable[[], Sized]) -> None:
     """Update the gauges of this process; the disk first, which is known also without a database."""
     space = disk.space_of(settings.OPTIONS.data)
     prometheus.note(disk_free_bytes=space.free, disk_size_bytes=space.total)
+    backup = last_backup.read(settings.OPTIONS.data)
+    prometheus.note(last_backup_timestamp_seconds=0 if backup is None else backup.made_at.timestamp())
     _measure_pool()
     counts = connections.state().counts
     prometheus.note(

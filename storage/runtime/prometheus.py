@@ -69,6 +69,7 @@ _GAUGES: Final = dict(
         _gauge("process_resident_bytes", "Memory in use by all processes of the server", "livesum"),
         _gauge("disk_free_bytes", "Free space on the disk of the data folder"),
         _gauge("disk_size_bytes", "Size of the disk of the data folder"),
+        _gauge("last_backup_timestamp_seconds", "When the last backup was made; 0: never"),
         _gauge("database_size_bytes", "Size of the database"),
         _gauge("database_connections", "Connections of all clients that PostgreSQL has open"),
         _gauge("database_connections_limit", "Connections that PostgreSQL allows"),

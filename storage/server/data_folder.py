@@ -15,7 +15,17 @@ LONGEST_SOCKET_FOLDER = (
     80  # a socket address holds 104 bytes on macOS, 108 on Linux, with "/.s.PGSQL.5432.lock"
 )
 _MARKS = {"database", "secret", "database.lock"}  # a folder with one of these was a data folder before
-_NAMES = {"config", "database.new", "lock", "logs", "lost+found", "postgres.log", "postgres.log.1", "run"}
+_NAMES = {
+    "config",
+    "database.new",
+    "last-backup.json",
+    "lock",
+    "logs",
+    "lost+found",
+    "postgres.log",
+    "postgres.log.1",
+    "run",
+}
 PATIENCE = 60.0  # seconds for a process that is leaving the folder
 
 

@@ -15,6 +15,8 @@ import psycopg
 import pytest
 from azure.data.tables import TableAccessPolicy, TableServiceClient
 
+from storage.operations.health import last_backup
+from storage.operations.health.last_backup import LastBackup
 from storage.server.backups import sealing
 from storage.server.backups.backup_folder import Backup, BackupFolder, Kind, SecretIn, verify
 from storage.server.refusal import Refusal
@@ -244,6 +246,20 @@ def test_incremental_backups_and_the_number_to_keep(filled, seed, backups, data)
         assert said.count("Deleted the older backup") == 2
     [last] = BackupFolder(backups).backups()
     assert last.kind is Kind.FILES
+
+
+def test_the_doctor_says_when_the_last_backup_was_made(good, filled):
+    made = last_backup.read(filled)
+    assert made.made_at >= good.started_at
+    assert f"backup: ok: The last backup is of {made.made_at:%Y-%m-%d %H:%M} UTC" in doctor_of(filled)
+    last_backup.record(filled, LastBackup(good.started_at - timedelta(days=8), str(good.path)))
+    assert "backup: warning: The last backup is of" in doctor_of(filled)
+    (filled / last_backup.NAME).unlink()
+    assert "backup: ok: The command backup has made no backup" in doctor_of(filled)
+
+
+def doctor_of(data):
+    return manage("doctor", "--data", data)
 
 
 def test_one_backup_at_a_time(filled, backups):

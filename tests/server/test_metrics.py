@@ -170,6 +170,7 @@ def test_what_the_server_is_and_what_people_ask_of_it(used):
             'tablero_requests_total{account="(other)"',
             'tablero_requests_total{account="(none)"',
             "tablero_disk_free_bytes ",
+            "tablero_last_backup_timestamp_seconds 0.0",
             "tablero_database_size_bytes ",
             "tablero_database_connections ",
             "tablero_pool_connections ",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import psycopg
 
-from storage.operations.health import release
+from storage.operations.health import last_backup, release
 from storage.server import embedded, secret
 from storage.server.backups import contents, programs, sealing
 from storage.server.backups.backup_folder import (
@@ -107,6 +107,8 @@ def _back_up(options: Options, request: BackupRequest, lock: int, say: Say) -> B
         synchronize(draft)
         draft.rename(final)
         synchronize(folder.path)
+    if options.data.is_dir():
+        last_backup.record(options.data, last_backup.LastBackup(started_at, str(final)))
     if request.keep is not None:
         for name in folder.delete_older(request.keep):
             say(f"Deleted the older backup {name}.")
