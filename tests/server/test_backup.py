@@ -194,6 +194,10 @@ def test_missing_and_additional_files_are_refused(good, filled, backups):
     with pytest.raises(Refusal, match="more, which does not belong to it"):
         verify(Backup.read(copy))
     (copy / "database" / "more").unlink()
+    (copy / "database" / "elsewhere").symlink_to(filled)
+    with pytest.raises(Refusal, match="elsewhere, which is a link"):
+        verify(Backup.read(copy))
+    (copy / "database" / "elsewhere").unlink()
     (copy / "secret").unlink()
     with pytest.raises(Refusal, match="secret, which is missing"):
         verify(Backup.read(copy))
@@ -279,7 +283,10 @@ def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
         (backups, "--data", filled, "--test"): "There is no backup in",
     }.items():
         assert said in manage("backup", *arguments, status=1)
-    assert not list(backups.glob("*")) and not (tmp_path / "typo").exists()
+    (tmp_path / "long").write_text(PASSPHRASE)
+    arguments = ("backup", backups, "--data", filled, "--passphrase-file", tmp_path / "long")
+    assert "TABLERO_SECRET has characters" in manage(*arguments, status=1, TABLERO_SECRET="ä" * 20)
+    assert [it.name for it in backups.iterdir()] == [".lock"] and not (tmp_path / "typo").exists()
 
 
 def test_an_external_database(filled, seed, backups, data):

@@ -210,6 +210,11 @@ def _write_secret(options: Options, passphrase: bytes | None, draft: Path, say: 
             "There is no secret to back up; give TABLERO_SECRET, or the data folder that has it, with --data."
         )
     if passphrase is not None:
+        if not found.isascii() or found != found.strip():
+            raise Refusal(
+                "TABLERO_SECRET has characters that the file of a secret cannot have; leave --passphrase-file out, and"
+                " keep the secret elsewhere."
+            )
         write_private(draft / SecretIn.SEALED, sealing.seal(found, passphrase))
         return SecretIn.SEALED
     if options.secret:

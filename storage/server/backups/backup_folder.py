@@ -107,6 +107,9 @@ def verify(backup: Backup) -> None:
     expected = dict(backup.files)
     if backup.kind is not Kind.DUMP:
         expected |= {f"database/{name}": digest for name, digest in read_manifest(backup.database).items()}
+    for path in backup.path.rglob("*"):
+        if path.is_symlink():  # would lead the restore, which root may run, to other files
+            raise _damaged(backup.path, path.name, "which is a link")
     found = files_in(backup.path)
     found.discard(DESCRIPTION)
     if extra := found - expected.keys():
