@@ -6,7 +6,6 @@ import "./site/drafts.js";
 import "./site/filter.js";
 import "./site/page_form.js";
 import "./site/sidebar.js";
-import "./site/sign_in.js";
 import "./home/search.js";
 import "./site/selection.js";
 import "./site/shortcuts.js";

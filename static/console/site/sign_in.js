@@ -2,12 +2,13 @@
 import { adoptToken, givenUp, loadHead, plainRequest, read, recovery } from "./request.js";
 
 const dialog = () => document.getElementById("sign-in");
-const channel = new BroadcastChannel("tablero"); // announces sign-ins in other tabs, as at a provider
+const channel = new BroadcastChannel("tablero"); // where trouble.js announces sign-ins in other tabs
 const { user } = document.documentElement.dataset;
 let waiting = null; // { promise, resolve, reject } of the open dialog
 
 /** Resolves when this user is signed in; rejects when the dialog is closed. */
 recovery.signIn = (address, signal) => {
+  if (signal?.aborted && signal.reason !== "timeout") return Promise.reject(givenUp());
   if (!waiting) {
     waiting = Promise.withResolvers();
     open(address).catch((error) => finish(error));
@@ -121,4 +122,3 @@ channel.addEventListener("message", async () => {
   const answer = await plainRequest(dialog().dataset.done).catch(() => null);
   if (waiting && answer && isDone(answer)) await take(answer);
 });
-if (user) channel.postMessage("signed in");

@@ -7,6 +7,16 @@ const waiting = new Set(); // { signal, isSafe, retry, giveUp }
 let message = null;
 let probing = 0;
 
+// signing in again is seldom needed, and comes when it is
+for (const name of ["signIn", "renew"])
+  recovery[name] = async (...values) => {
+    await import("./sign_in.js");
+    return recovery[name](...values);
+  };
+
+// to other tabs that wait for a sign-in, as at a provider
+if (document.documentElement.dataset.user) new BroadcastChannel("tablero").postMessage("signed in");
+
 /** Resolves when the request is to be sent again; rejects when it is given up. `text`: what the server said, if it did. */
 recovery.wait = ({ method = "GET", signal }, text = "") => {
   document.dispatchEvent(new CustomEvent("tablero:unsent"));
