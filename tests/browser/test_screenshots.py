@@ -204,7 +204,7 @@ def test_activity(show):
     show.get_by_text(re.compile("Saved")).first.wait_for()
     show.goto("/ui/a/acme/activity/")
     show.locator("details:not(.more)").first.locator("summary").click()
-    show.locator("details:not(.more)").first.get_by_text("Age").wait_for()
+    show.locator("details:not(.more)").first.get_by_text("Age", exact=True).wait_for()
     show.take("activity")
 
 
