@@ -1,5 +1,6 @@
 """The worlds tests run in: a database for the session, a live server, tools of the machine."""
 
+import itertools
 import os
 import shutil
 import signal
@@ -24,6 +25,9 @@ from tests.seeds import SHARED, seeded, shared_folder
 # the same examples in every run, however slow: a failure is then the change's own
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
+
+FINISHED = itertools.count(1)  # tests of this process
+LIFE = 20  # tests that one connection serves
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
 
@@ -66,6 +70,14 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("fast"):
         items[:] = distribution.fast_tier(items)
     items.sort(key=lambda item: distribution.place(item.nodeid))
+
+
+def pytest_runtest_logfinish(nodeid):
+    """Replace the connection of this process now and then: it gets slow with every relation that it has seen."""
+    connection = connections["default"]
+    if next(FINISHED) % LIFE == 0 and not connection.in_atomic_block:
+        connection.close()  # into the pool
+        connection.close_pool()
 
 
 def pytest_terminal_summary(terminalreporter, config):
