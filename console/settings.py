@@ -233,6 +233,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Undo"},
         {"name": "Activity"},
         {"name": "Replicas"},
+        {"name": "Backups"},
     ],
 }
 API_REQUESTS_PER_MINUTE = 600  # of one token

@@ -51,6 +51,7 @@ SERVER_SIDEBAR: Final = (
     NavigationItem("people:users", _("Users"), "users", is_for_admins=True),
     NavigationItem("activity:server_index", _("Activity"), "history", is_for_admins=True),
     NavigationItem("home:replicas", _("Replicas"), "database", is_for_admins=True),
+    NavigationItem("home:backups", _("Backups"), "save", is_for_admins=True),
     NavigationItem("help:index", _("Help"), "book-open"),
     NavigationItem("help:about", _("About"), "info"),
 )

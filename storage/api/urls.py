@@ -23,6 +23,7 @@ urlpatterns = [
     path("schema", documentation.show, name="api-schema"),
     _path("token", service.TokenViewSet, "token", get="retrieve"),
     _path("replicas", service.ReplicaViewSet, "replicas", get="index"),
+    _path("backup", service.BackupViewSet, "backup", get="retrieve"),
     _path("accounts", accounts.AccountListViewSet, "accounts", get="index", post="create"),
     _path(
         ACCOUNT, accounts.AccountViewSet, "account", get="retrieve", patch="partial_update", delete="destroy"

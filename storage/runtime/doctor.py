@@ -12,7 +12,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from storage.models import Account, DistributionRequest, Table
-from storage.operations.health import connections, disk, last_backup
+from storage.operations.health import backups, connections, disk
 from storage.operations.relations import history, table_relations
 from storage.runtime import jobs, replicas
 from storage.runtime.replicas import ReplicaProblem, ReplicaState
@@ -98,15 +98,20 @@ def _disk() -> Iterator[Finding]:
 
 
 def _backup() -> Iterator[Finding]:
-    found = last_backup.read(settings.OPTIONS.data)
-    if found is None:
+    found = backups.state()
+    if found.last is None:
         yield _fine("The command backup has made no backup of this server yet.")
-        return
-    text = f"The last backup is of {found.made_at:%Y-%m-%d %H:%M} UTC, in {found.path}."
-    if timezone.now() - found.made_at > last_backup.OLD:
-        yield _warning(f"{text} Make one at least every {last_backup.OLD.days} days.")
     else:
-        yield _fine(text)
+        text = f"The last backup is of {found.last.made_at:%Y-%m-%d %H:%M} UTC, in {found.last.path}."
+        if found.is_overdue:
+            yield _warning(f"{text} That is more than twice the interval of the schedule ago.")
+        elif found.next_at is None and timezone.now() - found.last.made_at > backups.OLD:
+            yield _warning(f"{text} Make one at least every {backups.OLD.days} days.")
+        else:
+            yield _fine(text)
+    if found.failure is not None and found.is_failing:
+        at = found.failure.failed_at
+        yield _warning(f"The scheduled backup of {at:%Y-%m-%d %H:%M} UTC failed: {found.failure.reason}")
 
 
 def _tables() -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from storage.server.refusal import Refusal
 
 _PREFIX = "tablero-metrics-"
 _LOCK = "lock"
-_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; it looks when it is imported
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; it looks when it is imported
 
 
 @contextmanager
@@ -26,11 +26,11 @@ def counting() -> Iterator[None]:
         tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder,
         _held(Path(folder)),
     ):
-        os.environ[_FOLDER] = folder
+        os.environ[FOLDER] = folder
         try:
             yield
         finally:
-            del os.environ[_FOLDER]
+            del os.environ[FOLDER]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn
 
@@ -70,6 +71,12 @@ VARIABLES = (
         "LOG_FORMAT", "text", "json: an object per line, for collectors of logs", None, ("text", "json")
     ),
     Variable("LOG_LEVEL", "warning", "least severity that is logged", None, LOG_LEVELS),
+    Variable("BACKUP_TO", "", "make backups by itself, in this folder", "DIR"),
+    Variable("BACKUP_EVERY", "1d", "time from one backup to the next, as 30m, 6h or 1d", "TIME"),
+    Variable("BACKUP_KEEP", "14", "how many of the newest backups are kept", "N"),
+    Variable(
+        "BACKUP_PASSPHRASE_FILE", "", "seal the secret in backups with the first line of a file", "FILE"
+    ),
     Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
     Variable("OIDC_AUDIENCE"),
@@ -96,6 +103,19 @@ _FOR_OTHERS = re.compile(
 _SERVICE_PORT = re.compile(r"TABLERO_(\w+_)?PORT")
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 KEYS = {variable.key: variable for variable in VARIABLES}
+_UNITS = {
+    "s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BackupSchedule:
+    """The backups that the server makes by itself."""
+
+    folder: Path
+    every: timedelta
+    keep: int
+    passphrase_file: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +153,7 @@ class Options:
     pooler_url: str
     replicas: tuple[str, ...]  # URLs
     replica_lag: int  # seconds
+    backups: BackupSchedule | None
 
     @property
     def is_loopback(self) -> bool:
@@ -190,6 +211,7 @@ def read(environ: Mapping[str, str]) -> Options:
         pooler_url=value["POOLER_URL"],
         replicas=tuple(value["REPLICAS"].split()),
         replica_lag=_read_number("REPLICA_LAG", value["REPLICA_LAG"], 1, 86_400),
+        backups=_read_backups(value, environ),
     )
 
 
@@ -287,6 +309,30 @@ def _read_flag(name: str, text: str) -> bool:
     if text.lower() not in {"", "0", "1", "false", "true", "no", "yes", "off", "on"}:
         raise Refusal(f"{PREFIX}{name} is {text!r}; it must be 1 or 0.")
     return text.lower() in {"1", "true", "yes", "on"}
+
+
+def _read_backups(value: Mapping[str, str], environ: Mapping[str, str]) -> BackupSchedule | None:
+    if not value["BACKUP_TO"]:
+        for name in ("BACKUP_EVERY", "BACKUP_KEEP", "BACKUP_PASSPHRASE_FILE"):
+            if environ.get(PREFIX + name):
+                raise Refusal(f"{PREFIX}{name} needs {PREFIX}BACKUP_TO too: the folder of the backups.")
+        return None
+    passphrase = value["BACKUP_PASSPHRASE_FILE"]
+    return BackupSchedule(
+        folder=Path(value["BACKUP_TO"]).expanduser().absolute(),
+        every=_read_time("BACKUP_EVERY", value["BACKUP_EVERY"]),
+        keep=_read_number("BACKUP_KEEP", value["BACKUP_KEEP"], 1, 10_000),
+        passphrase_file=Path(passphrase).expanduser().absolute() if passphrase else None,
+    )
+
+
+def _read_time(name: str, text: str) -> timedelta:
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([smhd])", text)
+    if match is None:
+        raise Refusal(
+            f"{PREFIX}{name} is {text!r}; it must be a number with s, m, h or d, for example 6h or 1d."
+        )
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def _read_sign_in(value: Mapping[str, str]) -> sign_in.Provider | None:

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from storage.server import database, embedded, http_server, metrics, migration, startup_message
+from storage.server.backups import schedule
 from storage.server.options import Options
 from storage.server.workers import Workers
 
@@ -61,6 +62,7 @@ def run(options: Options, say: Say) -> None:
     """Serve until a signal comes; raises Refusal when that is not possible."""
     signals = Signals()
     http_server.check_tls(options)
+    schedule.check(options)
     try:
         with ExitStack() as stack:
             listener = stack.enter_context(http_server.bind(options))
@@ -69,6 +71,7 @@ def run(options: Options, say: Say) -> None:
             stack.enter_context(_database(options, signals, say))
             stack.callback(database.close_pools)
             migration.prepare(options, say)
+            stack.enter_context(schedule.running(options))
             _serve(options, listener, metrics_url, signals, say)
             say("Stopping ...")
     except Stopped:

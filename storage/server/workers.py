@@ -30,12 +30,11 @@ class Worker:
         self.started_at = time.monotonic()
         self.is_serving = False
         self._is_reload_wanted = False
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "storage.server.worker", str(listener.fileno())],
             stdin=subprocess.PIPE,  # ends when we do
             stdout=subprocess.PIPE,  # a line when it serves, its end when it does
-            env={**os.environ, "PYTHONPATH": path},
+            env=environment(),
             pass_fds=[listener.fileno()],
             process_group=0,  # Ctrl-C is for us to hand on
         )
@@ -65,6 +64,12 @@ class Worker:
             self.process.kill()
         with self.process:
             pass
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of a process that runs a module of ours."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 class Workers:

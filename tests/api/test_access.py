@@ -70,7 +70,13 @@ OPERATIONS = [
     ("GET", "accounts/acme/diff/entities?left=acme/people&right=acme/people", READ, None, 200),
     ("POST", "accounts/acme/diff/apply", Capability.WRITE, {}, 400),
 ]
-OF_SERVER = [("GET", "token"), ("GET", "replicas"), ("GET", "accounts"), ("POST", "accounts")]
+OF_SERVER = [
+    ("GET", "token"),
+    ("GET", "replicas"),
+    ("GET", "backup"),
+    ("GET", "accounts"),
+    ("POST", "accounts"),
+]
 
 
 @pytest.mark.parametrize(("method", "path", "capability", "body", "good"), OPERATIONS)

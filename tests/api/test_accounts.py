@@ -1,5 +1,6 @@
 """Accounts by scripts: made once, found by labels, changed, frozen, deleted."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,10 @@ from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations.access import retired_keys
 from storage.operations.accounts import account_settings, accounts, expiry, sealed_keys
+from storage.operations.health import last_backup
+from storage.operations.health.last_backup import BackupFailure, LastBackup
 from storage.operations.tables import tables
+from storage.server.options import BackupSchedule
 
 
 @pytest.fixture
@@ -174,6 +178,27 @@ def test_the_level_of_consistency(ada, account):
 
 def test_a_server_without_replicas_lists_none(ada):
     assert ada("GET", "replicas").json() == {"items": [], "next": None}
+
+
+def test_the_state_of_backups(ada, settings, tmp_path):
+    settings.OPTIONS = replace(settings.OPTIONS, data=tmp_path, backups=None)
+    none = {"last": None, "failure": None, "next_at": None, "is_overdue": False}
+    assert ada("GET", "backup").json() == none
+    day = datetime(2026, 11, 25, tzinfo=UTC)
+    last_backup.record(tmp_path, LastBackup(day, "/backups/a", 100))
+    last_backup.record_failure(tmp_path, BackupFailure(day, "The disk is full."))
+    settings.OPTIONS = replace(
+        settings.OPTIONS, backups=BackupSchedule(tmp_path, timedelta(days=1), 14, None)
+    )
+    found = ada("GET", "backup").json()
+    assert found["last"] == {
+        "made_at": "2026-11-25T00:00:00Z",
+        "path": "/backups/a",
+        "size": 100,
+        "kind": "files",
+    }
+    assert found["failure"] == {"failed_at": "2026-11-25T00:00:00Z", "reason": "The disk is full."}
+    assert found["next_at"] == "2026-11-26T00:00:00Z"
 
 
 def test_tables_keep_an_account_unless_they_may_go(ada, account):

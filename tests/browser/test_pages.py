@@ -66,6 +66,7 @@ PAGES = {
     "activity of tables": "/ui/a/devstoreaccount1/activity/?what=tables&who=nobody",
     "server activity": "/ui/activity/",
     "replicas": "/ui/replicas/",
+    "backups": "/ui/backups/",
     "queries": "/ui/a/devstoreaccount1/queries/",
     "queries that ran": "/ui/a/devstoreaccount1/queries/?tab=recent",
     "new query": TABLE + "queries/new/?f=Age+ge+30&top=25",

@@ -77,6 +77,7 @@ help:document                 access              user:200     -
 help:shortcuts                -                   user:200     -
 help:limits                   -                   user:200     -
 home:replicas                 -                   admin:200    user:405
+home:backups                  -                   admin:200    user:405
 activity:server_index         -                   admin:200    user:405
 activity:server_entry         0                   admin:404    -
 activity:server_export        -                   admin:404    -

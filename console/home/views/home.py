@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from console.grid import bookmarks
+from console.home.views import backups
 from console.sas.registry import RegistryRow, describe_token
 from console.site.access import table_required, user_of
 from console.site.addresses import address_of, read_text
@@ -102,6 +103,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "starts": None
         if page.is_part or any(card.contents.tables for card in cards)
         else _getting_started(cards),
+        **backups.alarm(user),
     }
     return render(request, "console/home/show.html", context)
 

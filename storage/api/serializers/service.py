@@ -25,6 +25,8 @@ from storage.domain.service.service_properties import find_faults
 from storage.models import Activity
 from storage.operations.accounts import service_properties as operations
 from storage.operations.activity.actors import actor_of
+from storage.operations.health.backups import BackupState
+from storage.operations.health.last_backup import BackupFailure, LastBackup
 from storage.runtime.replicas import ReplicaStatus
 
 
@@ -162,6 +164,32 @@ class ReplicaSerializer(TypedSerializer):
         at = instance.synchronized_at
         moment = None if at is None else datetime.fromtimestamp(at, UTC)
         return super().to_representation({**asdict(instance), "synchronized_at": moment})
+
+
+class LastBackupSerializer(TypedSerializer):
+    of = LastBackup
+    help = {
+        "path": "On the machine that made it.",
+        "size": "Bytes.",
+        "kind": "`files`: a full copy of the embedded database; `dump`: of the database in `DATABASE_URL`.",
+    }
+
+
+class BackupFailureSerializer(TypedSerializer):
+    of = BackupFailure
+
+
+class BackupStateSerializer(TypedSerializer):
+    of = BackupState
+    help = {
+        "next_at": "Null without a schedule.",
+        "is_overdue": "The last good backup is older than twice the interval of the schedule, or the first one failed.",
+    }
+    last = LastBackupSerializer(allow_null=True, help_text="The last good backup; null without one.")
+    failure = BackupFailureSerializer(
+        allow_null=True,
+        help_text="The last failure of the schedule, which may be older than the last good backup.",
+    )
 
 
 class TokenSerializer(serializers.Serializer[Any]):

@@ -20,6 +20,7 @@ from storage.operations.access.members import LastOwner, Person
 from storage.operations.accounts import service_properties
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
+from storage.operations.health import backups
 from storage.runtime import replicas
 
 
@@ -182,6 +183,24 @@ class ReplicaViewSet(ApiViewSet):
     )
     def index(self, request: Request) -> Response:
         return self.answer_page(Page(replicas.states()))
+
+
+class BackupViewSet(ApiViewSet):
+    tag = "Backups"
+    capabilities = {"retrieve": Capability.READ}
+
+    def resolve_target(self, token: ApiToken, capability: Capability) -> None:
+        access.check_server(token)
+
+    @operation(
+        "get_backup",
+        "Get the state of backups",
+        "Returns the last good backup of this server, the last failure, and whether backups are overdue. For admins of"
+        " the server.",
+        answer=serializers.BackupStateSerializer,
+    )
+    def retrieve(self, request: Request) -> Response:
+        return self.answer(backups.state())
 
 
 class TokenViewSet(ApiViewSet):

@@ -1,34 +1,87 @@
-"""When the last backup was made, as a file in the data folder says."""
+"""The last backup and the last failed one, as a file in the data folder says.
+
+The command `backup` writes it; the metric, the doctor, the console and the management API read it.
+"""
 
 import json
 import os
 from datetime import datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 NAME: Final = "last-backup.json"
-OLD: Final = timedelta(days=7)
+
+
+class Kind(StrEnum):
+    FILES = "files"  # a full copy of the embedded database
+    INCREMENTAL = "incremental"
+    DUMP = "dump"  # of the database in DATABASE_URL
 
 
 class LastBackup(NamedTuple):
     made_at: datetime
     path: str
+    size: int = 0  # bytes
+    kind: Kind = Kind.FILES
+
+
+class BackupFailure(NamedTuple):
+    """``reason``: one or more sentences."""
+
+    failed_at: datetime
+    reason: str
 
 
 def record(folder: Path, made: LastBackup) -> None:
-    """Remember a backup that is complete; only its owner may read where it is."""
-    draft = folder / f"{NAME}.new"
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump({"made_at": made.made_at.isoformat(), "path": made.path}, file)
-    draft.replace(folder / NAME)
+    """Remember a backup that is complete."""
+    _update(folder, {**made._asdict(), "made_at": made.made_at.isoformat()})
+
+
+def record_failure(folder: Path, failure: BackupFailure) -> None:
+    """Remember why a scheduled backup failed, until another one does."""
+    _update(folder, {**failure._asdict(), "failed_at": failure.failed_at.isoformat()})
 
 
 def read(folder: Path) -> LastBackup | None:
     """Return None without a backup, also if the file cannot be read."""
+    found = _content(folder)
+    try:
+        made_at = datetime.fromisoformat(found["made_at"])
+        return LastBackup(made_at, found["path"], found.get("size", 0), Kind(found.get("kind", Kind.FILES)))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def read_failure(folder: Path) -> BackupFailure | None:
+    """Return the last failure, also one before the last good backup."""
+    found = _content(folder)
+    try:
+        return BackupFailure(datetime.fromisoformat(found["failed_at"]), found["reason"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def due_at(now: datetime, every: timedelta, last: LastBackup | None) -> datetime:
+    """Return when the next backup is due: an interval after the last good one, or now without one."""
+    if last is None or last.made_at > now:  # the clock was set back
+        return now
+    return last.made_at + every
+
+
+def _content(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads((folder / NAME).read_text())
-        return LastBackup(datetime.fromisoformat(found["made_at"]), found["path"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _update(folder: Path, facts: dict[str, Any]) -> None:
+    """Replace the file at once; only its owner may read where backups are."""
+    draft = folder / f"{NAME}.new"
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(_content(folder) | facts, file)
+    draft.replace(folder / NAME)

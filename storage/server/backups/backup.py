@@ -11,13 +11,13 @@ from typing import Any, Final
 import psycopg
 
 from storage.operations.health import last_backup, release
+from storage.operations.health.last_backup import Kind
 from storage.server import embedded, secret
 from storage.server.backups import contents, programs, sealing
 from storage.server.backups.backup_folder import (
     MANIFEST,
     Backup,
     BackupFolder,
-    Kind,
     SecretIn,
     digests_without_manifest,
     synchronize,
@@ -44,7 +44,7 @@ class BackupRequest:
 
 def back_up(options: Options, request: BackupRequest, say: Say) -> Backup:
     """Return a new backup, which is complete, verified and on disk."""
-    _check(options, request)
+    check(options, request)
     try:
         with _database(options, say), BackupFolder(request.folder).held() as lock:
             return _back_up(options, request, lock, say)
@@ -55,7 +55,8 @@ def back_up(options: Options, request: BackupRequest, say: Say) -> Backup:
         ) from None
 
 
-def _check(options: Options, request: BackupRequest) -> None:
+def check(options: Options, request: BackupRequest) -> None:
+    """Raise Refusal for a backup that could never succeed."""
     secret.check(options)
     if options.database_url and request.is_incremental:
         raise Refusal(
@@ -108,7 +109,8 @@ def _back_up(options: Options, request: BackupRequest, lock: int, say: Say) -> B
         draft.rename(final)
         synchronize(folder.path)
     if options.data.is_dir():
-        last_backup.record(options.data, last_backup.LastBackup(started_at, str(final)))
+        made = last_backup.LastBackup(started_at, str(final), backup.size, backup.kind)
+        last_backup.record(options.data, made)
     if request.keep is not None:
         for name in folder.delete_older(request.keep):
             say(f"Deleted the older backup {name}.")

@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from storage.operations.health.last_backup import Kind
 from storage.server.backups.contents import Relation
 from storage.server.refusal import Refusal
 
@@ -22,12 +23,6 @@ MANIFEST: Final = "backup_manifest"
 FORMAT: Final = 1
 _NAME: Final = "%Y-%m-%dT%H-%M-%SZ"
 _PATIENCE: Final = 30.0  # seconds for the program of a backup that was killed
-
-
-class Kind(StrEnum):
-    FILES = "files"
-    INCREMENTAL = "incremental"
-    DUMP = "dump"
 
 
 class SecretIn(StrEnum):

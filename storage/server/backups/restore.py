@@ -12,9 +12,10 @@ from typing import Final
 
 import psycopg
 
+from storage.operations.health.last_backup import Kind
 from storage.server import embedded, installation, secret
 from storage.server.backups import contents, programs, sealing
-from storage.server.backups.backup_folder import DESCRIPTION, Backup, BackupFolder, Kind, SecretIn, verify
+from storage.server.backups.backup_folder import DESCRIPTION, Backup, BackupFolder, SecretIn, verify
 from storage.server.data_folder import DataFolder
 from storage.server.installation import MAJOR_VERSION
 from storage.server.options import Options

@@ -1,0 +1,47 @@
+"""Whether the server is backed up as it should be, for those who look after it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.utils import timezone
+
+from storage.models import Table
+from storage.operations.health import last_backup
+from storage.operations.health.last_backup import BackupFailure, LastBackup
+
+OLD: Final = timedelta(days=7)  # of a backup without a schedule
+_SETTLED: Final = timedelta(days=1)  # age of data that should have a backup
+
+
+@dataclass(frozen=True, slots=True)
+class BackupState:
+    """``next_at`` is None without a schedule; overdue is a backup whose schedule is not kept."""
+
+    last: LastBackup | None
+    failure: BackupFailure | None  # the last one, which may be older than the last good backup
+    next_at: datetime | None
+    is_overdue: bool
+
+    @property
+    def is_failing(self) -> bool:
+        return self.failure is not None and (self.last is None or self.failure.failed_at > self.last.made_at)
+
+
+def state(now: datetime | None = None) -> BackupState:
+    """Return the backups of this server; they are overdue after twice the interval, or when the first one failed."""
+    now = now or timezone.now()
+    folder, schedule = settings.OPTIONS.data, settings.OPTIONS.backups
+    last, failure = last_backup.read(folder), last_backup.read_failure(folder)
+    if schedule is None:
+        return BackupState(last, failure, None, is_overdue=False)
+    is_overdue = failure is not None if last is None else now - last.made_at > 2 * schedule.every
+    return BackupState(last, failure, last_backup.due_at(now, schedule.every, last), is_overdue)
+
+
+def is_missing(found: BackupState) -> bool:
+    """Return whether the embedded database has had tables for a day, and no backup was ever made or scheduled."""
+    if found.last is not None or found.next_at is not None or settings.OPTIONS.database_url:
+        return False
+    return Table.objects.filter(created_at__lt=timezone.now() - _SETTLED).exists()

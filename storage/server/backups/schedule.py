@@ -1,0 +1,135 @@
+"""The backups that a server makes by itself: `serve --backup-to`.
+
+A thread of the process that starts the others decides when; the command `backup`, in a process of its own, makes them.
+"""
+
+import logging
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from storage.operations.health import last_backup
+from storage.operations.health.last_backup import BackupFailure
+from storage.server import metrics, workers
+from storage.server.backups import backup, sealing
+from storage.server.data_folder import DataFolder
+from storage.server.options import BackupSchedule, Options
+
+logger = logging.getLogger(__name__)
+
+_FIRST_LOOK: Final = timedelta(minutes=1)  # after the start, which may be one of many
+_PAUSE: Final = timedelta(minutes=15)  # after an attempt
+_LOOK: Final = timedelta(minutes=1)  # for backups that others made, and for clocks that were set
+_POLL: Final = 0.2  # seconds
+_PATIENCE: Final = 15.0  # seconds for a backup that is ended to remove its files
+
+
+def check(options: Options) -> None:
+    """Raise Refusal for a schedule whose backups could never succeed."""
+    if (schedule := options.backups) is not None:
+        file = schedule.passphrase_file
+        passphrase = None if file is None else sealing.read_passphrase(file)
+        backup.check(options, backup.BackupRequest(schedule.folder, passphrase))
+
+
+@contextmanager
+def running(options: Options) -> Iterator[None]:
+    """Make the backups that are scheduled for as long as this lasts; end one that is being made then."""
+    if options.backups is None:
+        yield
+        return
+    DataFolder(options.data).create()  # has what is known of the last one, also with DATABASE_URL
+    is_stopping = threading.Event()
+    scheduler = _Scheduler(options.data, options.backups, is_stopping)
+    thread = threading.Thread(target=scheduler.run, name="backups", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_stopping.set()
+        thread.join()
+
+
+class _Scheduler:
+    def __init__(self, data: Path, schedule: BackupSchedule, is_stopping: threading.Event) -> None:
+        self._data = data
+        self._schedule = schedule
+        self._is_stopping = is_stopping
+
+    def run(self) -> None:
+        self._wait(_FIRST_LOOK)
+        while not self._is_stopping.is_set():
+            left = self._time_left()
+            if left > timedelta(0):
+                self._is_stopping.wait(min(left, _LOOK).total_seconds())
+                continue
+            try:
+                reason = self._back_up()
+            except OSError as error:
+                reason = f"The command backup cannot be started: {error.strerror}."
+            if reason and not self._is_stopping.is_set():
+                self._report(reason)
+            self._wait(_PAUSE)
+
+    def _wait(self, longest: timedelta) -> None:
+        self._is_stopping.wait(min(longest, self._schedule.every).total_seconds())
+
+    def _time_left(self) -> timedelta:
+        now = datetime.now(UTC)
+        return last_backup.due_at(now, self._schedule.every, last_backup.read(self._data)) - now
+
+    def _back_up(self) -> str:
+        """Return why it failed, or an empty string."""
+        with tempfile.TemporaryFile() as output:
+            with subprocess.Popen(
+                [sys.executable, "-P", "-m", "storage.server.backups.scheduled", *self._arguments()],
+                stdin=subprocess.PIPE,  # ends when we do, and with it the backup
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                env=self._environment(),
+                process_group=0,  # Ctrl-C is for the server
+            ) as process:
+                while process.poll() is None and not self._is_stopping.wait(_POLL):
+                    pass
+                assert process.stdin is not None
+                process.stdin.close()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_PATIENCE)
+                process.kill()
+            output.seek(0)
+            lines = output.read().decode(errors="replace").split("\n")
+        return _reason(process.returncode, [line.strip() for line in lines if line.strip()])
+
+    @staticmethod
+    def _environment() -> dict[str, str]:
+        found = workers.environment()
+        del found[metrics.FOLDER]  # its counts are of no interest
+        return found
+
+    def _arguments(self) -> list[str]:
+        schedule = self._schedule
+        found = ["--data", str(self._data), "--keep", str(schedule.keep)]
+        if schedule.passphrase_file is not None:
+            found += ["--passphrase-file", str(schedule.passphrase_file)]
+        return [*found, str(schedule.folder)]
+
+    def _report(self, reason: str) -> None:
+        seconds = min(_PAUSE, self._schedule.every).total_seconds()
+        logger.error("The scheduled backup failed and is tried again in %.0f seconds: %s", seconds, reason)
+        with suppress(OSError):  # which has been logged
+            last_backup.record_failure(self._data, BackupFailure(datetime.now(UTC), reason))
+
+
+def _reason(status: int, lines: list[str]) -> str:
+    if status < 0:
+        return f"The command backup was ended by {signal.Signals(-status).name}."
+    if status == 0:
+        return ""
+    return lines[-1].removeprefix("tablero: ") if lines else f"The command backup ended with status {status}."

@@ -1,0 +1,24 @@
+"""The process of a scheduled backup: the command `backup`, which gives up in order when its standard input ends."""
+
+import os
+import signal
+import sys
+import threading
+
+from storage.server import command_line
+
+
+def main() -> None:
+    # what an exception leaves removes its files, and unlike KeyboardInterrupt waits for the programs it runs
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    command_line.main(["backup", *sys.argv[1:]])
+
+
+def _end_with_input() -> None:
+    os.read(0, 1)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

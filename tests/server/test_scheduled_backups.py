@@ -1,0 +1,124 @@
+"""`serve --backup-to`: when the server makes backups by itself, and what becomes of those that fail."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from storage.operations.health import last_backup
+from storage.operations.health.last_backup import Kind, LastBackup
+from storage.server import options
+from storage.server.backups.backup_folder import BackupFolder
+from storage.server.refusal import Refusal
+from tests.live_server import start_server
+from tests.server.test_backup import PASSPHRASE, manage
+
+NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def backups(scratch):
+    return scratch / f"backups-{uuid4().hex[:8]}"
+
+
+def wait_for(what):
+    deadline = time.monotonic() + PATIENCE
+    while not (found := what()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def schedule(folder, every):
+    return ("--backup-to", str(folder), "--backup-every", every)
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (None, NOW),
+        (NOW - timedelta(hours=23), NOW + timedelta(hours=1)),
+        (NOW - timedelta(days=3), NOW - timedelta(days=2)),
+        (NOW + timedelta(hours=1), NOW),  # by a clock that was set back since
+    ],
+)
+def test_a_backup_is_due_an_interval_after_the_last_good_one(last, expected):
+    made = None if last is None else LastBackup(last, "")
+    assert last_backup.due_at(NOW, DAY, made) == expected
+
+
+def test_a_failure_and_a_backup_do_not_overwrite_each_other(tmp_path):
+    failure = last_backup.BackupFailure(NOW, "The disk is full.")
+    made = LastBackup(NOW, "/backups/a", 100, Kind.DUMP)
+    last_backup.record_failure(tmp_path, failure)
+    assert (last_backup.read(tmp_path), last_backup.read_failure(tmp_path)) == (None, failure)
+    last_backup.record(tmp_path, made)
+    assert (last_backup.read(tmp_path), last_backup.read_failure(tmp_path)) == (made, failure)
+    (tmp_path / last_backup.NAME).write_text("[]")
+    assert (last_backup.read(tmp_path), last_backup.read_failure(tmp_path)) == (None, None)
+
+
+def test_the_options():
+    given = {"TABLERO_BACKUP_TO": "/backups"}
+    assert options.read({}).backups is None
+    found = options.read(given).backups
+    assert (str(found.folder), found.every, found.keep, found.passphrase_file) == ("/backups", DAY, 14, None)
+    assert options.read({**given, "TABLERO_BACKUP_EVERY": "6h"}).backups.every == timedelta(hours=6)
+    for text in ("0d", "1", "d", "1w", "1.5h", "999999d"):
+        with pytest.raises(Refusal, match="for example 6h"):
+            options.read({**given, "TABLERO_BACKUP_EVERY": text})
+    with pytest.raises(Refusal, match="TABLERO_BACKUP_KEEP needs TABLERO_BACKUP_TO"):
+        options.read({"TABLERO_BACKUP_KEEP": "3"})
+
+
+def test_the_server_makes_backups_and_keeps_the_newest(used, backups, tmp_path):
+    passphrase = tmp_path / "passphrase"
+    passphrase.write_text(PASSPHRASE)
+    arguments = (*schedule(backups, "2s"), "--backup-keep", "2", "--backup-passphrase-file", str(passphrase))
+    with start_server(used, *arguments, "--workers", "2"):
+        seen = set()
+
+        def has_made_three():
+            seen.update(it.path.name for it in BackupFolder(backups).backups())
+            return len(seen) >= 3
+
+        wait_for(has_made_three)
+    last = last_backup.read(used)
+    kept = BackupFolder(backups).backups()
+    assert len(kept) <= 3  # the last may have been ended while it deleted the oldest
+    assert (last.path, last.size, last.kind) == (str(kept[-1].path), kept[-1].size, Kind.FILES)
+    assert kept[-1].secret == "secret.sealed"
+    assert last_backup.read_failure(used) is None
+    assert "passed" in manage("backup", "--test", backups, "--data", used)
+
+
+def test_a_failure_is_logged_recorded_and_shown_by_the_doctor(used, tmp_path):
+    (tmp_path / "file").touch()
+    with start_server(used, *schedule(tmp_path / "file" / "backups", "1s")) as live:
+        failure = wait_for(lambda: last_backup.read_failure(used))
+        assert failure.reason.startswith("It is not possible to write to")
+        wait_for(lambda: any("The scheduled backup failed and is tried again" in it for it in live.output))
+        assert f"failed: {failure.reason}" in manage("doctor", "--data", used)
+
+
+def test_a_server_that_stops_ends_its_backup(used, backups):
+    with start_server(used, *schedule(backups, "1s")) as live:
+        wait_for(lambda: list(backups.glob(".*.part")))
+        assert live.stop() == 0
+    assert BackupFolder(backups).backups() == [] or last_backup.read(used)
+    assert not list(backups.glob(".*.part"))
+    assert last_backup.read_failure(used) is None
+
+
+def test_a_schedule_that_cannot_succeed_is_refused_at_the_start(used, tmp_path):
+    (tmp_path / "short").write_text("short")
+    for arguments, said in {
+        schedule(used / "backups", "1d"): "is in the data folder",
+        (*schedule(tmp_path, "1d"), "--backup-passphrase-file", str(tmp_path / "short")): "is too short",
+    }.items():
+        with start_server(used, *arguments, wait=False) as live:
+            assert live.process.wait(PATIENCE) == 1
+        assert said in "\n".join(live.output)
