@@ -1,6 +1,5 @@
 """Copy an account, optionally to the other kind, after reporting what does not fit."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import fold_table_name
+from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Table
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
@@ -44,12 +43,51 @@ class CopyRefused(AccountError):
         self.findings = findings
 
 
+class Fitting:
+    """Collects what of tables and their entities does not fit into an account of a kind."""
+
+    def __init__(self, kind: AccountKind) -> None:
+        self._kind = kind
+        self._names: set[str] = set()
+        self._tables: list[Finding] = []
+        self._entities: dict[tuple[str, Misfit], Finding] = {}
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [*self._tables, *self._entities.values()]
+
+    @property
+    def refused(self) -> list[Finding]:
+        """The findings but for policies, which are left out."""
+        return [it for it in self.findings if it.misfit is not Misfit.POLICIES]
+
+    def check_table(self, name: str, *, has_policies: bool) -> None:
+        try:
+            folded = fold_table_name(name, self._kind)
+        except StorageError:
+            folded = ""
+        if not folded or is_analytics_name(folded):
+            self._tables.append(Finding(Misfit.TABLE_NAME, name))
+            return
+        if folded in self._names:
+            self._tables.append(Finding(Misfit.TABLE_CASE, name))
+        self._names.add(folded)
+        if self._kind is AccountKind.COSMOS and has_policies:
+            self._tables.append(Finding(Misfit.POLICIES, name))
+
+    def check_entity(self, table: str, entity: Entity) -> None:
+        """Check an entity and set its kind."""
+        misfit = find_misfit(entity, self._kind)
+        if misfit is not None:
+            found = self._entities.get((table, misfit), Finding(misfit, table, 0, entity.key))
+            self._entities[table, misfit] = replace(found, number=found.number + 1)
+
+
 def check(source: Account, kind: AccountKind) -> list[Finding]:
     """Find what would not fit, or be left out, in a copy of this kind; reads all entities if that is another one."""
     if kind == source.kind:
         return []
-    side = sides.live(source)
-    return [*_check_tables(side, kind), *(it for table in side.tables.values() for it in _check(table, kind))]
+    return _check(sides.live(source), kind, with_entities=True).findings
 
 
 def copy(
@@ -68,8 +106,7 @@ def copy(
     """
     side = sides.live(source)
     # entities that do not fit are found again while they are copied
-    findings = _check_tables(side, kind) if skip else check(source, kind)
-    findings = [it for it in findings if it.misfit is not Misfit.POLICIES]
+    findings = _check(side, kind, with_entities=not skip and kind is not side.kind).refused
     if findings and not skip:
         raise CopyRefused(findings)
     refused = {it.table for it in findings if not it.number}
@@ -100,32 +137,15 @@ def _convert(source: SideTable, account: Account, by: Actor) -> int:
     return count
 
 
-def _check(table: SideTable, kind: AccountKind) -> list[Finding]:
-    numbers: Counter[Misfit] = Counter()
-    examples: dict[Misfit, EntityKey] = {}
-    for page in _pages(table):
-        for entity in page:
-            misfit = find_misfit(entity, kind)
-            if misfit is not None:
-                numbers[misfit] += 1
-                examples.setdefault(misfit, entity.key)
-    return [Finding(it, table.name, number, examples[it]) for it, number in numbers.items()]
-
-
-def _check_tables(side: Side, kind: AccountKind) -> list[Finding]:
-    found, seen = [], set()
+def _check(side: Side, kind: AccountKind, *, with_entities: bool) -> Fitting:
+    fitting = Fitting(kind)
     for table in side.tables.values():
-        try:
-            folded = fold_table_name(table.name, kind)
-        except StorageError:
-            found.append(Finding(Misfit.TABLE_NAME, table.name))
-            continue
-        if folded in seen:
-            found.append(Finding(Misfit.TABLE_CASE, table.name))
-        seen.add(folded)
-        if kind is AccountKind.COSMOS and table.policies:
-            found.append(Finding(Misfit.POLICIES, table.name))
-    return found
+        fitting.check_table(table.name, has_policies=bool(table.policies))
+    for table in side.tables.values() if with_entities else ():
+        for page in _pages(table):
+            for entity in page:
+                fitting.check_entity(table.name, entity)
+    return fitting
 
 
 def _pages(source: SideTable) -> Iterator[list[Entity]]:
