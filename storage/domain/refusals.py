@@ -194,6 +194,28 @@ class Reason(StrEnum):
     GATHERING_FAILED = "The table {table} could not be brought back: {why}"
     LOCK_FAILED = "The table {table} could not be locked: {why}"
     COPY_DOES_NOT_FIT = "Not everything fits into an account of this kind; nothing was copied."
+
+    # files of accounts
+    FILE_NOT_READ = "{path} cannot be read: {why}."
+    FILE_NOT_WRITTEN = "It is not possible to write to {path}: {why}."
+    FILE_UNKNOWN = (
+        "The file is not an export of an account: it is not compressed with gzip, or its first line is not the"
+        " header of one."
+    )
+    FILE_VERSION = (
+        "The file has version {version} of the format; this version of Tablero reads version {known}."
+    )
+    FILE_INCOMPLETE = "The file is incomplete: it ends after line {line}."
+    FILE_DAMAGED = "The file is damaged after line {line}: its content cannot be decompressed."
+    FILE_CHECKSUM = (
+        "The file is damaged: the counts and the checksum in line {line} are not those of its content."
+    )
+    FILE_NOT_JSON = "Line {line} of the file is not JSON."
+    FILE_LINE = "Line {line} of the file does not belong there: an export has tables, each with its entities."
+    FILE_FIELD = "Line {line} of the file has no valid {field}."
+    FILE_KEY_TWICE = "Line {line} of the file has the same keys as the line before."
+    FILE_DISORDER = "Line {line} of the file has keys that belong before those of the line before."
+    TABLE_GONE = "The table {table} was deleted during the export. Export the account again."
     NO_ACCESS = "You have no access to an account named {account}."
 
     def of(self, **facts: object) -> "Refusal":

@@ -23,7 +23,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "pg": "Run a program of PostgreSQL on the embedded database.",
     },
     "Accounts and people": {
-        "account": "Add, list, change, copy and remove storage accounts, and rotate their keys.",
+        "account": "Add, list, change, copy, export, import and remove storage accounts, and rotate their keys.",
         "user": "Add, list and remove users of the console, and set roles and passwords.",
         "token": "Create, list and revoke tokens of the management API.",
     },

@@ -1,12 +1,14 @@
 """Copy rows of an entity relation, or of its past, into another relation."""
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from typing import Any, Final
 
+from storage.domain.entities.entity import Entity
 from storage.domain.filters.query import EntityQuery
-from storage.sql import walks
+from storage.sql import arrays, moments, walks
+from storage.sql.change_rows import written
 from storage.sql.failures import ALONE
-from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
+from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS, is_long
 from storage.sql.masking import Masking
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at
 from storage.sql.walks import Binder
@@ -21,6 +23,16 @@ SELECT count(*) FROM (
     FROM (SELECT pk, rk FROM {{source}} WHERE {LONG_KEYS} LIMIT 1) AS first
     OFFSET 0
 ) AS made
+"""
+
+_INSERT_GIVEN: Final = """
+INSERT INTO {target} (pk, rk, ts, props, anns, vals)
+SELECT pk, rk, {now}, props::jsonb, anns, vals
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) AS given (pk, rk, props, anns, vals)
+"""
+# the function looks for a row with the keys to be moved, which takes long in a relation without an index
+_MAKE_ROOM_FOR: Final = f"""
+SELECT CASE WHEN to_regclass($1 || '_long') IS NULL THEN entity_make_room($1, $2, $3, {ALONE})::text END
 """
 
 
@@ -58,6 +70,19 @@ def copy(
     # hashed keys are short
     child = "_long" if are_long and not (masking is not None and masking.hashes_keys) else ""
     return Statement(_INSERT.format(target=target + child, rows=rows), parameters, Lane.FILTER, _count)
+
+
+def insert(target: str, entities: Collection[Entity]) -> Generator[Statement[Any], Any, None]:
+    """Insert entities, whose keys are free, into a new entity relation; their Timestamps are the present."""
+    by_length: dict[bool, list[Entity]] = {}
+    for entity in entities:
+        by_length.setdefault(is_long(entity.key), []).append(entity)
+    for are_long, found in by_length.items():
+        if are_long:
+            yield Statement(_MAKE_ROOM_FOR, (target, *found[0].key), Lane.FILTER, lambda result: None)
+        text = _INSERT_GIVEN.format(target=f"{target}_long" if are_long else target, now=moments.PRESENT)
+        rows = [(*it.key, *written(it)) for it in found]
+        yield Statement(text, arrays.columns(rows), Lane.FILTER, lambda result: None)
 
 
 def make_room(source: str, target: str) -> Statement[bool]:

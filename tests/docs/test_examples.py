@@ -102,7 +102,7 @@ def test_backup_and_restore(
     folder = scratch / "backup"  # not tmp_path, which the user of PostgreSQL may not enter
     folder.mkdir()
     shutil.copy(tmp_path / "manage.py", folder)
-    backup, restore = (f"cd '{folder}'\n{block}" for block in blocks(OPERATIONS, "sh"))
+    backup, restore, one_account = (f"cd '{folder}'\n{block}" for block in blocks(OPERATIONS, "sh"))
     with TableServiceClient.from_connection_string(server.connection_string) as service:
         entity = {"PartitionKey": "se", "RowKey": "ada"}
         service.create_table_if_not_exists("backup").upsert_entity(entity)
@@ -115,6 +115,8 @@ def test_backup_and_restore(
         TableServiceClient.from_connection_string(restored.connection_string) as service,
     ):
         assert dict(service.get_table_client("backup").get_entity("se", "ada")) == entity
+    assert "everything fits" in shell(one_account)
+    shell("python3 manage.py account remove restored --with-tables")
 
 
 def test_an_account_per_branch(server: LiveServer, shell: Callable[..., str], tmp_path: Path) -> None:

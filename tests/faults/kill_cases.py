@@ -1,5 +1,6 @@
 """Long operations: what each one starts from, and the request that runs it, once or again after a kill."""
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ from storage.operations.entities import edits
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
     account_copies,
+    account_export,
+    account_import,
     applying,
     branches,
     comparing,
@@ -106,6 +109,15 @@ def branch():
 def copy(kind):
     try:
         account_copies.copy(find("shop"), "there", kind, by=ADA)
+    except AccountExists:
+        pass
+
+
+def import_():
+    file = io.BytesIO()
+    account_export.export(find("shop"), file)
+    try:
+        account_import.load(account_import.check(file, "there"), by=ADA)
     except AccountExists:
         pass
 
@@ -235,6 +247,7 @@ CASES = {
     "copy to Cosmos DB": Case(
         lambda: policies.replace(shop().pk, "orders", []), lambda: copy(AccountKind.COSMOS)
     ),
+    "import": Case(shop, import_),
     "restore": Case(changed_since_a_snapshot, restore, (Verb.SNAPSHOT_RESTORE,)),
     "reset": Case(changed_branch, reset),
     "undo of many": Case(written_by_a_script, undo_many, (Verb.ENTITY_REVERT,)),

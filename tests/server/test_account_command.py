@@ -2,6 +2,9 @@
 
 import base64
 import getpass
+import io
+import re
+import sys
 
 import psycopg
 import pytest
@@ -149,6 +152,42 @@ def test_makes_and_copies_accounts_of_either_kind(run):
     assert Account.objects.get(name="moons").kind == "storage"
     with pytest.raises(CommandError, match="does not exist"):
         run("copy", "nobody", "moons2")
+
+
+def test_exports_and_imports_an_account(run, tmp_path, capsys):
+    file = str(tmp_path / "ada.ndjson.gz")
+    tables.create(Account.objects.get(name="ada").pk, "people")
+    assert re.fullmatch(
+        rf"0 entities in 1 tables of ada were exported to {re.escape(file)} \(0.0 MiB\) in \S+ seconds.\n",
+        run("export", "ada", file),
+    )
+    said = run("import", file, "--name", "bob", "--kind", "cosmos", "--dry-run")
+    assert said == "0 entities in 1 tables would become bob, cosmos: everything fits.\n"
+    assert not accounts.exists("bob")
+    said = run("import", file, "--name", "bob")
+    assert said.startswith("0 entities in 1 tables were imported in ")
+    assert "key1=" in said
+    with pytest.raises(CommandError, match="An account named ada already exists"):
+        run("import", file)
+    with pytest.raises(CommandError, match="bob2 does not exist"):
+        run("export", "bob2", file)
+
+    run("export", "ada", file, "--with-keys")
+    assert "key1=" not in run("import", file, "--name", "eve")
+    assert sealed_keys.keys_of(Account.objects.get(name="eve"))[0] == b"k" * 64
+
+
+def test_exports_and_imports_through_a_pipe(run, monkeypatch, capsys):
+    tables.create(Account.objects.get(name="ada").pk, "new")
+    pipe = io.TextIOWrapper(io.BytesIO())
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", pipe)
+        call_command("account", "export", "ada", "-")
+    assert capsys.readouterr().err.startswith("0 entities in 1 tables of ada were exported to - in ")
+    pipe.buffer.seek(0)
+    monkeypatch.setattr(sys, "stdin", pipe)
+    run("import", "-", "--name", "bob")
+    assert tables.names(Account.objects.get(name="bob").pk) == ["new"]
 
 
 def test_a_declared_account_keeps_its_kind():

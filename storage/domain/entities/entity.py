@@ -121,14 +121,15 @@ def read_stored(stored: StoredEntity) -> Entity:
     """Parse a row that was read with its annotations."""
     content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
     properties = {
-        name: _read_value(value, content.get(name + ODATA_TYPE))
+        name: read_value(value, content.get(name + ODATA_TYPE))
         for name, value in content.items()
         if not name.endswith(ODATA_TYPE)
     }
     return Entity(stored.key, properties)
 
 
-def _read_value(json: object, annotation: object) -> EdmValue:
+def read_value(json: object, annotation: object) -> EdmValue:
+    """Read a value that was stored, in an account of either kind."""
     # whatever is stored is within the wider limits, so that most values need no look at them
     known = _PLAIN.get(type(json)) if annotation is None else None
     return edm.read(json, annotation, AccountKind.COSMOS) if known is None else EdmValue(known, json)  # type: ignore[arg-type]

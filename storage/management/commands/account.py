@@ -1,8 +1,11 @@
 """The command `account`: manage storage accounts."""
 
 import argparse
+import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import CommandError
@@ -11,14 +14,16 @@ from django.db import OperationalError
 from storage.domain.refusals import Reason
 from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
-from storage.management.command import DatabaseCommand
+from storage.management.command import DatabaseCommand, find_account
 from storage.models import Account
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
-from storage.operations.snapshots import account_copies
+from storage.operations.snapshots import account_copies, account_export, account_import
 from storage.operations.snapshots.account_copies import CopyRefused, Finding
+from storage.operations.snapshots.account_export import Progress
+from storage.server.backups.backup import size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,13 @@ _SWITCHES: Final = {
 }
 
 
+_PROGRESS_SECONDS: Final = 5
+
+
+def _describe_content(tables: int, entities: int) -> str:
+    return f"{entities:,} entities in {tables:,} tables"
+
+
 def _read_level(text: str) -> Consistency:
     level = read_level(text)
     if level is None:
@@ -79,7 +91,10 @@ def _read_level(text: str) -> Consistency:
 
 
 class Command(DatabaseCommand):
-    help = "Add, list, change and remove storage accounts and rotate their keys, also while the server runs."
+    help = (
+        "Add, list, change, export, import and remove storage accounts and rotate their keys, also while the server"
+        " runs."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -102,6 +117,19 @@ class Command(DatabaseCommand):
         copy.add_argument("--kind", choices=[kind.value for kind in AccountKind], help="by default the same")
         copy.add_argument("--check", action="store_true", help="only say what would not fit")
         copy.add_argument("--skip", action="store_true", help="leave out what does not fit")
+        export = actions.add_parser("export", help="write the tables and settings of an account into a file")
+        export.add_argument("name")
+        export.add_argument("file", metavar="FILE", help="such as shop.ndjson.gz; - for the standard output")
+        export.add_argument("--with-keys", action="store_true", help="include the account keys, in the clear")
+        import_ = actions.add_parser("import", help="make a new account of a file that export wrote")
+        import_.add_argument("file", metavar="FILE", help="- for the standard input")
+        import_.add_argument("--name", default="", help="by default the one in the file")
+        import_.add_argument(
+            "--kind", choices=[kind.value for kind in AccountKind], help="by default the same"
+        )
+        import_.add_argument(
+            "--dry-run", action="store_true", help="check the file and say what would not fit"
+        )
         listing = actions.add_parser("list", help="list all accounts")
         listing.add_argument("--keys", action="store_true", help="show the keys too")
         rotate = actions.add_parser("rotate", help="regenerate one of the two keys")
@@ -187,6 +215,51 @@ class Command(DatabaseCommand):
             about = f": {it.number} entities " if it.number else " "
             example = f", such as {it.example!r}" if it.example is not None else ""
             self.stdout.write(f"{it.table}{about}{it.misfit.value}{example}")
+
+    def _export(self, name: str, file: str, *, with_keys: bool, **_: Any) -> None:
+        started = time.monotonic()
+        account, is_piped = find_account(name), file == "-"
+        if is_piped and sys.stdout.isatty():
+            raise CommandError("An export is not shown on a terminal; name a file, or pass it on.")
+        with account_export.opening(None if is_piped else Path(file), sys.stdout.buffer) as stream:
+            done = account_export.export(
+                account, stream, with_keys=with_keys, progress=self._progress("exported")
+            )
+            size = f" ({size_of(stream.tell())})" if not is_piped else ""
+        (self.stderr if is_piped else self.stdout).write(
+            f"{_describe_content(done.tables, done.entities)} of {name} were exported to {file}{size}"
+            f" in {time.monotonic() - started:.1f} seconds."
+        )
+
+    def _import(self, file: str, name: str, kind: str | None, *, dry_run: bool, **_: Any) -> None:
+        started = time.monotonic()
+        wanted = None if kind is None else AccountKind(kind)
+        with account_import.opening(None if file == "-" else Path(file), sys.stdin.buffer) as stream:
+            found = account_import.check(stream, name, wanted, progress=self._progress("checked"))
+            self._tell(found.findings)
+            if dry_run:
+                content = _describe_content(found.tables, found.entities)
+                said = "not everything fits" if found.fitting.refused else "everything fits"
+                self.stdout.write(f"{content} would become {found.name}, {found.kind}: {said}.")
+                return
+            made = account_import.load(found, by=command_actor(), progress=self._progress("imported"))
+        seconds = time.monotonic() - started
+        self.stdout.write(
+            f"{_describe_content(made.tables, made.entities)} were imported in {seconds:.1f} seconds."
+        )
+        self._show(made.account, with_keys=not found.header.keys)
+
+    def _progress(self, done: str) -> Progress:
+        """Return what writes a line about the number of entities every few seconds."""
+        last = time.monotonic()
+
+        def show(number: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= _PROGRESS_SECONDS:
+                last = time.monotonic()
+                self.stderr.write(f"{number:,} entities {done} ...")
+
+        return show
 
     def _list(self, *, keys: bool, **_: Any) -> None:
         for account in accounts.listed():

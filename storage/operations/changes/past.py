@@ -89,6 +89,11 @@ def present() -> Moment:
     return Moment(sql.run(moments.present()))
 
 
+def closed_present() -> Moment:
+    """Return the present moment of the database, which is later than all tables; later changes get later Timestamps."""
+    return Moment(sql.run(moments.close_present()))
+
+
 def changes_since(table: Table, moment: Moment) -> Record | None:
     """Return the record of the changes after the snapshot of a moment; None if not all are kept."""
     kept = kept_history(table.account_id)

@@ -3,9 +3,10 @@
 An account whose maker died is removed: by the next request for the name, or by a background job.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -93,12 +94,13 @@ def building(verb: Verb, name: str, new: NewAccount, *, by: Actor) -> Iterator[O
             raise
 
 
-def release(operation: Operation, *, enabled: bool) -> None:
+def release(operation: Operation, *, enabled: bool, settings: Mapping[str, Any] | None = None) -> None:
     """Declare an account complete; without ``enabled`` it stays frozen, as one that a user froze."""
+    changed = {**(settings or {}), **({"enabled": True} if enabled else {})}
     with invalidating_catalogs():
         operation.finish(None)
-        if enabled:
-            account_settings.change(operation.account, by=operation.by, enabled=True)
+        if changed:
+            account_settings.change(operation.account, by=operation.by, **changed)
 
 
 def _remove_abandoned(name: str) -> None:

@@ -1,0 +1,150 @@
+"""Export an account into a file, as of one moment, while clients write to it."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, Final
+
+from django.utils import timezone
+
+from storage.domain.entities.entity import StoredEntity
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import TableNotFound
+from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Reason
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.ticks import to_datetime
+from storage.models import Account, Table
+from storage.operations.accounts import sealed_keys
+from storage.operations.accounts.refusals import busy
+from storage.operations.activity import long_operations
+from storage.operations.changes import past
+from storage.operations.changes.past import Past
+from storage.operations.entities import entities
+from storage.operations.snapshots import sides
+from storage.operations.snapshots.account_files import (
+    SETTINGS_IN_FILE,
+    FileRefused,
+    FileWriter,
+    Header,
+    TableInFile,
+)
+from storage.operations.snapshots.sides import Side, SideTable
+from storage.operations.tables import tables
+from storage.sql import django as sql
+from storage.sql.distribution import capabilities_of
+
+Progress = Callable[[int], None]  # is called with the number of entities so far
+
+_PAST_SECONDS: Final = (
+    10.0  # for which the record of later changes is looked up; it grows by the minute at most
+)
+
+
+@contextmanager
+def opening(path: Path | None, standard_output: BinaryIO) -> Iterator[BinaryIO]:
+    """Open the standard output (None), or a file of its owner only that takes the place of ``path`` when complete."""
+    draft = None
+    try:
+        if path is None:
+            yield standard_output
+            standard_output.flush()
+            return
+        if path.exists() and not path.is_file():
+            raise FileRefused(Reason.FILE_NOT_WRITTEN, path=path, why="it is not a file")
+        with NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
+        ) as file:
+            draft = Path(file.name)
+            yield file  # type: ignore[misc]
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise FileRefused(Reason.FILE_NOT_WRITTEN, path=path or "-", why=error.strerror) from None
+    finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+
+
+def export(
+    account: Account, stream: BinaryIO, *, with_keys: bool = False, progress: Progress = lambda number: None
+) -> FileWriter:
+    """Write an account to a stream; return the writer, which has counted.
+
+    With history, the moment is one of the past, and writers and deletions of tables do not wait. Else everything is
+    read in one transaction, and the deletion of a table waits for its end.
+    """
+    if long_operations.unfinished(account) is not None:
+        raise busy(account.name)
+    with _one_moment(account) as side:
+        writer = FileWriter(stream, _header(side, with_keys=with_keys))
+        for table in side.tables.values():
+            writer.write_table(
+                TableInFile(table.name, table.description, table.tags, table.table.throughput, table.policies)
+            )
+            for page in _pages(table, side.moment):
+                writer.write_entities(page)
+                progress(writer.entities)
+        writer.close()
+    return writer
+
+
+@contextmanager
+def _one_moment(account: Account) -> Iterator[Side]:
+    own = tables.listed(account.pk)
+    if past.kept_since(account.pk) is not None and all(capabilities_of(it).has_past for it in own):
+        yield sides.as_of(account, past.closed_present())
+    else:
+        with sql.repeatable_read():
+            yield sides.live(account)
+
+
+def _header(side: Side, *, with_keys: bool) -> Header:
+    account = side.account
+    return Header(
+        account.name,
+        AccountKind(account.kind),
+        {name: getattr(account, name) for name in SETTINGS_IN_FILE},
+        side.service_properties,
+        sealed_keys.keys_of(account) if with_keys else (),
+        (timezone.now() if side.moment is None else to_datetime(side.moment.ticks)).isoformat(),
+    )
+
+
+def _pages(found: SideTable, moment: Moment | None) -> Iterator[list[StoredEntity]]:
+    table, past_of_table = found.table, found.past
+    assert isinstance(table, Table)
+    start, looked_up_at = None, time.monotonic()
+    while True:
+        if moment is not None and time.monotonic() - looked_up_at > _PAST_SECONDS:
+            past_of_table, looked_up_at = _find_again(table, moment), time.monotonic()
+        wanted = EntityQuery(start=start)
+        try:
+            page = entities.page(table, wanted, past_of_table)
+        except TableNotFound:
+            if moment is None:
+                raise
+            # it was deleted, and its entities are kept under another name
+            past_of_table = _find_again(table, moment)
+            page = entities.page(table, wanted, past_of_table)
+        yield page.entities
+        if page.next is None:
+            return
+        start = page.next
+
+
+def _find_again(table: Table, moment: Moment) -> Past:
+    try:
+        table.refresh_from_db()
+    except Table.DoesNotExist:
+        raise FileRefused(Reason.TABLE_GONE, table=table.name) from None
+    return past.find(table, moment)

@@ -1,0 +1,367 @@
+"""The format of an account in a file: lines of JSON, compressed with gzip; docs/operations.md describes it.
+
+Both ways are streams. A table, however large, is never in memory as a whole.
+"""
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from json import JSONDecoder
+from typing import Any, BinaryIO, Final, NoReturn, TypeVar
+
+from storage.domain.access.policies import check_policies
+from storage.domain.entities.entity import (
+    ODATA_TYPE,
+    Entity,
+    EntityKey,
+    StoredEntity,
+    annotation_name,
+    read_value,
+)
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.account_settings import SETTINGS
+from storage.domain.service.service_properties import check_properties
+from storage.domain.values.edm import EdmValue, write_datetime
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import LONGEST_KEY, check_entity_key, is_account_name
+from storage.operations.access import policies
+from storage.operations.accounts import account_settings, sealed_keys, service_properties
+from storage.operations.health import release
+from storage.sql.django import storable_text
+
+T = TypeVar("T")
+
+FORMAT: Final = "tablero account"
+VERSION: Final = 1
+# all settings but the lifetime, and what belongs to a cluster
+SETTINGS_IN_FILE: Final = tuple(name for name in SETTINGS if name not in {"expires_at", "distributes"})
+_LEVEL: Final = 3  # of compression: the next ones take much longer for a few percent
+_LONGEST_LINE: Final = 64 << 20  # bytes, more than any entity takes
+_LONGEST_TEXT: Final = 2000  # characters of a text that has no limit of its own
+_LARGEST: Final = 2**63  # no number is, in PostgreSQL
+_COLOUR: Final = re.compile("(#[0-9a-f]{6})?")
+
+
+class FileRefused(Refused):
+    """A file is not a complete export of an account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first line says of the account. ``keys`` is empty unless they were exported too."""
+
+    account: str
+    kind: AccountKind
+    settings: Mapping[str, Any]
+    service_properties: Mapping[str, Any] | None
+    keys: Sequence[bytes]
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableInFile:
+    """What a table has besides entities; ``policies`` as operations.policies writes them."""
+
+    name: str
+    description: str
+    tags: Sequence[str]
+    throughput: int
+    policies: Sequence[Mapping[str, Any]]
+
+
+# writing
+
+
+class FileWriter:
+    """Writes an account to a stream: the header, each table before its entities, and the end."""
+
+    def __init__(self, stream: BinaryIO, header: Header) -> None:
+        # the time is in the header
+        self._file = gzip.GzipFile("", "wb", _LEVEL, stream, mtime=0)
+        self._digest = hashlib.sha256()
+        self.tables = self.entities = 0
+        keys = {"keys": [sealed_keys.encode_key(key) for key in header.keys]} if header.keys else {}
+        self._write_line(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "tablero": release.version(),
+                "time": header.time,
+                "account": header.account,
+                "kind": header.kind.value,
+                "settings": header.settings,
+                "service_properties": header.service_properties,
+                **keys,
+            }
+        )
+
+    def write_table(self, table: TableInFile) -> None:
+        self._write_line({"table": asdict(table)})
+        self.tables += 1
+
+    def write_entities(self, page: Sequence[StoredEntity]) -> None:
+        self._write(b"".join(map(_write_entity, page)))
+        self.entities += len(page)
+
+    def close(self) -> None:
+        end = {"tables": self.tables, "entities": self.entities, "sha256": self._digest.hexdigest()}
+        self._write_line({"end": end})
+        self._file.close()
+
+    def _write_line(self, found: Mapping[str, Any]) -> None:
+        self._write(json.dumps(found).encode() + b"\n")
+
+    def _write(self, lines: bytes) -> None:
+        self._digest.update(lines)
+        self._file.write(lines)
+
+
+def _write_entity(stored: StoredEntity) -> bytes:
+    # a stored row separates its members by line breaks, and has no others
+    content = stored.content.replace(b"\n", b"")
+    timestamp = write_datetime(stored.timestamp).encode()
+    return b'{%b,"Timestamp":"%b"%b}\n' % (stored.keys, timestamp, content)
+
+
+# reading
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_decode: Final = JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+class FileReader:
+    """Reads an account from a stream, and refuses whatever ``FileWriter`` would not have written.
+
+    ``line`` is the number of the line that was read last.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._file = gzip.GzipFile(fileobj=stream, mode="rb")
+        self._digest = hashlib.sha256()
+        self.line = self.tables = self.entities = 0
+        self.header = self._read_header()
+        self._ahead = self._read_line()
+
+    def read_tables(self) -> Iterator[tuple[TableInFile, Iterator[Entity]]]:
+        """Yield the tables with their entities, which are to be read before the next table; at last, check the end.
+
+        Properties are within the limits of either kind of account: whether they fit one is not checked.
+        """
+        while "table" in self._ahead:
+            table = self._valid(_read_table, self._ahead["table"])
+            self.tables += 1
+            found = self._read_entities()
+            yield table, found
+            deque(found, maxlen=0)
+        self._check_end(self._ahead.get("end"))
+
+    def _read_header(self) -> Header:
+        found = self._read_line()
+        if found.get("format") != FORMAT:
+            raise FileRefused(Reason.FILE_UNKNOWN)
+        if found.get("version") != VERSION:
+            raise FileRefused(Reason.FILE_VERSION, version=found.get("version"), known=VERSION)
+        return self._valid(_read_header, found)
+
+    def _read_entities(self) -> Iterator[Entity]:
+        last = None
+        while "PartitionKey" in (found := self._read_line()):
+            entity = self._valid(_read_entity, found)
+            if entity.key == last:
+                raise FileRefused(Reason.FILE_KEY_TWICE, line=self.line)
+            if last is not None and entity.key < last:
+                raise FileRefused(Reason.FILE_DISORDER, line=self.line)
+            last = entity.key
+            self.entities += 1
+            yield entity
+        self._ahead = found
+
+    def _check_end(self, found: object) -> None:
+        if found is None:
+            raise FileRefused(Reason.FILE_LINE, line=self.line)
+        digest = self._digest.hexdigest()
+        if found != {"tables": self.tables, "entities": self.entities, "sha256": digest}:
+            raise FileRefused(Reason.FILE_CHECKSUM, line=self.line)
+        if self._read_raw():
+            raise FileRefused(Reason.FILE_LINE, line=self.line)
+
+    def _read_line(self) -> dict[str, Any]:
+        raw = self._read_raw()
+        if not raw.endswith(b"\n"):
+            self._refuse_incomplete()
+        try:
+            found = _decode(raw.decode())
+        except (ValueError, RecursionError):
+            raise FileRefused(Reason.FILE_NOT_JSON, line=self.line) from None
+        if not isinstance(found, dict):
+            raise FileRefused(Reason.FILE_LINE, line=self.line)
+        if "end" not in found or "PartitionKey" in found:
+            self._digest.update(raw)
+        return found
+
+    def _read_raw(self) -> bytes:
+        try:
+            raw = self._file.readline(_LONGEST_LINE)
+        except EOFError:
+            self._refuse_incomplete()
+        except (gzip.BadGzipFile, zlib.error):
+            if not self.line:
+                raise FileRefused(Reason.FILE_UNKNOWN) from None
+            raise FileRefused(Reason.FILE_DAMAGED, line=self.line) from None
+        if raw:
+            self.line += 1
+        if len(raw) == _LONGEST_LINE:
+            raise FileRefused(Reason.FILE_LINE, line=self.line)
+        return raw
+
+    def _refuse_incomplete(self) -> NoReturn:
+        if not self.line:
+            raise FileRefused(Reason.FILE_UNKNOWN) from None
+        raise FileRefused(Reason.FILE_INCOMPLETE, line=self.line) from None
+
+    def _valid(self, read: Callable[[dict[str, Any]], T], found: Any) -> T:
+        try:
+            return read(found)
+        except _InvalidField as error:
+            raise FileRefused(Reason.FILE_FIELD, line=self.line, field=error.name) from None
+
+
+class _InvalidField(Exception):
+    """A field is missing, or has a value that it cannot have."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def _read_entity(found: dict[str, Any]) -> Entity:
+    key = EntityKey(found.pop("PartitionKey"), found.pop("RowKey", None))
+    name = "key"
+    properties: dict[str, EdmValue] = {}
+    try:
+        check_entity_key(*key, limit=LONGEST_KEY)
+        found.pop("Timestamp", None)
+        for name, value in found.items():
+            annotation = annotation_name(name)
+            if annotation is not None:
+                properties[name] = read_value(value, found.get(annotation))
+            elif not name.endswith(ODATA_TYPE) or name.removesuffix(ODATA_TYPE) not in found:
+                raise _InvalidField(name)
+    except (StorageError, TypeError):
+        raise _InvalidField(name) from None
+    return Entity(key, properties)
+
+
+def _read_header(found: dict[str, Any]) -> Header:
+    return Header(
+        _read("account", found, _read_name),
+        _read("kind", found, AccountKind),
+        {
+            name: _read(name, found["settings"], _setting_reader(name))
+            for name in _read("settings", found, dict)
+        },
+        _read("service_properties", found, _read_service_properties),
+        _read("keys", {"keys": [], **found}, _read_keys),
+        _read("time", found, _read_text),
+    )
+
+
+def _read_table(found: dict[str, Any]) -> TableInFile:
+    return TableInFile(
+        _read("name", found, _read_text),
+        _read("description", found, _read_text),
+        _read("tags", found, lambda value: [_read_text(tag) for tag in value]),
+        _read("throughput", found, _read_throughput),
+        _read("policies", found, _read_policies),
+    )
+
+
+def _read(name: str, found: Mapping[str, Any], read: Callable[[Any], T]) -> T:
+    try:
+        return read(found[name])
+    except (Refused, StorageError, LookupError, TypeError, ValueError, AttributeError):
+        raise _InvalidField(name) from None
+
+
+def _read_text(value: Any, most: int = _LONGEST_TEXT) -> str:
+    if storable_text(value, most) != value:
+        raise ValueError
+    return str(value)
+
+
+def _read_name(value: Any) -> str:
+    if not is_account_name(value):
+        raise ValueError
+    return str(value)
+
+
+def _setting_reader(name: str) -> Callable[[Any], Any]:
+    setting = SETTINGS[name] if name in SETTINGS_IN_FILE else None
+
+    def read(value: Any) -> Any:
+        if setting is None or not (
+            isinstance(value, setting.type) or (value is None and setting.is_nullable)
+        ):
+            raise ValueError
+        if isinstance(value, bool) is not (setting.type is bool):
+            raise ValueError
+        match value:
+            case int() if value >= _LARGEST:
+                raise ValueError
+            case str():
+                _read_text(value, setting.most or _LONGEST_TEXT)
+                if name == "colour" and not _COLOUR.fullmatch(value):
+                    raise ValueError
+            case list():
+                if setting.most is not None and len(value) > setting.most:
+                    raise ValueError
+                for text in value:
+                    _read_text(text)
+        account_settings.check({name: value})
+        return value
+
+    return read
+
+
+def _read_service_properties(value: Any) -> Mapping[str, Any] | None:
+    if value is None:
+        return None
+    properties = service_properties.read(value)
+    parts = [asdict(it) for it in (properties.logging, properties.hour_metrics, properties.minute_metrics)]
+    numbers = [part.pop("retention") or 0 for part in parts] + [rule.max_age for rule in properties.cors]
+    flags = [flag for part in parts for flag in part.values()]
+    if any(type(it) is not int for it in numbers) or any(type(it) is not bool for it in flags):
+        raise ValueError
+    check_properties(properties)
+    return service_properties.write(properties)
+
+
+def _read_keys(value: Any) -> Sequence[bytes]:
+    if len(value) not in (0, 2):
+        raise ValueError
+    return [sealed_keys.decode_key(key) for key in value]
+
+
+def _read_throughput(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError
+    return value
+
+
+def _read_policies(value: Any) -> Sequence[Mapping[str, Any]]:
+    identifiers = policies.read(value)
+    for policy in (it.policy for it in identifiers if it.policy is not None):
+        for text in asdict(policy).values():
+            _read_text(text or "")
+    check_policies(identifiers)
+    return policies.write(identifiers)

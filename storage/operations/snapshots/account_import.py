@@ -1,0 +1,163 @@
+"""Import an account from a file: all of it is checked first, and the account is complete or does not exist."""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final
+
+from django.db import transaction
+
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.entities.entity import Entity
+from storage.domain.refusals import Reason
+from storage.domain.service.activity import Verb
+from storage.domain.values.kinds import AccountKind
+from storage.models import Account, Table
+from storage.operations.access import policies
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.refusals import AccountExists
+from storage.operations.activity import long_operations
+from storage.operations.relations import history
+from storage.operations.snapshots import account_building
+from storage.operations.snapshots.account_building import BuiltAccount
+from storage.operations.snapshots.account_copies import CopyRefused, Finding, Fitting
+from storage.operations.snapshots.account_export import Progress
+from storage.operations.snapshots.account_files import FileReader, FileRefused, Header, TableInFile
+from storage.operations.tables import tables
+from storage.sql import copying
+from storage.sql import django as sql
+
+_AT_ONCE: Final = 1000  # entities
+_BYTES_AT_ONCE: Final = 4 << 20
+_IN_NEW_ACCOUNT: Final = ("label", "description", "colour", "labels")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A complete file, and the account to make of it; with ``findings`` that do not fit, it cannot be made."""
+
+    stream: BinaryIO
+    header: Header
+    name: str
+    kind: AccountKind
+    tables: int
+    entities: int
+    fitting: Fitting
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        return self.fitting.findings
+
+
+@contextmanager
+def opening(path: Path | None, standard_input: BinaryIO) -> Iterator[BinaryIO]:
+    """Open a file, or a copy of the standard input, which cannot be read twice."""
+    try:
+        with TemporaryFile() if path is None else path.open("rb") as stream:
+            if path is None:
+                shutil.copyfileobj(standard_input, stream)
+            yield stream
+    except OSError as error:
+        raise FileRefused(Reason.FILE_NOT_READ, path=path or "-", why=error.strerror) from None
+
+
+def check(
+    stream: BinaryIO,
+    name: str = "",
+    kind: AccountKind | None = None,
+    *,
+    progress: Progress = lambda number: None,
+) -> CheckedFile:
+    """Read a whole file and find what does not fit. By default, the account has the name and kind in the file."""
+    stream.seek(0)
+    reader = FileReader(stream)
+    name, kind = name or reader.header.account, kind or reader.header.kind
+    _check_name(name)
+    fitting = Fitting(kind)
+    for table, found in reader.read_tables():
+        fitting.check_table(table.name, has_policies=bool(table.policies))
+        for entity in found:
+            fitting.check_entity(table.name, entity)
+            if reader.entities % _AT_ONCE == 0:
+                progress(reader.entities)
+    return CheckedFile(stream, reader.header, name, kind, reader.tables, reader.entities, fitting)
+
+
+def load(file: CheckedFile, *, by: Actor = SERVER, progress: Progress = lambda number: None) -> BuiltAccount:
+    """Make the account, which refuses requests until it is complete; its entities get new Timestamps.
+
+    Raises CopyRefused if not everything fits; policies, which accounts of the kind cosmos do not have, are left out.
+    """
+    if file.fitting.refused:
+        raise CopyRefused(file.fitting.refused)
+    header = file.header
+    primary, secondary = header.keys or (None, None)
+    described = {name: header.settings[name] for name in _IN_NEW_ACCOUNT if name in header.settings}
+    new = NewAccount(primary, secondary, file.kind, **described)
+    with account_building.building(Verb.ACCOUNT_CREATE, file.name, new, by=by) as operation:
+        account = operation.account
+        if file.kind is AccountKind.STORAGE and header.service_properties is not None:
+            account.service_properties = header.service_properties
+            account.save(update_fields=("service_properties",))
+        file.stream.seek(0)
+        reader = FileReader(file.stream)
+        for table, found in reader.read_tables():
+            _load_table(account, table, found, lambda: progress(reader.entities))
+        settings = {name: value for name, value in header.settings.items() if name not in described}
+        if not history.is_available():
+            settings.pop("history_days", None)
+        enabled = settings.pop("enabled", True)
+        account_building.release(operation, enabled=enabled, settings=settings)
+    return BuiltAccount(account, reader.tables, reader.entities)
+
+
+def _check_name(name: str) -> None:
+    accounts.check_name(name)
+    account = accounts.by_name(name)
+    # what a killed import has left is replaced
+    if account is not None and long_operations.unfinished(account) is None:
+        raise AccountExists(Reason.ACCOUNT_EXISTS, account=name)
+
+
+def _load_table(
+    account: Account, found: TableInFile, in_table: Iterable[Entity], progress: Callable[[], None]
+) -> None:
+    """Make a table with its entities, in a transaction of its own."""
+    kind = AccountKind(account.kind)
+
+    def fill(relation: str) -> int:
+        count = 0
+        for batch in _batches(in_table, kind):
+            sql.walk(copying.insert(relation, batch))
+            count += len(batch)
+            progress()
+        return count
+
+    described = Table(
+        name=found.name,
+        description=found.description,
+        tags=list(found.tags),
+        throughput=found.throughput if kind is AccountKind.COSMOS else 0,
+    )
+    with transaction.atomic():
+        table, _ = tables.create_filled(account, described, fill)
+        if kind is AccountKind.STORAGE:
+            policies.copy(found.policies, table)
+
+
+def _batches(in_table: Iterable[Entity], kind: AccountKind) -> Iterator[list[Entity]]:
+    batch: list[Entity] = []
+    size = 0
+    for entity in in_table:
+        entity.kind = kind
+        batch.append(entity)
+        size += len(entity.fragments.values)
+        if len(batch) == _AT_ONCE or size > _BYTES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
