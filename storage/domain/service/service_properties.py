@@ -122,7 +122,7 @@ def _bad_fields(rule: CorsRule) -> Iterator[str]:
         yield "allowed_headers"
     if not _are_headers(rule.exposed_headers):
         yield "exposed_headers"
-    if rule.max_age not in MAX_AGE:
+    if not isinstance(rule.max_age, int) or rule.max_age not in MAX_AGE:  # a range is searched for a float
         yield "max_age"
 
 
