@@ -1,5 +1,6 @@
 """The worlds tests run in: a database for the session, a live server, tools of the machine."""
 
+import asyncio
 import itertools
 import os
 import shutil
@@ -27,7 +28,7 @@ hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
 
 FINISHED = itertools.count(1)  # tests of this process
-LIFE = 20  # tests that one connection serves
+LIFE = 1  # tests that one connection serves
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
 
@@ -75,9 +76,19 @@ def pytest_collection_modifyitems(config, items):
 def pytest_runtest_logfinish(nodeid):
     """Replace the connection of this process now and then: it gets slow with every relation that it has seen."""
     connection = connections["default"]
-    if next(FINISHED) % LIFE == 0 and not connection.in_atomic_block:
-        connection.close()  # into the pool
-        connection.close_pool()
+    if next(FINISHED) % LIFE or connection.in_atomic_block or is_in_event_loop():
+        return
+    connection.close()  # into the pool
+    connection.close_pool()
+
+
+def is_in_event_loop():
+    """Whether an event loop runs here, as that of Playwright does: Django then refuses to close a connection."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def pytest_terminal_summary(terminalreporter, config):
