@@ -54,7 +54,6 @@ from storage.operations.tables import tables
 _PAGE: Final = 50  # entities
 _BUDGET: Final = 4.0  # seconds for counting
 _SNAPSHOTS: Final = 200
-_NO_COUNTS: Final = Counts()
 _KINDS: Final = (
     (None, gettext_lazy("All")),
     (DifferenceKind.ONLY_RIGHT, gettext_lazy("Only right")),

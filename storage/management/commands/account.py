@@ -250,7 +250,7 @@ class Command(DatabaseCommand):
         self._show(made.account, with_keys=not found.header.keys)
 
     def _progress(self, done: str) -> Progress:
-        """Return what writes a line about the number of entities every few seconds."""
+        """Return a callback that reports the number of entities every few seconds."""
         last = time.monotonic()
 
         def show(number: int) -> None:

@@ -106,7 +106,7 @@ class Outcome:
 
     @property
     def only_table(self) -> Table | None:
-        """The table if entities were written in one."""
+        """The only table in which entities were written, or None."""
         written = self.written_tables
         return written[0].table if len(written) == 1 else None
 
