@@ -107,7 +107,7 @@ def _replace_policies(
     before = editor.stored()
     try:
         done = policies.replace(
-            editor.table.account.pk, editor.table.folded_name, wanted, by=actor_of(editor.request), seen=seen
+            editor.table.account, editor.table.folded_name, wanted, by=actor_of(editor.request), seen=seen
         )
     except activity.ChangedSince:
         return _render_conflict(editor, wanted)
@@ -146,8 +146,8 @@ def _preview_form(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResp
 def _copy_from_table(editor: PolicyRequest, draft: SetDraft) -> HttpResponse:
     """Fill the form with the policies of another table."""
     try:
-        source = tables.get(editor.table.account.pk, editor.request.POST.get("source", ""))
-        copied = policies.stored(editor.table.account.pk, source.folded_name)
+        source = tables.get(editor.table.account, editor.request.POST.get("source", ""))
+        copied = policies.stored(editor.table.account, source.folded_name)
     except StorageError as error:
         notify_error(editor.request, describe_refusal(error))
         return _render_draft(editor, draft)
@@ -238,7 +238,7 @@ def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: in
         "_editor.html",
         {
             "table": editor.table,
-            "sources": policies.tables_with_policies(editor.table.account.pk, except_table=editor.table.pk),
+            "sources": policies.tables_with_policies(editor.table.account, except_table=editor.table),
             "is_draft": is_draft,
             "may_edit": editor.may_edit,
             **context,

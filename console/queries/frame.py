@@ -60,7 +60,7 @@ class TableFrame:
 
     @cached_property
     def listing(self) -> Listing[Overview]:
-        return table_list.overview(self.account.pk, about=self.table.pk)
+        return table_list.overview(self.account, about=self.table)
 
     @property
     def links(self) -> SafeString:

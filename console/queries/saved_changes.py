@@ -125,7 +125,7 @@ def _record(
     after: Definition | None = None,
     undoes: Activity | None = None,
 ) -> Activity:
-    table = tables.named(query.account_id, query.table_name).first()
+    table = tables.named(query.account, query.table_name).first()
     shared = next((it for it in (after, before) if it is not None and it.is_shared), None)
     detail = {
         "query": "" if shared is None else shared.name,

@@ -63,7 +63,7 @@ class SasForm(SasFields):
     def found_table(self) -> Table | None:
         try:
             kind = AccountKind(self.account.kind)
-            return tables.find(self.account.pk, fold_table_name(self.data.get("table", "").strip(), kind))
+            return tables.find(self.account, fold_table_name(self.data.get("table", "").strip(), kind))
         except StorageError:
             return None
 

@@ -130,7 +130,7 @@ def _find_then(request: HttpRequest, account: Account, name: str) -> Table | Non
     if moment is None:
         return None
     try:
-        table = past.find_table(account.pk, name, moment)
+        table = past.find_table(account, name, moment)
     except StorageError:
         return None
     table.account = account
@@ -140,7 +140,7 @@ def _find_then(request: HttpRequest, account: Account, name: str) -> Table | Non
 def find_table(account: Account, name: str) -> Table:
     """Return a table by its name in any letter case, with its account; raises Http404."""
     try:
-        table = tables.get(account.pk, name)
+        table = tables.get(account, name)
     except StorageError:
         raise Http404 from None
     table.account = account

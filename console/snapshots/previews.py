@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.models import Snapshot, SnapshotTable
+from storage.models import Account, Snapshot, SnapshotTable
 from storage.operations.access import policies
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.snapshots import snapshot_restores, snapshots
@@ -118,7 +118,7 @@ def _effects(snapshot: Snapshot, plan: Outcome) -> Any:
             continue
         found = then[table.name]
         after = {it.identifier: it for it in policies.read(found.policies)}
-        before = _present(snapshot.account_id, found.folded_name)
+        before = _present(snapshot.account, found.folded_name)
         yield PolicyEffect(
             table.name,
             sorted(after.keys() - before.keys()),
@@ -127,8 +127,8 @@ def _effects(snapshot: Snapshot, plan: Outcome) -> Any:
         )
 
 
-def _present(account_id: int, folded_name: str) -> dict[str, SignedIdentifier]:
+def _present(account: Account, folded_name: str) -> dict[str, SignedIdentifier]:
     try:
-        return {it.identifier: it for it in policies.stored(account_id, folded_name)}
+        return {it.identifier: it for it in policies.stored(account, folded_name)}
     except StorageError:
         return {}  # the table is missing

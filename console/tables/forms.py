@@ -27,7 +27,7 @@ def name_rules(account: Account, name: str) -> list[NameRule]:
         return _cosmos_name_rules(account, name)
     folded = name.lower()
     is_known = bool(name)
-    owner = tables.find(account.pk, folded) if _is_valid_name(name) else None
+    owner = tables.find(account, folded) if _is_valid_name(name) else None
     if folded == RESERVED_TABLE_NAME:
         own = NameRule(_("“tables” is a reserved name"), is_kept=False)
     elif owner is not None:
@@ -48,7 +48,7 @@ def name_rules(account: Account, name: str) -> list[NameRule]:
 
 def _cosmos_name_rules(account: Account, name: str) -> list[NameRule]:
     is_known = bool(name)
-    is_free = tables.find(account.pk, name) is None if _is_valid_name(name, AccountKind.COSMOS) else None
+    is_free = tables.find(account, name) is None if _is_valid_name(name, AccountKind.COSMOS) else None
     has_only_allowed = not _NOT_IN_COSMOS.search(name) and name.lower() != RESERVED_TABLE_NAME
     return [
         NameRule(_("1 to 254 characters"), len(name) <= 254 if is_known else None),

@@ -32,7 +32,7 @@ def _existing(name: str, found: Account | None) -> Account:
 
 def find_table(account: str, name: str) -> Table:
     """Return a table; raises CommandError without such an account, ResourceNotFound without such a table."""
-    return tables.get(find_account(account).pk, name)
+    return tables.get(find_account(account), name)
 
 
 class TableroCommand(BaseCommand):

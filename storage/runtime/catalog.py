@@ -19,7 +19,7 @@ from storage.domain.service.consistency import Consistency, ReadTerms
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
-from storage.models import BlockedSas
+from storage.models import Account, BlockedSas
 from storage.operations.access import retired_keys
 from storage.operations.access.retired_keys import AcceptedKey
 from storage.operations.accounts import account_settings, accounts, sealed_keys, service_properties
@@ -63,6 +63,11 @@ class KnownAccount(NamedTuple):
     standby: bool = False  # whether it was read from a replica, because the primary does not answer
     # whether this server must not write, because a newer version has upgraded the database
     outdated: bool = False
+
+    @property
+    def row(self) -> Account:
+        """The account as operations take it; they read what is not known here."""
+        return Account.from_db(None, ("id", "name", "kind"), (self.id, self.name, self.kind.value))
 
 
 class KnownTable(NamedTuple):
@@ -127,7 +132,7 @@ class Catalog:
         if known is not None and monotonic() < self._expires_at:
             return known
         generation = self._generation
-        known = await in_thread(_table, account.id, folded_name)
+        known = await in_thread(_table, account.row, folded_name)
         if known is None:
             raise TableNotFound
         if self._held and generation == self._generation:
@@ -228,7 +233,7 @@ class StandbyCatalog:
         if kept is not None and kept[0] > self._clock():
             known = kept[1]
         else:
-            known = await self.read(_table, account.id, folded_name)
+            known = await self.read(_table, account.row, folded_name)
             _keep(self._tables, key, (self._clock() + _STANDBY_SECONDS, known))
         if known is None:
             raise TableNotFound
@@ -313,8 +318,8 @@ def _account(name: str) -> KnownAccount | None:
     )
 
 
-def _table(account_id: int, folded_name: str) -> KnownTable | None:
-    table = tables.find(account_id, folded_name)
+def _table(account: Account, folded_name: str) -> KnownTable | None:
+    table = tables.find(account, folded_name)
     if table is None:
         return None
     policies = {policy.identifier: policy.terms for policy in table.policies.all()}

@@ -142,27 +142,27 @@ class Service:
     async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> int:
         """Create Table; return the time of its creation in ticks."""
         _check_writable(account)
-        table = await in_thread(tables.create, account.id, name, by=by, account_name=account.name)
+        table = await in_thread(tables.create, account.row, name, by=by, is_checked=True)
         return to_ticks(table.created_at)
 
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
         """Delete Table; people can restore it as long as the account keeps its history."""
         _check_writable(account)
-        await in_thread(tables.delete, account.id, name, by=by, account_name=account.name)
+        await in_thread(tables.delete, account.row, name, by=by, is_checked=True)
         self._catalog.forget_table(account, fold_table_name(name, account.kind))
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
         """Get Table: return the name as created."""
-        return (await self._look_up(account, tables.get, account.id, name)).name
+        return (await self._look_up(account, tables.get, account.row, name)).name
 
     async def query_tables(self, account: KnownAccount, query: TableQuery) -> tuple[list[str], str | None]:
-        return await self._look_up(account, tables.query, account.id, query)
+        return await self._look_up(account, tables.query, account.row, query)
 
     # access; ``table`` is a folded name
 
     async def policies(self, account: KnownAccount, table: str) -> list[SignedIdentifier]:
         """Get Table ACL."""
-        return await self._look_up(account, policies.stored, account.id, table)
+        return await self._look_up(account, policies.stored, account.row, table)
 
     async def replace_policies(
         self,
@@ -175,7 +175,7 @@ class Service:
         """Set Table ACL, effective for every token from now on."""
         _check_writable(account)
         async with self._turn:
-            await in_thread(policies.replace, account.id, table, identifiers, by=by)
+            await in_thread(policies.replace, account.row, table, identifiers, by=by)
 
     async def replace_properties(
         self,
@@ -187,7 +187,7 @@ class Service:
         """Set Table Service Properties to what ``update`` returns for the current ones."""
         _check_writable(account)
         async with self._turn:
-            await in_thread(service_properties.replace, account.id, update, by=by)
+            await in_thread(service_properties.replace, account.row, update, by=by)
 
     # entities; ``table`` is a folded name
 
@@ -315,7 +315,7 @@ class Service:
         """Run a statement on the table that had a name at a moment, whatever has the name now."""
 
         async def find_and_run() -> T:
-            found, then = await in_thread(past.find_by_name, account.id, table, moment)
+            found, then = await in_thread(past.find_by_name, account.row, table, moment)
             known = KnownTable(found.pk, then.source, found.name, {}, found.throughput)
             return await self._run_on(account, known, lambda _: run(then), cost)
 

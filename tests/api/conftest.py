@@ -46,7 +46,7 @@ def account(db):
 
 @pytest.fixture
 def people(account):
-    return tables.create(account.pk, "people")
+    return tables.create(account, "people")
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_an_account_of_the_kind_cosmos(ada):
     assert ada("POST", "accounts/planets/tables", {"name": "A-b"}).status_code == 200
     limited = ada("PATCH", "accounts/planets/tables/a-b", {"throughput": 400})
     assert (limited.status_code, limited.json()["throughput"]) == (200, 400)
-    tables.create(Account.objects.get(name="acme").pk, "people")
+    tables.create(Account.objects.get(name="acme"), "people")
     assert ada("PATCH", "accounts/acme/tables/people", {"throughput": 400}).status_code == 405
     # no policies and service properties
     for path in ("tables/a-b/policies", "service-properties"):
@@ -202,7 +202,7 @@ def test_the_state_of_backups(ada, settings, tmp_path):
 
 
 def test_tables_keep_an_account_unless_they_may_go(ada, account):
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     refused = ada("DELETE", "accounts/acme")
     assert refused.status_code == 409
     assert "with_tables=true" in refused.json()["detail"]
@@ -247,7 +247,7 @@ def over(account):
 
 
 def test_a3_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, account):
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     over(account)
     shown = ada("GET", "accounts/acme").json()
     assert shown["state"] == "expired"

@@ -74,7 +74,7 @@ def test_pages_from_a_start_and_after_a_token(call, account, put):
 
 
 def test_a_feed_of_several_tables(call, account, put):
-    other, third = (tables.create(account.pk, name) for name in ("other", "third"))
+    other, third = (tables.create(account, name) for name in ("other", "third"))
     put("a", 1)
     put("b", 2, other)
     put("c", 3, third)

@@ -24,7 +24,7 @@ def branch(cast, account, people):
     branch = accounts.add("branch")
     for membership in Membership.objects.filter(account=account).exclude(user=cast["victor"]):
         Membership.objects.create(user=membership.user, account=branch, role=membership.role)
-    other = tables.create(branch.pk, "people")
+    other = tables.create(branch, "people")
     put(people, a=1, b=1, c=1, d=5)
     put(other, a=1, b=2, d="5", e=1)
     return branch
@@ -90,7 +90,7 @@ def test_compares_and_lists_page_by_page(call, branch):
 
 @pytest.mark.django_db(transaction=True)
 def test_tables_outside_a_snapshot_of_some_are_left_alone(call, branch):
-    tables.create(branch.pk, "carts")
+    tables.create(branch, "carts")
     snapshots.take(branch, "baseline", tables=["people"])
     alice = call("alice")
     found = alice("GET", "accounts/branch/diff?left=branch@baseline").json()
@@ -100,7 +100,7 @@ def test_tables_outside_a_snapshot_of_some_are_left_alone(call, branch):
     assert (
         refused.status_code == 400 and "made with only some tables, without carts" in refused.json()["detail"]
     )
-    assert tables.find(branch.pk, "carts") is not None
+    assert tables.find(branch, "carts") is not None
 
 
 def test_a_string_that_utf_8_cannot_hold(call, branch, people):
@@ -113,7 +113,7 @@ def test_a_string_that_utf_8_cannot_hold(call, branch, people):
 def test_applies_and_is_undone(call, branch):
     alice = call("alice")
     read_at = alice("GET", "accounts/branch/diff?left=acme").json()["read_at"]
-    put(tables.get(branch.pk, "people"), b=7)
+    put(tables.get(branch, "people"), b=7)
     wanted = {"left": "acme", "right": "branch", "read_at": read_at}
 
     planned = alice("POST", "accounts/branch/diff/apply", {**wanted, "dry_run": True}).json()
@@ -177,12 +177,12 @@ def test_an_account_that_one_does_not_know_cannot_be_told_from_one_that_there_is
 
 
 def test_a_table_is_created_by_those_who_may(call, branch, account):
-    tables.create(account.pk, "fresh")
+    tables.create(account, "fresh")
     body = {"left": "acme", "right": "branch", "tables": ["fresh"]}
     assert call("eve")("POST", "accounts/branch/diff/apply", body).status_code == 403
     done = call("max")("POST", "accounts/branch/diff/apply", body).json()
-    assert done["tables"][0]["created"] and tables.find(branch.pk, "fresh") is not None
+    assert done["tables"][0]["created"] and tables.find(branch, "fresh") is not None
     gone = {"left": "branch", "right": "acme", "tables": ["people"], "target": "left"}
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     assert call("eve")("POST", "accounts/branch/diff/apply", gone).status_code == 403
     assert call("max")("POST", "accounts/branch/diff/apply", gone).json()["tables"][0]["dropped"]

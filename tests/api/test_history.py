@@ -75,13 +75,13 @@ def test_a_deleted_table_is_found_by_its_name(call, account, people):
     write(people, 1)
     then = past.present()
     write(people, 2)
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     assert numbers() == [2, 1]
 
-    write(tables.create(account.pk, "People"), 3)
+    write(tables.create(account, "People"), 3)
     assert numbers() == [3]
     assert numbers(f"&as_of={then}") == [2, 1]
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     assert numbers() == [3]
     assert numbers(f"&as_of={then}") == [2, 1]
 

@@ -23,7 +23,7 @@ def test_properties_are_set_whole(ask, account):
     assert saved.status_code == 200, saved.content
     assert saved.json()["logging"] == {"read": True, "write": False, "delete": False, "retention": 7}
     assert ask("GET", PROPERTIES).json() == saved.json()
-    assert service_properties.get(account.pk).cors[0].allowed_headers == ("x-*",)
+    assert service_properties.get(account).cors[0].allowed_headers == ("x-*",)
     assert ask("PUT", PROPERTIES, wanted, **{"If-Match": shown.headers["ETag"]}).status_code == 412
     assert Activity.objects.filter(verb=Verb.PROPERTIES_SET).count() == 1
 
@@ -69,7 +69,7 @@ def test_u2_the_last_owner_stays(ask):
 def test_activity_tells_who_did_what(ask, account):
     ask("POST", "accounts/acme/tables", {"name": "people"})
     ask("DELETE", "accounts/acme/tables/people")
-    tables.create(account.pk, "other")
+    tables.create(account, "other")
 
     def listed(query=""):
         found = ask("GET", f"accounts/acme/activity{query}")

@@ -40,7 +40,7 @@ def direct(account):
 
 @pytest.fixture
 def people(account):
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     mail = {"Email": EdmValue(Edm.STRING, "ada@shop.test")}
     write(table, *(Insert(Entity(EntityKey("se", name), mail)) for name in ("ada", "bob")))
     return table
@@ -140,7 +140,7 @@ def test_a_branch_is_made_once_and_reset(call, people, account):
     assert ask("POST", "accounts/acme/branches", {"name": "branch"}).status_code == 409
     assert [it["name"] for it in ask("GET", "accounts/acme/branches").json()["items"]] == ["branch"]
 
-    write(tables.get(Branch.objects.get().account_id, "people"), Delete(EntityKey("se", "ada"), ANY))
+    write(tables.get(Branch.objects.get().account, "people"), Delete(EntityKey("se", "ada"), ANY))
     assert ask("POST", "accounts/branch/reset", {}).json()["entities"] == 1
     assert ask("POST", "accounts/branch/reset", {}).json()["entities"] == 0
     assert ask("GET", "accounts/branch/snapshots").json()["items"] == []

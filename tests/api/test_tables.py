@@ -46,8 +46,8 @@ def test_deletes_and_brings_back(ask, people):
 
 def test_finds_and_pages(ask, account):
     for name in ("logs2", "Logs1", "logs10", "other"):
-        tables.create(account.pk, name)
-    tables.change(tables.get(account.pk, "logs2"), tags=["t"])
+        tables.create(account, name)
+    tables.change(tables.get(account, "logs2"), tags=["t"])
 
     def names(address):
         page = ask("GET", address).json()
@@ -78,7 +78,7 @@ def test_policies_come_back_as_they_were_set(ask, people, account):
     saved = ask("PUT", POLICIES, {"items": [A, B, blank]})
     assert saved.status_code == 200, saved.content
     assert saved.json() == {"items": [A, B, blank]} == ask("GET", POLICIES).json()
-    stored = policies.stored(account.pk, "people")
+    stored = policies.stored(account, "people")
     assert stored[1].policy is None
     assert (stored[2].policy.start, stored[2].policy.expiry) == ("", None)
     short = {"id": "a", "access_policy": {"expiry": "2027-01-01T01:00+01:00", "permission": "r"}}

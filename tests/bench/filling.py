@@ -163,11 +163,11 @@ def add_tables(number: int, names: list[str]) -> None:
     from storage.models import Account
     from storage.operations.tables import tables
 
-    ids = dict(Account.objects.values_list("name", "pk"))
-    owners = [ids[name] for name in names[:number]]
-    owners += [ids[ACCOUNT]] * (number - len(owners))
-    for n, account_id in enumerate(owners):
-        tables.create(account_id, f"table{n:05}")
+    by_name = {account.name: account for account in Account.objects.all()}
+    owners = [by_name[name] for name in names[:number]]
+    owners += [by_name[ACCOUNT]] * (number - len(owners))
+    for n, account in enumerate(owners):
+        tables.create(account, f"table{n:05}")
 
 
 if __name__ == "__main__":

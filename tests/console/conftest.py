@@ -65,7 +65,7 @@ def visit(cast):
 @pytest.fixture
 def people(account):
     """A table; `people(partition_key, row_key, Name=...)` adds an entity to it."""
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
 
     def add(partition_key, row_key, **properties):
         values = {name: as_edm(value) for name, value in properties.items()}

@@ -29,7 +29,7 @@ def write(table, *changes):
 
 @pytest.fixture
 def customers(account):
-    table = tables.create(account.pk, "customers")
+    table = tables.create(account, "customers")
     write(table, *(Insert(Entity(EntityKey("se", name), MAIL)) for name in ("ada", "bob")))
     return table
 
@@ -40,7 +40,7 @@ def test_take_preview_restore_and_undo(proven, account, customers):
     taken = client.post(f"{PAGE}new/", {"name": "ci-baseline", "days": "7"})
     assert (taken.status_code, taken.headers["Location"]) == (302, PAGE)
     write(customers, Delete(EntityKey("se", "ada"), ANY))
-    tables.create(account.pk, "later")
+    tables.create(account, "later")
 
     page = client.get(f"{PAGE}?snapshot=ci-baseline").content.decode()
     assert "Restore 1 entity" in " ".join(page.split())
@@ -51,19 +51,19 @@ def test_take_preview_restore_and_undo(proven, account, customers):
     found = client.get(PAGE).content.decode()
     assert "Restored 1 entity from ci-baseline." in found
     assert "before-restore-ci-baseline" in found
-    assert tables.find(account.pk, "later") is None
+    assert tables.find(account, "later") is None
     assert "Nothing differs" in client.get(f"{PAGE}?snapshot=ci-baseline").content.decode()
 
 
 def test_a_partial_snapshot_leaves_other_tables_alone(proven, account, customers):
-    tables.create(account.pk, "orders")
+    tables.create(account, "orders")
     snapshots.take(account, "some", tables=["customers"])
     write(customers, Delete(EntityKey("se", "ada"), ANY))
     client = proven("max")
     page = " ".join(client.get(f"{PAGE}?snapshot=some&new=on").content.decode().split())
     assert 'name="new"' not in page and "includes only some tables" in page and "Restore 1 entity" in page
     client.post(f"{PAGE}named/some/restore/", {"new": "on"})
-    assert tables.find(account.pk, "orders") is not None
+    assert tables.find(account, "orders") is not None
     whole = client.get(f"{PAGE}?snapshot=before-restore-some").content.decode()
     assert 'name="new"' in whole
     left_out = client.get(f"{PAGE}?snapshot=before-restore-some&new=on&without=customers").content.decode()
@@ -134,7 +134,7 @@ def test_a_masked_branch_and_its_reset(proven, customers):
     assert (branch.masking, branch.account.enabled) == ({"customers": {"Email": "email"}}, True)
     assert "staging" in client.get(PAGE).content.decode()
 
-    write(tables.get(branch.account_id, "customers"), Delete(EntityKey("se", "ada"), ANY))
+    write(tables.get(branch.account, "customers"), Delete(EntityKey("se", "ada"), ANY))
     client.post("/ui/a/staging/snapshots/reset/", {"from": "acme"})
     page = client.get(PAGE).content.decode()
     assert "Reset 1 entity of staging." in page

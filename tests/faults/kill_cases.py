@@ -66,7 +66,7 @@ class Case:
 def put(account, name, by=SERVER, **values):
     """Upsert entities by their RowKeys; None deletes one."""
     folded = name if account.kind == AccountKind.COSMOS else name.lower()
-    table = tables.find(account.pk, folded) or tables.create(account.pk, name)
+    table = tables.find(account, folded) or tables.create(account, name)
     changes = [
         Delete(EntityKey("p", key), ANY)
         if value is None
@@ -81,7 +81,7 @@ def shop():
     account = accounts.add("shop")
     for name in ("Customers", "Orders", "Prices"):
         put(account, name, a="Ada", b="Bob", c="Cy")
-    policies.replace(account.pk, "orders", READER)
+    policies.replace(account, "orders", READER)
     return account
 
 
@@ -89,8 +89,8 @@ def change(account, by=SERVER):
     """Change entities in all tables, delete a table, and create another one."""
     put(account, "Customers", by, a="Eve", b=None, d="Dan")
     put(account, "Orders", by, a="Eve", d="Dan")
-    policies.replace(account.pk, "orders", [])
-    tables.delete(account.pk, "prices", keep=tables.DELETED_TABLE_RETENTION)
+    policies.replace(account, "orders", [])
+    tables.delete(account, "prices", keep=tables.DELETED_TABLE_RETENTION)
     put(account, "New", by, a="Ada")
 
 
@@ -182,7 +182,7 @@ def apply():
 def many_tables():
     account = shop()
     for number in range(4):
-        tables.create(account.pk, f"table{number}")
+        tables.create(account, f"table{number}")
 
 
 def delete_account():
@@ -194,14 +194,14 @@ def delete_account():
 
 def delete_table():
     try:
-        tables.delete(find("shop").pk, "customers", by=ADA)
+        tables.delete(find("shop"), "customers", by=ADA)
     except ResourceNotFound:
         pass
     tables.drop_expired_tables()
 
 
 def more_than_a_page():
-    table = tables.get(shop().pk, "customers")
+    table = tables.get(shop(), "customers")
     sql.execute(
         f"INSERT INTO {relation_name(table.pk)} (pk, rk, ts, props, anns, vals)"
         " SELECT 'q', n::text, 1, '{}', '', '' FROM generate_series(1, 1000) AS n"
@@ -210,20 +210,20 @@ def more_than_a_page():
 
 def delete_by_query():
     """As the page does it, which begins again where it was."""
-    deletion, table = QueryDeletion(None), tables.get(find("shop").pk, "customers")
+    deletion, table = QueryDeletion(None), tables.get(find("shop"), "customers")
     while not deletion.is_finished:
         deletion = deletion.step(table, ADA)
 
 
 def index():
-    table = tables.get(find("shop").pk, "customers")
+    table = tables.get(find("shop"), "customers")
     if not PropertyIndex.objects.filter(table=table).exists():
         indexes.add(table, "Name", by=ADA)
     indexes.run_pending()
 
 
 def distribute(*, distributed):
-    table = tables.get(find("shop").pk, "customers")
+    table = tables.get(find("shop"), "customers")
     try:
         distribution_requests.ask(table, distributed=distributed, by=ADA)
     except DistributionError:
@@ -238,14 +238,14 @@ def helped_shop():
 
 
 def distributed_shop():
-    distribution.distribute(tables.get(shop().pk, "customers"))
+    distribution.distribute(tables.get(shop(), "customers"))
 
 
 CASES = {
     "branch": Case(shop, branch),
     "copy": Case(shop, lambda: copy(AccountKind.STORAGE)),
     "copy to Cosmos DB": Case(
-        lambda: policies.replace(shop().pk, "orders", []), lambda: copy(AccountKind.COSMOS)
+        lambda: policies.replace(shop(), "orders", []), lambda: copy(AccountKind.COSMOS)
     ),
     "import": Case(shop, import_),
     "restore": Case(changed_since_a_snapshot, restore, (Verb.SNAPSHOT_RESTORE,)),

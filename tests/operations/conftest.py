@@ -13,7 +13,7 @@ from storage.sql.relations import relation_name
 
 @pytest.fixture
 def table(db):
-    return tables.create(accounts.add("acme").pk, "people")
+    return tables.create(accounts.add("acme"), "people")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ TEXT, TIME = EdmValue(Edm.STRING, "x"), EdmValue(Edm.DATETIME, 15_000_000)
 
 
 def fill(account: Account, table: str, *found: Entity) -> None:
-    made = tables.create(account.pk, table, description="of the source")
+    made = tables.create(account, table, description="of the source")
     for entity in found:
         entity.kind = AccountKind(account.kind)
     for statement in statements.insert_all(relation_name(made.pk), found):
@@ -32,7 +32,7 @@ def fill(account: Account, table: str, *found: Entity) -> None:
 
 
 def content(account: Account, table: str) -> dict[EntityKey, dict[str, EdmValue]]:
-    stored = entities.page(tables.get(account.pk, table), EntityQuery()).entities
+    stored = entities.page(tables.get(account, table), EntityQuery()).entities
     return {one.key: dict(read_stored(one).properties) for one in stored}
 
 
@@ -47,9 +47,9 @@ def test_copies_into_the_other_kind_and_back():
 
     assert (there.tables, there.entities, back.entities) == (2, 1500, 1500)
     assert (there.account.kind, there.account.enabled, there.account.label) == ("cosmos", True, "Shop")
-    assert tables.get(there.account.pk, "People").description == "of the source"
+    assert tables.get(there.account, "People").description == "of the source"
     assert content(source, "People") == content(there.account, "People") == content(back.account, "people")
-    first = entities.page(tables.get(there.account.pk, "People"), EntityQuery()).entities[0]
+    first = entities.page(tables.get(there.account, "People"), EntityQuery()).entities[0]
     assert b'"T":"1970-01-01T00:00:01.5000000Z"' in first.content
 
 

@@ -43,7 +43,7 @@ TEXT = EdmValue(Edm.STRING, "x")
 
 
 def fill(account, name, *found, **described):
-    table = tables.create(account.pk, name, **described)
+    table = tables.create(account, name, **described)
     for entity in found:
         entity.kind = AccountKind(account.kind)
     for start in range(0, len(found), 500):
@@ -134,12 +134,12 @@ def test_everything_is_the_same_after_a_round_trip(source):
     )
     fill(source, "empty")
     policies.replace(
-        source.pk,
+        source,
         "empty",
         [SignedIdentifier("reader", AccessPolicy("", None, "r")), SignedIdentifier("none")],
     )
     rule = CorsRule(("https://example.org",), ("GET",), ("*",), (), 5)
-    service_properties.replace(source.pk, lambda _: ServiceProperties(cors=(rule,)))
+    service_properties.replace(source, lambda _: ServiceProperties(cors=(rule,)))
     account_settings.change(
         source, label="Shop", labels={"team": "blue"}, history_days=30, networks=["::1"], protected=True
     )
@@ -152,11 +152,11 @@ def test_everything_is_the_same_after_a_round_trip(source):
     assert sum("PartitionKey" in line for line in lines(file)) == 2608
     assert (account.enabled, account.protected, account.label) == (True, True, "Shop")
     assert sealed_keys.keys_of(account) != sealed_keys.keys_of(source)
-    found = read_stored(entities.get(tables.get(account.pk, "people"), EntityKey("p", "doubles")))
+    found = read_stored(entities.get(tables.get(account, "people"), EntityKey("p", "doubles")))
     assert repr(dict(found.properties)) == repr(ODD["doubles"])
     query = EntityQuery(top=1)
     before, after = (
-        entities.page(tables.get(it.pk, "people"), query).entities[0].timestamp for it in (source, account)
+        entities.page(tables.get(it, "people"), query).entities[0].timestamp for it in (source, account)
     )
     assert after > before
 
@@ -196,8 +196,8 @@ def test_an_export_is_of_one_moment(source, days, monkeypatch):
             changes = [Upsert(one(row, B=TEXT), merge=False) for row in ("0000", "1400", "2000")]
             in_another_thread(lambda: edits.apply(Table.objects.get(pk=people.pk), changes, by=SERVER))
             if days:
-                in_another_thread(lambda: tables.delete(source.pk, "sold"))
-            in_another_thread(lambda: tables.create(source.pk, "new"))
+                in_another_thread(lambda: tables.delete(source, "sold"))
+            in_another_thread(lambda: tables.create(source, "new"))
 
     assert comparable(exported(source, progress=write)) == before
 
@@ -222,7 +222,7 @@ def in_another_thread(do):
 
 def test_an_account_of_the_other_kind(source):
     table = fill(source, "people", one("r"), one(""))
-    policies.replace(source.pk, "people", [SignedIdentifier("reader", AccessPolicy("", "", "r"))])
+    policies.replace(source, "people", [SignedIdentifier("reader", AccessPolicy("", "", "r"))])
     file = exported(source)
 
     checked = account_import.check(file, "there", COSMOS)
@@ -236,7 +236,7 @@ def test_an_account_of_the_other_kind(source):
 
     sql.execute(f"DELETE FROM {relation_name(table.pk)} WHERE rk = ''")
     there = imported(exported(source), "there", COSMOS)
-    assert (there.kind, tables.names(there.pk)) == ("cosmos", ["people"])
+    assert (there.kind, tables.names(there)) == ("cosmos", ["people"])
     fill(there, "PEOPLE", one("r", T=EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)))
     found = account_import.check(exported(there), "back", STORAGE).findings
     assert {it.misfit for it in found} == {Misfit.TABLE_CASE, Misfit.EARLY_TIME}

@@ -37,7 +37,7 @@ def account():
 
 @pytest.fixture
 def people(account):
-    return tables.create(account.pk, "People", by=ADA)
+    return tables.create(account, "People", by=ADA)
 
 
 def verbs(**conditions):
@@ -93,9 +93,9 @@ def test_every_control_operation_leaves_one_record(account, people):
     assert account_settings.change(account, by=ADA, label="New") is None
     assert tables.change(people, by=ADA, description="", tags=["a", "b"]) is None
     with pytest.raises(Exception, match="already exists"), transaction.atomic():
-        tables.create(account.pk, "people", by=ADA)
-    tables.delete(account.pk, "people", by=ADA, keep=timedelta(days=7))
-    tables.restore(people.pk, by=ADA)
+        tables.create(account, "people", by=ADA)
+    tables.delete(account, "people", by=ADA, keep=timedelta(days=7))
+    tables.restore(people, by=ADA)
     removal.remove("acme", with_tables=True, by=COMMAND)
 
     found = activity.page(ActivityFilter()).activities
@@ -119,10 +119,10 @@ def test_no_key_is_ever_in_it(account):
 @pytest.mark.django_db(transaction=True)
 def test_policies_and_service_properties(account, people):
     one = [SignedIdentifier("readers", AccessPolicy(None, "", "r")), SignedIdentifier("bare")]
-    kept = policies.replace(account.pk, "people", one, by=ADA)
+    kept = policies.replace(account, "people", one, by=ADA)
     assert kept.before == []
     assert policies.read(Activity.objects.get(pk=kept.pk).after) == one
-    assert policies.replace(account.pk, "people", one, by=ADA) is None
+    assert policies.replace(account, "people", one, by=ADA) is None
 
     wanted = ServiceProperties(
         DEFAULT_PROPERTIES.logging,
@@ -130,7 +130,7 @@ def test_policies_and_service_properties(account, people):
         Metrics(enabled=True),
         DEFAULT_PROPERTIES.cors,
     )
-    kept = service_properties.replace(account.pk, lambda _: wanted, by=ADA)
+    kept = service_properties.replace(account, lambda _: wanted, by=ADA)
     kept = Activity.objects.get(pk=kept.pk)
     assert service_properties.read(kept.before) == DEFAULT_PROPERTIES
     assert service_properties.read(kept.after) == wanted

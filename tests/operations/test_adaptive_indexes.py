@@ -47,7 +47,7 @@ def account():
 
 @pytest.fixture
 def large(account):
-    table = tables.create(account.pk, "Large")
+    table = tables.create(account, "Large")
     relation = relation_name(table.pk)
     execute(FILL.format(relation=relation, rows=policy.INDEXED_FROM))
     execute(f"ANALYZE {relation}")
@@ -94,7 +94,7 @@ def test_what_is_not_worth_an_index(large, change):
 
 
 def test_only_where_it_is_wanted_and_possible(account, large):
-    small = tables.create(account.pk, "Small")
+    small = tables.create(account, "Small")
     scan(small, "Score")
     scan(large, "not a name", "a" * 300, "a\0b")
     assert adapt() == set()

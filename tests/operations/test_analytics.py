@@ -39,24 +39,24 @@ KEY = EntityKey("p", "r")
 @pytest.fixture
 def account(db):
     """Its hours are measured, as those of every new account."""
-    return accounts.add("measured").pk
+    return accounts.add("measured")
 
 
 def measure(account, **properties):
     stored = asdict(ServiceProperties(**properties))
-    Account.objects.filter(pk=account).update(service_properties=stored)
+    Account.objects.filter(pk=account.pk).update(service_properties=stored)
 
 
 def happened(account, minute, requests=1, process="one", secondary=False, operation=Operation.QUERY_ENTITY):
     counts = Counts(process)
-    kind = RequestKind(account, secondary, operation, Authentication.KEY, 200, "")
+    kind = RequestKind(account.pk, secondary, operation, Authentication.KEY, 200, "")
     counts.add(minute, {kind: Tally(requests)})
     counts.write()
 
 
 def rows(account, name=HOURS, column="TotalRequests"):
     """The keys of the entities of a table, with their number of requests."""
-    table = Table.objects.filter(account_id=account, folded_name=name).first()
+    table = Table.objects.filter(account=account, folded_name=name).first()
     if table is None:
         return None
     page = run(pages.page(relation_name(table.pk), EntityQuery()))
@@ -130,7 +130,7 @@ def test_writes_what_comes_just_after_the_hour(account, is_another):
 
 
 def test_writes_what_each_account_wants(account):
-    totals, nothing = accounts.add("totals").pk, accounts.add("nothing").pk
+    totals, nothing = accounts.add("totals"), accounts.add("nothing")
     measure(totals, hour_metrics=Metrics(enabled=True))
     measure(nothing, hour_metrics=Metrics())
     for number, who in enumerate((account, totals, nothing), start=1):
@@ -143,7 +143,7 @@ def test_writes_what_each_account_wants(account):
     assert rows(account) == {every: 1, ("20261121T1200", "user;QueryEntity"): 1}
     assert rows(account, "$metricshoursecondarytransactionstable")[every] == 5
     assert rows(totals) == {every: 2}
-    assert not Table.objects.filter(account_id=nothing).exists()
+    assert not Table.objects.filter(account=nothing).exists()
 
     Writer().write(NOON + 400 * DAY)
 

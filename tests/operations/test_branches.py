@@ -37,7 +37,7 @@ def text(value):
 
 
 def fill(account, name, rows):
-    table = tables.create(account.pk, name)
+    table = tables.create(account, name)
     recorder = history.recorder(account, SERVER)
     for key, properties in rows.items():
         change = Insert(Entity(EntityKey(*key), properties))
@@ -52,7 +52,7 @@ def write(table, *changes):
 
 
 def content(account, name):
-    found = entities.page(tables.get(account.pk, name), EntityQuery()).entities
+    found = entities.page(tables.get(account, name), EntityQuery()).entities
     return {tuple(it.key): dict(read_stored(it).properties) for it in found}
 
 
@@ -69,7 +69,7 @@ def test_a_branch_has_what_the_account_has_now(shop):
     table = fill(shop, "Customers", ROWS)
     fill(shop, "empty", {})
     policy = SignedIdentifier("reader", AccessPolicy("", "", "r"))
-    policies.replace(shop.pk, "customers", [policy])
+    policies.replace(shop, "customers", [policy])
 
     made = branches.create(shop, BranchRequest("shopbranch"))
 
@@ -78,16 +78,16 @@ def test_a_branch_has_what_the_account_has_now(shop):
     assert (account.enabled, account.label) == (True, "Shop")
     assert content(account, "customers") == content(shop, "customers")
     etags = [
-        [it.ticks for it in entities.page(tables.get(its.pk, "customers"), EntityQuery()).entities]
+        [it.ticks for it in entities.page(tables.get(its, "customers"), EntityQuery()).entities]
         for its in (shop, account)
     ]
     assert etags[0] == etags[1]
-    assert policies.stored(account.pk, "customers") == [policy]
+    assert policies.stored(account, "customers") == [policy]
     # ordinary tables from then on
-    write(tables.get(account.pk, "customers"), Upsert(Entity(EntityKey("x", "y"), {}), merge=False))
+    write(tables.get(account, "customers"), Upsert(Entity(EntityKey("x", "y"), {}), merge=False))
     assert ("x", "y") not in content(shop, "customers")
     assert (branches.listed(shop), branches.find(account).source_name) == ([made.branch], "shop")
-    assert table.pk != tables.get(account.pk, "customers").pk
+    assert table.pk != tables.get(account, "customers").pk
 
 
 def test_a_branch_of_a_part(shop):
@@ -111,12 +111,12 @@ def test_a_table_that_was_made_in_a_branch_of_a_part_is_restored(shop):
     account = branches.create(shop, BranchRequest("part", filters={"customers": None})).account
     fill(account, "made", ROWS)
     snapshot = snapshots.take(account, "now")
-    tables.delete(account.pk, "made")
+    tables.delete(account, "made")
     fill(account, "later", ROWS)
 
     snapshot_restores.reset_to(snapshot)
 
-    assert tables.names(account.pk) == ["customers", "made"]
+    assert tables.names(account) == ["customers", "made"]
     assert content(account, "made") == ROWS
 
 
@@ -130,7 +130,7 @@ def test_a_branch_of_a_snapshot(shop):
         Upsert(Entity(EntityKey("us", "2"), {"Name": text("Robert")}), merge=False),
         Insert(Entity(EntityKey("x", "new"), {})),
     )
-    tables.delete(shop.pk, gone.name)
+    tables.delete(shop, gone.name)
     tables.drop_expired_tables()
 
     made = branches.create(shop, BranchRequest("branch", snapshot=snapshot))
@@ -204,7 +204,7 @@ def test_a_masked_branch(shop):
     assert [masked[name].value for name in ("Note", "Balance", "Açık")] == ["(masked)", 0.0, ""]
     assert content(again.account, "orders")["se", "1"] != order
     # filters read the projection, which must say the same as the entity
-    table = tables.get(made.account.pk, "customers")
+    table = tables.get(made.account, "customers")
     for name in ("Name", "Email", "Note", "Iban"):
         wanted = EntityQuery(filter=parse(f"{name} eq '{masked[name].value}'"))
         assert len(entities.page(table, wanted).entities) == 1, name
@@ -227,7 +227,7 @@ def test_a_branch_of_a_time(shop):
     table, gone = fill(shop, "customers", ROWS), fill(shop, "sessions", ROWS)
     moment = timezone.now()
     write(table, Delete(EntityKey("se", "1"), ANY))
-    tables.delete(shop.pk, gone.name, keep=tables.DELETED_TABLE_RETENTION)
+    tables.delete(shop, gone.name, keep=tables.DELETED_TABLE_RETENTION)
     fill(shop, "later", ROWS)
 
     made = branches.create(shop, BranchRequest("then", at=moment))
@@ -243,19 +243,19 @@ def test_reset_makes_a_branch_what_it_was(shop):
     fill(shop, "customers", ROWS)
     fill(shop, "sessions", ROWS)
     reader = SignedIdentifier("reader", AccessPolicy("", "", "r"))
-    policies.replace(shop.pk, "customers", [reader])
+    policies.replace(shop, "customers", [reader])
     branch = branches.create(shop, BranchRequest("branch")).branch
     account = branch.account
     for action in (TableAction.RESTORE, TableAction.RESTORE):
         write(
-            tables.get(account.pk, "customers"),
+            tables.get(account, "customers"),
             Delete(EntityKey("se", "1"), ANY),
             Upsert(Entity(EntityKey("us", "2"), {"Name": text("Robert")}), merge=False),
             Insert(Entity(EntityKey("x", "new"), {})),
         )
-        tables.delete(account.pk, "sessions")
+        tables.delete(account, "sessions")
         fill(account, "later", ROWS)
-        policies.replace(account.pk, "customers", [])
+        policies.replace(account, "customers", [])
 
         restored = snapshot_restores.reset(branch)
 
@@ -267,6 +267,6 @@ def test_reset_makes_a_branch_what_it_was(shop):
         ]
         for name in ("customers", "sessions"):
             assert content(account, name) == ROWS
-        assert policies.stored(account.pk, "customers") == [reader]
-        assert tables.find(account.pk, "later") is None
+        assert policies.stored(account, "customers") == [reader]
+        assert tables.find(account, "later") is None
         assert (branch.reset_entities, snapshot_restores.reset(branch).written) == (3, 0)

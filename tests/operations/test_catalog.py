@@ -143,11 +143,11 @@ async def test_a_rotated_key_is_dead_at_once(which):
 
 
 async def test_a_policy_counts_at_once(account):
-    await in_thread(tables.create, account.id, "People")
+    await in_thread(tables.create, account.row, "People")
     async with several() as processes:
         for name in ("first", "second"):
             policy = AccessPolicy(None, "2040-01-01T00:00:00.0000000Z", "r")
-            await in_thread(policies.replace, account.id, "people", [SignedIdentifier(name, policy)])
+            await in_thread(policies.replace, account.row, "people", [SignedIdentifier(name, policy)])
 
             for known in processes:
                 assert (await known.table(account, "people")).policies == {name: policy}
@@ -156,7 +156,7 @@ async def test_a_policy_counts_at_once(account):
 async def test_service_properties_count_at_once(account):
     rule = CorsRule(("https://example.com",), ("GET",), (), (), 5)
     async with several() as processes:
-        await in_thread(service_properties.replace, account.id, lambda old: replace(old, cors=(rule,)))
+        await in_thread(service_properties.replace, account.row, lambda old: replace(old, cors=(rule,)))
 
         for known in processes:
             assert (await known.account("owner")).properties.cors == (rule,)
@@ -244,7 +244,7 @@ async def is_missing(known, account, name):
 async def test_hears_of_a_table_that_was_made_anew(account):
     async with opened() as known:
         assert await is_missing(known, account, "people")
-        old = await in_thread(tables.create, account.id, "People")
+        old = await in_thread(tables.create, account.row, "People")
         for _ in range(2):
             assert await known.table(account, "people") == (
                 old.pk,
@@ -256,9 +256,9 @@ async def test_hears_of_a_table_that_was_made_anew(account):
             )
         assert await is_missing(known, account._replace(id=account.id + 1), "people")
 
-        await in_thread(tables.delete, account.id, "people")
+        await in_thread(tables.delete, account.row, "people")
         await eventually(lambda: is_missing(known, account, "people"))
-        new = await in_thread(tables.create, account.id, "PEOPLE")
+        new = await in_thread(tables.create, account.row, "PEOPLE")
 
         assert await known.table(account, "people") == (
             new.pk,
@@ -271,16 +271,16 @@ async def test_hears_of_a_table_that_was_made_anew(account):
 
 
 async def test_other_tables_stay_known_when_one_comes_or_goes(account, database):
-    kept = await in_thread(tables.create, account.id, "Kept")
-    await in_thread(tables.create, account.id, "Gone")
+    kept = await in_thread(tables.create, account.row, "Kept")
+    await in_thread(tables.create, account.row, "Gone")
     async with opened() as known:
         for name in ("kept", "gone"):
             await known.table(account, name)
         # who looks it up again does not find it
         database.execute("UPDATE storage_table SET deleted_at = now() WHERE id = %s", [kept.pk])
 
-        await in_thread(tables.create, account.id, "New")
-        await in_thread(tables.delete, account.id, "gone")
+        await in_thread(tables.create, account.row, "New")
+        await in_thread(tables.delete, account.row, "gone")
         await eventually(lambda: is_missing(known, account, "gone"))
 
         assert (await known.table(account, "kept")).id == kept.pk
@@ -293,16 +293,16 @@ async def test_the_name_of_a_table_may_have_spaces(database):
     await in_thread(accounts.add, "spacious", NewAccount(kind=AccountKind.COSMOS))
     async with opened() as known:
         account = await known.account("spacious")
-        await in_thread(tables.create, account.id, "two  words ü")
+        await in_thread(tables.create, account.row, "two  words ü")
         await known.table(account, "two  words ü")
 
-        await in_thread(tables.delete, account.id, "two  words ü")
+        await in_thread(tables.delete, account.row, "two  words ü")
 
         await eventually(lambda: is_missing(known, account, "two  words ü"))
 
 
 async def test_hears_of_a_new_index_and_of_a_dropped_one(account):
-    table = await in_thread(tables.create, account.id, "People")
+    table = await in_thread(tables.create, account.row, "People")
 
     async def is_indexed():
         return (await known.table(account, "people")).indexed == {"Score"}
@@ -320,7 +320,7 @@ async def test_hears_of_a_new_index_and_of_a_dropped_one(account):
 
 
 async def test_looks_a_forgotten_table_up_anew(account, database):
-    table = await in_thread(tables.create, account.id, "People")
+    table = await in_thread(tables.create, account.row, "People")
     async with opened() as known:
         await known.table(account, "people")
         # nobody is told of this
@@ -338,7 +338,7 @@ async def test_looks_a_forgotten_table_up_anew(account, database):
 async def test_uses_nothing_stale_while_nobody_brings_the_news(account, database, monkeypatch):
     monkeypatch.setattr(catalog, "_PAUSE", 60)
     await in_thread(accounts.add, "rotated", NewAccount(b"a" * 64))
-    await in_thread(tables.create, account.id, "People")
+    await in_thread(tables.create, account.row, "People")
     async with opened() as known:
         assert not await is_missing(known, account, "people")
         assert break_listener(database) == 1
@@ -346,7 +346,7 @@ async def test_uses_nothing_stale_while_nobody_brings_the_news(account, database
 
         # no notification of these will ever come
         await in_thread(accounts.rotate, "rotated", 1)
-        await in_thread(tables.delete, account.id, "people")
+        await in_thread(tables.delete, account.row, "people")
 
         assert b"a" * 64 not in (await known.account("rotated")).keys
         assert await is_missing(known, account, "people")
@@ -367,13 +367,13 @@ async def test_listens_again_and_has_missed_nothing(account, database, monkeypat
         for _ in range(3):
             assert break_listener(database) == 1
             await in_thread(accounts.rotate, "rotated", 1)
-            await in_thread(tables.create, account.id, "People")
+            await in_thread(tables.create, account.row, "People")
             await eventually(lambda: heard(known, "rotated"))
             await eventually(lambda: is_listening(database))
 
             assert not await is_missing(known, account, "people")
             await in_thread(accounts.rotate, "rotated", 1)
-            await in_thread(tables.delete, account.id, "People")
+            await in_thread(tables.delete, account.row, "People")
             await eventually(lambda: heard(known, "rotated"))
             await eventually(lambda: is_missing(known, account, "people"))
 

@@ -34,7 +34,7 @@ def account(db):
 
 @pytest.fixture
 def people(account):
-    return tables.create(account.pk, "people")
+    return tables.create(account, "people")
 
 
 def actor(request, name="key1", kind=ActorKind.KEY):
@@ -97,7 +97,7 @@ def test_one_entry_for_each_request(account, people):
 
 
 def test_filters(account, people):
-    others = tables.create(account.pk, "others")
+    others = tables.create(account, "others")
     write(people, actor(1), Insert(entity("a")))
     write(people, actor(2, "0f5a", ActorKind.SAS), Upsert(entity("a", 1), merge=False))
     write(others, actor(3, "ada", ActorKind.USER), Insert(entity("50%")))

@@ -58,7 +58,7 @@ def number(value):
 def put(account, name, **entities_):
     """Upsert entities by their RowKeys, in a table that is made if there is none; None deletes."""
     folded = name if account.kind == AccountKind.COSMOS else name.lower()
-    table = tables.find(account.pk, folded) or tables.create(account.pk, name)
+    table = tables.find(account, folded) or tables.create(account, name)
     changes = [
         Delete(EntityKey("p", key), ANY)
         if properties is None
@@ -71,7 +71,7 @@ def put(account, name, **entities_):
 
 
 def content(account, name):
-    found = entities.all_pages(tables.get(account.pk, name), EntityQuery())
+    found = entities.all_pages(tables.get(account, name), EntityQuery())
     return {stored.key.row_key: dict(read_stored(stored).properties) for page in found for stored in page}
 
 
@@ -115,10 +115,10 @@ def test_accounts_table_by_table(left, right):
     put(right, "people", same=number(1), other=number(5), kind={"A": EdmValue(Edm.INT64, 4)}, new={})
     put(left, "old", one={})
     put(right, "new")
-    table = tables.get(right.pk, "people")
+    table = tables.get(right, "people")
     tables.change(table, description="Visitors", tags=["a"])
-    policies.replace(right.pk, "people", [SignedIdentifier("all", AccessPolicy(permission="r"))])
-    service_properties.replace(right.pk, lambda it: it)
+    policies.replace(right, "people", [SignedIdentifier("all", AccessPolicy(permission="r"))])
+    service_properties.replace(right, lambda it: it)
 
     found = compare("acme", "branch")
 
@@ -158,21 +158,21 @@ def test_tables_of_any_names_and_a_table_with_an_account(left, right):
 def test_an_account_as_it_was(left):
     put(left, "people", a=number(1), b=number(2))
     put(left, "old", a={})
-    table = tables.get(left.pk, "people")
+    table = tables.get(left, "people")
     tables.change(table, description="before")
-    policies.replace(left.pk, "people", [SignedIdentifier("one", None)])
+    policies.replace(left, "people", [SignedIdentifier("one", None)])
     then = str(Moment(now()))
     put(left, "people", a=number(5), b=None, c=number(3))
     middle = str(Moment(now()))
     put(left, "people", c=number(4))
-    tables.delete(left.pk, "old", keep=timedelta(days=1))
+    tables.delete(left, "old", keep=timedelta(days=1))
     put(left, "young", a={})
     tables.change(table, description="between")
     tables.change(table, description="after", tags=["x"])
-    policies.replace(left.pk, "people", [SignedIdentifier("two", None)])
+    policies.replace(left, "people", [SignedIdentifier("two", None)])
     properties = service_properties.write(service_properties.for_account(left))
     properties["logging"]["read"] = True
-    service_properties.replace(left.pk, lambda _: service_properties.read(properties))
+    service_properties.replace(left, lambda _: service_properties.read(properties))
 
     found = compare(f"acme@{then}", "acme")
 
@@ -200,11 +200,11 @@ def test_an_account_as_it_was(left):
 def test_a_snapshot_before_and_after_it_was_copied(left):
     put(left, "people", a=number(1), b=number(2))
     put(left, "old", a={})
-    policies.replace(left.pk, "people", [SignedIdentifier("one", None)])
+    policies.replace(left, "people", [SignedIdentifier("one", None)])
     snapshot = snapshots.take(left, "ci-baseline")
     put(left, "people", a=number(5), b=None, c=number(3))
-    tables.delete(left.pk, "old", keep=timedelta(days=1))
-    policies.replace(left.pk, "people", [])
+    tables.delete(left, "old", keep=timedelta(days=1))
+    policies.replace(left, "people", [])
 
     for copies in (0, 2):
         assert snapshot.tables.filter(is_copied=True).count() == copies
@@ -257,7 +257,7 @@ def test_tables_that_a_branch_was_never_given_are_not_compared(left):
     for name in ("People", "carts", "orders"):
         put(left, name, a=number(1))
     part = branches.create(left, BranchRequest("part", filters={"people": None, "carts": None})).branch
-    tables.delete(part.account.pk, "carts")
+    tables.delete(part.account, "carts")
     put(part.account, "made", a=number(1))
     put(left, "later", a=number(1))
     snapshots.take(part.account, "now")
@@ -317,11 +317,11 @@ def test_a_side_that_there_is_not(left, name, message):
 def test_makes_the_right_side_equal(left, right):
     put(left, "people", same=number(1), gone=number(2), other=number(3), kind=number(4))
     put(right, "people", same=number(1), other=number(5), kind={"A": EdmValue(Edm.INT64, 4)}, new={})
-    edits.apply_one(tables.get(left.pk, "people"), Upsert(Entity(LONG, number(9)), merge=False), by=SERVER)
-    tables.create(left.pk, "fresh", description="made", tags=["t"])
+    edits.apply_one(tables.get(left, "people"), Upsert(Entity(LONG, number(9)), merge=False), by=SERVER)
+    tables.create(left, "fresh", description="made", tags=["t"])
     put(left, "fresh", a=number(1))
     put(right, "kept", a=number(1))
-    policies.replace(left.pk, "people", [SignedIdentifier("one", None)])
+    policies.replace(left, "people", [SignedIdentifier("one", None)])
 
     comparison = compare("acme", "branch")
     selection = Selection(policies=True)
@@ -342,7 +342,7 @@ def test_makes_the_right_side_equal(left, right):
     after = compare("acme", "branch")
     assert {table.name for table in after.tables if comparing.count(table).differing} == {"kept"}
     assert after.table("people").policies is None
-    assert tables.get(right.pk, "fresh").description == "made"
+    assert tables.get(right, "fresh").description == "made"
     assert (done.activity.verb, done.activity.actor, done.activity.account_name) == (
         "entity.apply",
         "ada",
@@ -383,8 +383,8 @@ def test_what_is_selected_alone(left, right):
 
     done = applying.apply(comparison, Target.RIGHT, Selection(tables=["old"]), by=ADA)
     assert done.tables[0].is_deleted and done.activity is None
-    assert tables.find(right.pk, "old") is None
-    assert [table.name for table in tables.deleted(right.pk)] == ["old"]
+    assert tables.find(right, "old") is None
+    assert [table.name for table in tables.deleted(right)] == ["old"]
 
 
 def test_entities_of_a_table_that_only_the_target_has_are_deleted_without_it(left, right):
@@ -456,6 +456,6 @@ def test_what_does_not_fit_into_the_other_kind_is_told(left):
     assert content(left, "people")["b"] == number(2)
     put(left, "people", a={"T": EdmValue(Edm.DATETIME, 20_000_000)})
     applying.apply(compare("acme", "cosmos"), Target.RIGHT, Selection(), by=ADA)
-    stored = entities.get(tables.get(cosmos.pk, "people"), EntityKey("p", "a"))
+    stored = entities.get(tables.get(cosmos, "people"), EntityKey("p", "a"))
     assert b"1970-01-01T00:00:02.0000000Z" in stored.content
     assert Activity.objects.filter(verb="entity.apply").count() == 2

@@ -42,7 +42,7 @@ def account():
 
 @pytest.fixture
 def people(account):
-    return tables.create(account.pk, "people")
+    return tables.create(account, "people")
 
 
 def content(table):
@@ -142,15 +142,15 @@ def test_newer_work_is_kept(account, people):
 
 
 def test_selections(account, people):
-    others = tables.create(account.pk, "others")
-    gone = tables.create(account.pk, "gone")
+    others = tables.create(account, "others")
+    gone = tables.create(account, "gone")
     write(people, actor(1), Insert(entity("a", 1)))
     write(people, actor(2), upsert("a", 2))
     middle = changes.page(account, ChangeFilter()).entries[0].latest
     write(others, actor(2), Insert(entity("b", 1)))
     write(people, actor(3), upsert("a", 3))
     write(gone, actor(3), Insert(entity("c", 1)))
-    tables.delete(account.pk, "gone", by=ADA)
+    tables.delete(account, "gone", by=ADA)
     [(number,)] = fetch(f"SELECT max(seq) FROM {segment_name(account.pk, 1)} WHERE tbl = %s", people.pk)
 
     def restoring(**wanted):
@@ -179,7 +179,7 @@ def test_refuses_a_read_only_account(account, people):
 
 async def test_ten_thousand_while_others_write():
     account = await in_thread(accounts.add, "acme")
-    table = await in_thread(tables.create, account.pk, "people")
+    table = await in_thread(tables.create, account, "people")
     relation = relation_name(table.pk)
 
     def seed():

@@ -250,7 +250,7 @@ async def test_a_table_without_its_relation_is_not_completed_for_ever(service, a
 
 
 def test_tables_of_older_servers_are_named_and_completed(older):
-    tables.create(accounts.add("owner").pk, "People")
+    tables.create(accounts.add("owner"), "People")
     table = older("people")
 
     assert table_relations.incomplete() == [table]
@@ -264,17 +264,17 @@ def test_tables_of_older_servers_are_named_and_completed(older):
 
 
 def test_a_table_of_an_older_server_can_be_edited_in_the_console(older):
-    table = tables.create(accounts.add("owner").pk, "People")
+    table = tables.create(accounts.add("owner"), "People")
     older("people")
     edits.apply_one(table, UPSERT, by=SERVER)
 
 
 def test_a_table_of_an_older_server_can_be_deleted_and_restored(older):
     owner = accounts.add("owner")
-    tables.create(owner.pk, "People")
+    tables.create(owner, "People")
     table = older("people")
-    tables.delete(owner.pk, "People", keep=tables.DELETED_TABLE_RETENTION)
-    tables.restore(table.pk)
+    tables.delete(owner, "People", keep=tables.DELETED_TABLE_RETENTION)
+    tables.restore(table)
     assert table_relations.incomplete() == []
 
 

@@ -68,7 +68,7 @@ def account(db):
 
 @pytest.fixture
 def table(cluster, account):
-    return tables.create(account.pk, "people")
+    return tables.create(account, "people")
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_what_fails_on_a_node_leaves_a_local_table(table, write):
 
 
 def test_only_a_coordinator_distributes(account):
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     with pytest.raises(DistributionError, match="coordinator"):
         distribution.distribute(table)
     with pytest.raises(AccountError, match="coordinator"):
@@ -263,16 +263,16 @@ def test_a_deleted_table_is_restored_with_its_function(table, write):
     distribution.distribute(table)
     write(Insert(entity(A=1)))
     citus.calls()
-    tables.delete(table.account_id, "people", keep=timedelta(days=1))
+    tables.delete(table.account, "people", keep=timedelta(days=1))
     deleted = Table.objects.get(pk=table.pk)
     assert kinds(deleted) == ["insert"]
-    tables.restore(table.pk)
+    tables.restore(table)
     name = f"distributed_{table.pk}"
     assert citus.calls() == [f"function {name}_change_set by p beside deleted_{name}"]
     write(Update(entity(A=2), ANY, merge=False))
     assert kinds(table) == ["update", "insert"]
 
-    tables.delete(table.account_id, "people", keep=timedelta(0))
+    tables.delete(table.account, "people", keep=timedelta(0))
     tables.drop_expired_tables()
     assert fetch("SELECT count(*) FROM pg_class WHERE relname LIKE %s", f"%{name}%") == [(0,)]
     assert fetch("SELECT count(*) FROM pg_proc WHERE proname LIKE %s", f"{name}%") == [(0,)]
@@ -280,12 +280,12 @@ def test_a_deleted_table_is_restored_with_its_function(table, write):
 
 def test_an_account_says_that_its_new_tables_are_distributed(cluster, account):
     account_settings.change(account, distributes=True)
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     assert table.distributed and table_relations.is_spread(table)
     edits.apply(table, [Insert(entity(A=1))], by=ADA)
     assert kinds(table) == ["insert"]
     account_settings.change(account, distributes=False)
-    assert not tables.create(account.pk, "others").distributed
+    assert not tables.create(account, "others").distributed
     removal.remove("acme", with_tables=True)
     left = fetch("SELECT relname FROM pg_class WHERE relname ~ %s", f"^distributed_{table.pk}(_|$)")
     assert left == []
@@ -357,7 +357,7 @@ def test_a_job_measures_and_forgets(table, write, account):
 
 def test_the_nodes_are_asked_once_for_all_tables(table, account, write):
     for name in ("others", "more"):
-        distribution.distribute(tables.create(account.pk, name))
+        distribution.distribute(tables.create(account, name))
     distribution.distribute(table)
     write(Insert(entity(A=1)))
     execute(f"ANALYZE {relation_of(table)}")
@@ -403,7 +403,7 @@ def test_a_table_is_deleted_in_sequential_mode(table, write):
         return run(query, *arguments)
 
     with connection.execute_wrapper(catch):
-        tables.delete(table.account_id, "people")
+        tables.delete(table.account, "people")
     assert order[:2] == ["sequential", "SELECT 1 FROM distributed_"]
     assert order.index("DROP FUNCTION") < order.index("RENAME")
 
@@ -416,7 +416,7 @@ def test_a_doctor_tells_what_is_wrong(table, write):
     assert severities() == ["ok", "ok"]
     execute("UPDATE pg_dist_object SET force_delegation = false")
     execute("INSERT INTO pg_dist_node VALUES ('b', 5432, 'primary', true, true, false)")
-    other = tables.create(table.account_id, "others")
+    other = tables.create(table.account, "others")
     execute(f"SELECT create_distributed_table('{relation_of(other)}', 'pk', colocate_with := 'none')")
     assert severities() == ["ok", "ok", "error", "error", "error"]
     unreachable = [it.text for _, it in doctor.examine() if "cannot be reached" in it.text]
@@ -432,7 +432,7 @@ def severities():
 
 def test_commands(table, capsys):
     call_command("distribute", "acme/people")
-    assert table_relations.is_spread(tables.get(table.account_id, "people"))
+    assert table_relations.is_spread(tables.get(table.account, "people"))
     call_command("undistribute", "acme/people")
     assert capsys.readouterr().out == "acme/people is distributed.\nacme/people is on the coordinator.\n"
     account_settings.change(table.account, distributes=True)
@@ -444,7 +444,7 @@ def test_commands(table, capsys):
 
 
 def test_changes_are_listed_with_those_of_others(table, write, account):
-    other = tables.create(account.pk, "others")
+    other = tables.create(account, "others")
     write(Insert(entity(A=1)))
     distribution.distribute(table)
     write(Update(entity(A=2), ANY, merge=False))
@@ -485,7 +485,7 @@ def test_edits_are_shown_and_undone_whether_made_before_or_since(table):
 def test_a_node_that_is_down_is_no_error_of_the_server(table):
     """It answers 503 then; a job goes on with other tables."""
     distribution.distribute(table)
-    tables.delete(table.account_id, "people", keep=timedelta(days=1))
+    tables.delete(table.account, "people", keep=timedelta(days=1))
     execute(
         "CREATE OR REPLACE FUNCTION create_distributed_function(f regprocedure, argument text DEFAULT NULL,"
         " colocate_with text DEFAULT 'default', force_delegation boolean DEFAULT NULL) RETURNS void"
@@ -493,7 +493,7 @@ def test_a_node_that_is_down_is_no_error_of_the_server(table):
         " RAISE EXCEPTION 'connection to the remote node failed' USING ERRCODE = '08006'; END $$"
     )
     with pytest.raises(ServerBusy), transaction.atomic():
-        tables.restore(table.pk)
+        tables.restore(table)
     assert [it.name for it in tables.deleted(table.account)] == ["people"]
 
 

@@ -49,7 +49,7 @@ HOSTILE = {
 
 @pytest.fixture
 def table(db):
-    return tables.create(accounts.add("acme").pk, "people")
+    return tables.create(accounts.add("acme"), "people")
 
 
 def entity(partition_key="se", row_key="ada", **properties):
@@ -163,7 +163,7 @@ def test_writes_nothing_to_an_account_that_is_read_only(table):
 
 
 def test_a_table_that_was_deleted(table):
-    tables.delete(table.account_id, "people")
+    tables.delete(table.account, "people")
 
     for key in (KEY, EntityKey("a\0", "b"), EntityKey("\ud800", ""), EntityKey("x" * 1025, "")):
         assert entities.get(table, key) is None
@@ -229,7 +229,7 @@ def test_a_known_entity_is_not_read_again(table, monkeypatch):
 
 def test_an_entity_of_a_cosmos_account_is_written_as_such(db):
     account = accounts.add("planets", NewAccount(kind=AccountKind.COSMOS))
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     table.account = account
     moment = {"T": EdmValue(Edm.DATETIME, 0)}
     edits.apply(table, [Insert(Entity(EntityKey("p" * 2000, "r"), moment))], by=ADA)

@@ -281,7 +281,7 @@ def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypat
 
 def test_a_page_on_the_connection_of_django(db):
     account = accounts.add("pages")
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     run(batch.apply(relations.relation_name(table.pk), [Insert(entity(number)) for number in range(25)]))
     found = operation.page(table, EntityQuery(filter=parse("Even eq true"), top=10))
     assert numbers(found) == list(range(0, 20, 2))
@@ -292,7 +292,7 @@ def test_a_page_on_the_connection_of_django(db):
 
 
 def test_a_page_that_takes_too_long(db, monkeypatch):
-    table = tables.create(accounts.add("pages").pk, "people")
+    table = tables.create(accounts.add("pages"), "people")
 
     def cancel(relation, wanted, clock, read):
         yield pages.page(relation, wanted)

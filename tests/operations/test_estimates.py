@@ -55,7 +55,7 @@ FILTERS = [
 
 @pytest.fixture
 def table(db):
-    return tables.create(accounts.add("acme").pk, "people")
+    return tables.create(accounts.add("acme"), "people")
 
 
 @pytest.fixture

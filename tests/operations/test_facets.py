@@ -26,7 +26,7 @@ def number(value):
 
 @pytest.fixture
 def table(db):
-    table = tables.create(accounts.add("acme").pk, "people")
+    table = tables.create(accounts.add("acme"), "people")
     for n in range(12):
         properties = {
             "Kind": text("abc"[n % 3]),

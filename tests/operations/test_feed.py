@@ -40,7 +40,7 @@ def account():
 
 @pytest.fixture
 def people(account):
-    return tables.create(account.pk, "people")
+    return tables.create(account, "people")
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_both_images_of_every_change_in_order(account, people, write):
     assert told(feed.read(followed, following)[0]) == []
     # a token stays valid, and a table has a feed of its own
     assert told(feed.read(followed, token)[0]) == everything
-    other = tables.create(account.pk, "other")
+    other = tables.create(account, "other")
     write(put("c", 20), table=other)
     assert read_all(Feed(account.pk, (people.pk,)), OLDEST, 2)[0] == everything
     assert read_all(followed, following, 10)[0] == [("i", "c", None, 20)]
@@ -342,7 +342,7 @@ def test_a_page_is_limited_in_bytes(account, write, monkeypatch):
 
 def test_a_deleted_table_keeps_its_changes(account, people, write):
     write(put("a", 1))
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     assert read_all(Feed(account.pk), OLDEST, 10)[0] == [("i", "a", None, 1)]
 
 
@@ -369,7 +369,7 @@ def test_a_reader_who_is_far_behind_reads_up_to_marks(account, people, write, mo
     """Each window between two marks is read by itself, also those without changes and over segments."""
     monkeypatch.setattr(feed, "_FAR", 0)
     monkeypatch.setattr(statements, "MARK_EVERY", 1)
-    other = tables.create(account.pk, "other")
+    other = tables.create(account, "other")
 
     def write_and_mark(number):
         write(put("ab"[number % 2], number), table=other if number % 3 == 1 else people)

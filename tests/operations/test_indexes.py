@@ -43,7 +43,7 @@ def account():
 @pytest.fixture
 def people(account):
     """Score says the number of an entity."""
-    table = tables.create(account.pk, "People")
+    table = tables.create(account, "People")
     for start in range(0, ROWS, 100):
         inserts = [Insert(entity(number)) for number in range(start, start + 100)]
         run(batch.apply(relation_name(table.pk), inserts))
@@ -191,7 +191,7 @@ def test_deleting_a_table_does_not_wait_for_its_index(account, people):
         deleting.result()
 
     indexes.run_pending()
-    tables.restore(people.pk)
+    tables.restore(people)
     indexes.run_pending()
     assert states(people) == {"Score": IndexState.READY}
     assert stored(people) == [True]
@@ -206,7 +206,7 @@ def run_pending():
 
 
 def delete(account):
-    tables.delete(account.pk, "People", keep=tables.DELETED_TABLE_RETENTION)
+    tables.delete(account, "People", keep=tables.DELETED_TABLE_RETENTION)
     connection.close()
 
 

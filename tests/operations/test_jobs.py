@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def deleted():
     """A table that was deleted and still takes space."""
-    account = accounts.add("ownerofjobs").pk
+    account = accounts.add("ownerofjobs")
     table = tables.create(account, "people")
     tables.delete(account, "people")
     return table
@@ -198,7 +198,7 @@ def test_takes_over_from_a_process_that_was_killed_while_its_statement_runs(post
 
 
 async def test_writes_the_metrics_of_every_account_that_is_used(deleted, running):
-    metrics = await in_thread(tables.get, deleted.account_id, "$metricscapacitytable")
+    metrics = await in_thread(lambda: tables.get(deleted.account, "$metricscapacitytable"))
     async with asyncio.timeout(60):
         while not await in_thread(has_rows, metrics):  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -27,7 +27,7 @@ async def test_a_job_ends_what_was_abandoned(monkeypatch):
 
     def abandon():
         account = accounts.add("half", NewAccount(enabled=False))
-        tables.create(account.pk, "people")
+        tables.create(account, "people")
         long_operations.Operation.begin(Verb.ACCOUNT_CREATE, account, 1, by=ADA)
         acme = accounts.add("acme")
         long_operations.Operation.begin(Verb.ENTITY_REVERT, acme, 2, by=ADA).save({"rows": 7})
@@ -107,7 +107,7 @@ def test_a_deletion_that_was_begun_is_completed(monkeypatch):
     monkeypatch.setattr(removal, "_DROPPED_TOGETHER", 2)
     account = accounts.add("crowded")
     for number in range(5):
-        tables.create(account.pk, f"table{number}")
+        tables.create(account, f"table{number}")
     with long_operations.holding_account("crowded") as lock, invalidating_catalogs():
         removal._drop_some_tables(account, lock, ADA)
     with pytest.raises(AccountIsBusy):

@@ -45,7 +45,7 @@ CHANGED = [Skipped(None, Skip.CHANGED)]
 
 @pytest.fixture
 def table():
-    table = tables.create(accounts.add("acme").pk, "people")
+    table = tables.create(accounts.add("acme"), "people")
     yield table
     execute("SELECT setval('moment_floor', 1)")  # no transaction takes it back
 
@@ -155,7 +155,7 @@ def test_the_future_is_that_of_the_database(table):
 
 @pytest.mark.parametrize("target", list(Target))
 def test_applying_skips_what_the_comparison_had_not_seen(table, target):
-    other = tables.create(accounts.add("branch").pk, "people")
+    other = tables.create(accounts.add("branch"), "people")
     write(table, upsert(1), upsert(1, OTHER))
     write(other, upsert(2), upsert(2, OTHER))
     changes = (Update(entity(3), ANY, merge=False), Delete(OTHER, ANY))
@@ -178,7 +178,7 @@ def test_an_account_younger_than_a_transaction_that_runs_is_not_taken_for_change
     with another() as old:
         old.execute("SELECT 1")
         write(table, upsert(1), upsert(1, OTHER))
-        branch = tables.create(accounts.add("branch").pk, "people")
+        branch = tables.create(accounts.add("branch"), "people")
         write(branch, upsert(2), upsert(2, OTHER))
         comparison = comparing.compare(side("branch"), side("acme"))
         write(branch, upsert(3))
@@ -191,7 +191,7 @@ def test_a_history_that_began_after_its_account_is_not_whole(table):
         account_settings.change(table.account, history_days=days)
     with another() as old:
         old.execute("SELECT 1")
-        branch = tables.create(accounts.add("branch").pk, "people")
+        branch = tables.create(accounts.add("branch"), "people")
         write(branch, upsert(2))
         for days in (0, 7):
             account_settings.change(branch.account, history_days=days)
@@ -202,7 +202,7 @@ def test_a_history_that_began_after_its_account_is_not_whole(table):
 
 def test_without_history_timestamps_tell_what_is_newer(table):
     account_settings.change(table.account, history_days=0)
-    other = tables.create(accounts.add("branch").pk, "people")
+    other = tables.create(accounts.add("branch"), "people")
     write(table, upsert(1), upsert(1, OTHER))
     write(other, upsert(2), upsert(2, OTHER))
     execute(f"UPDATE {relation_name(table.pk)} SET ts = ts - {3600 * TICKS_PER_SECOND} WHERE rk = 'bob'")
@@ -219,12 +219,12 @@ def test_applying_leaves_a_table_alone_that_was_changed_since_the_comparison(tab
     branch = accounts.add("branch")
     names = ("changed", "deleted", "inserted", "untouched")
     for name in names:
-        write(tables.create(branch.pk, name), upsert(1))
+        write(tables.create(branch, name), upsert(1))
     read_at = comparing.compare(side("acme"), side("branch")).read_at
-    write(tables.get(branch.pk, "changed"), upsert(2))
-    write(tables.get(branch.pk, "deleted"), Delete(KEY, ANY))
-    write(tables.get(branch.pk, "inserted"), upsert(1, OTHER))
-    tables.create(branch.pk, "created")
+    write(tables.get(branch, "changed"), upsert(2))
+    write(tables.get(branch, "deleted"), Delete(KEY, ANY))
+    write(tables.get(branch, "inserted"), upsert(1, OTHER))
+    tables.create(branch, "created")
     comparison = comparing.compare(side("acme"), side("branch"))
 
     selection, read_at = Selection(tables=[*names, "created"]), read_moment_token(read_at.token)
@@ -241,13 +241,13 @@ def test_applying_leaves_a_table_alone_that_was_changed_since_the_comparison(tab
             "inserted": (False, CHANGED),
             "untouched": (True, []),
         }
-    assert tables.find(branch.pk, "untouched") is None and tables.find(branch.pk, "created") is not None
-    assert number_at(tables.get(branch.pk, "changed"), past.present()) == 2
+    assert tables.find(branch, "untouched") is None and tables.find(branch, "created") is not None
+    assert number_at(tables.get(branch, "changed"), past.present()) == 2
 
 
 def test_applying_waits_for_writes_to_a_table_before_it_deletes_it(table):
     branch = accounts.add("branch")
-    old = tables.create(branch.pk, "old")
+    old = tables.create(branch, "old")
     write(old, Insert(entity(1)))
     comparison = comparing.compare(side("acme"), side("branch"))
 
@@ -266,15 +266,15 @@ def test_applying_waits_for_writes_to_a_table_before_it_deletes_it(table):
             execute("SELECT pg_sleep(0.01)")
         writer.commit()
         assert applied.result().tables[0].examples == CHANGED
-    assert number_at(tables.get(branch.pk, "old"), past.present()) == 2
+    assert number_at(tables.get(branch, "old"), past.present()) == 2
 
 
 def test_without_history_a_table_is_deleted_only_if_its_timestamps_are_old(table):
     branch = accounts.add("branch")
     account_settings.change(branch, history_days=0)
     for name in ("new", "old"):
-        write(tables.create(branch.pk, name), Insert(entity(1)))
-    old = relation_name(tables.get(branch.pk, "old").pk)
+        write(tables.create(branch, name), Insert(entity(1)))
+    old = relation_name(tables.get(branch, "old").pk)
     execute(f"UPDATE {old} SET ts = ts - {3600 * TICKS_PER_SECOND}")
     comparison = comparing.compare(side("acme"), side("branch"))
     selection = Selection(tables=["new", "old"])
@@ -317,7 +317,7 @@ def wait_for_waiting():
 async def test_an_insertion_that_waited_for_a_deletion_has_a_later_timestamp(service, kind):
     account = await service.account("owner")
     await service.create_table(account, "people")
-    table = await in_thread(lambda: tables.get(account.id, "people"))
+    table = await in_thread(lambda: tables.get(account.row, "people"))
     await service.change(account, "people", Insert(entity(1)))
     connection, deleted = await in_thread(delete_ahead, table)
     match kind:
@@ -411,7 +411,7 @@ async def test_any_writes_of_several_clients(service):
     """Timestamps grow, moments that were read stay as they were, and no change set is ever seen in part."""
     account = await service.account("owner")
     await service.create_table(account, "people")
-    table = await in_thread(lambda: tables.get(account.id, "people"))
+    table = await in_thread(lambda: tables.get(account.row, "people"))
     keys = [EntityKey("p", name) for name in "abc"]
     draw = random.Random(17)
     seen = []

@@ -50,7 +50,7 @@ def stored():
 
 def test_back_and_forth(older):
     account = accounts.add("acme")
-    people = tables.create(account.pk, "people")
+    people = tables.create(account, "people")
     inserted = edits.apply(people, [Insert(entity(name, TEXT)) for name in "ba"], by=ADA)
     edits.apply(
         people, [Update(entity("a", "2"), ANY, merge=False), Delete(EntityKey("p", "b"), ANY)], by=ADA

@@ -79,17 +79,17 @@ def test_every_read_can_be_of_the_past(table, write):
 
 def test_a_deleted_table_and_the_one_of_its_name(table, write):
     moment = write(Insert(entity(1)))
-    tables.delete(table.account_id, table.name, keep=timedelta(days=1))
+    tables.delete(table.account, table.name, keep=timedelta(days=1))
     between = now()
-    new = tables.create(table.account_id, "People")
+    new = tables.create(table.account, "People")
     after = now()
 
-    old = past.find_table(table.account_id, "people", moment)
+    old = past.find_table(table.account, "people", moment)
     assert old == table
     assert entities.get(old, KEY, past.find(old, moment)) is not None
     with pytest.raises(TableNotFound):
-        past.find_table(table.account_id, "people", between)
-    assert past.find_table(table.account_id, "people", after) == new
+        past.find_table(table.account, "people", between)
+    assert past.find_table(table.account, "people", after) == new
     for wrong, at in ((old, after), (new, moment)):
         with pytest.raises(TableNotFound):
             past.find(wrong, at)
@@ -103,7 +103,7 @@ def refusal(table, moment):
 
 def test_only_what_is_kept(table, write):
     moment = write(Insert(entity(1)))
-    started = past.kept_since(table.account_id)
+    started = past.kept_since(table.account)
 
     assert refusal(table, Moment(moment.ticks + 36_000_000_000)).endswith("is in the future.")
     Table.objects.update(created_at=started - timedelta(days=1))
@@ -120,10 +120,10 @@ def test_only_what_is_kept(table, write):
     assert len(past.find(table, now()).record.segments) == 2
     first.dropped_at = timezone.now()
     first.save()
-    assert past.kept_since(table.account_id) > started
+    assert past.kept_since(table.account) > started
     # turned off, whatever is still there does not tell of the changes since; turned on again, it begins anew
     history.end(table.account)
-    assert past.kept_since(table.account_id) is None
+    assert past.kept_since(table.account) is None
     assert refusal(table, now()) == "The account keeps no history."
     history.start(Account.objects.get())
     assert refusal(table, moment).startswith("Changes are kept since")

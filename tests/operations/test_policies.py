@@ -29,7 +29,7 @@ FIVE = [
 
 @pytest.fixture
 def account():
-    return accounts.add("policiesofmine").pk
+    return accounts.add("policiesofmine")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def people(account):
 def test_come_back_as_they_were_set_in_one_table(account, people):
     for name in ("Other", "none"):
         tables.create(account, name)
-    elsewhere = accounts.add("policiesofothers").pk
+    elsewhere = accounts.add("policiesofothers")
     tables.create(elsewhere, "people")
     policies.replace(account, people, FIVE)
     policies.replace(account, "other", FIVE[:2])
@@ -50,12 +50,12 @@ def test_come_back_as_they_were_set_in_one_table(account, people):
     assert policies.stored(account, people) == FIVE
     assert policies.stored(account, "other") == FIVE[:2]
     assert policies.stored(elsewhere, "people") == []
-    found = policies.tables_with_policies(account, except_table=tables.get(account, people).pk)
+    found = policies.tables_with_policies(account, except_table=tables.get(account, people))
     assert [(table.name, table.policy_count) for table in found] == [("Other", 2)]
 
 
 async def test_of_many_sets_at_once_one_is_left_whole():
-    account = (await in_thread(accounts.add, "atonce")).pk
+    account = await in_thread(accounts.add, "atonce")
     await in_thread(tables.create, account, "people")
     sets = [[SignedIdentifier(f"{number}-{place}") for place in range(number % 6)] for number in range(12)]
 
@@ -67,7 +67,7 @@ async def test_of_many_sets_at_once_one_is_left_whole():
 
 
 async def test_a_table_that_goes_meanwhile_is_not_there():
-    account = (await in_thread(accounts.add, "coming")).pk
+    account = await in_thread(accounts.add, "coming")
     for _ in range(5):
         await in_thread(tables.create, account, "people")
 

@@ -39,7 +39,7 @@ def account(transactional_db):
 
 @pytest.fixture
 def people(account):
-    return tables.create(account.pk, "People")
+    return tables.create(account, "People")
 
 
 def write(table, number=1):

@@ -34,7 +34,7 @@ LONG = EntityKey("p" * 2000, "字" * 500)
 
 @pytest.fixture
 def table():
-    return tables.create(accounts.add("acme").pk, "people")
+    return tables.create(accounts.add("acme"), "people")
 
 
 def key(row_key):
@@ -185,7 +185,7 @@ async def test_writers_that_race_lose_nothing(monkeypatch):
     """Every change has the entity as the one before left it, whoever made it, and every Timestamp is greater."""
     monkeypatch.setattr(restoring, "_CHUNK_BYTES", restoring._LEAST_BYTES * 4)
     account = await in_thread(accounts.add, "acme")
-    table = await in_thread(tables.create, account.pk, "people")
+    table = await in_thread(tables.create, account, "people")
     names = [f"{n:02}" for n in range(12)]
     stop = asyncio.Event()
 

@@ -90,7 +90,7 @@ async def test_a_table_that_was_deleted_elsewhere_is_gone_at_once(service, accou
     for operation in operations(service, account, people):
         await operation
 
-    await in_thread(tables.delete, account.id, people)
+    await in_thread(tables.delete, account.row, people)
 
     for operation in operations(service, account, people):
         with pytest.raises(TableNotFound):
@@ -102,8 +102,8 @@ async def test_a_table_made_elsewhere_without_notice_is_used_at_once(service, ac
     await service.change(account, people, Insert(entity(1)))
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         connection.execute("SET session_replication_role = replica")
-        old = await in_thread(tables.get, account.id, people)
-        new = await in_thread(tables.create, account.id, "anew")
+        old = await in_thread(tables.get, account.row, people)
+        new = await in_thread(tables.create, account.row, "anew")
         connection.execute("UPDATE storage_table SET deleted_at = now() WHERE id = %s", [old.pk])
         connection.execute(f"ALTER TABLE entity_{old.pk} RENAME TO deleted_entity_{old.pk}")
         connection.execute("UPDATE storage_table SET folded_name = 'people' WHERE id = %s", [new.pk])
@@ -139,7 +139,7 @@ async def test_writing_while_the_table_comes_and_goes_gives_only_documented_erro
 
 def replace_unnoticed(account, name):
     """Replace a table by an empty one without telling the processes."""
-    old = tables.get(account.id, name)
+    old = tables.get(account.row, name)
     Table.objects.filter(pk=old.pk).update(deleted_at=timezone.now())
     execute(relations.soft_delete(old.pk))
     new = Table.objects.create(
@@ -170,7 +170,7 @@ def cancel_waiting(relation):
 async def test_a_write_that_is_repeated_on_a_new_table_is_charged_there(service):
     await in_thread(lambda: accounts.add("planets", NewAccount(kind=AccountKind.COSMOS)))
     account = await service.account("planets")
-    table = await in_thread(tables.create, account.id, "people")
+    table = await in_thread(tables.create, account.row, "people")
     await service.change(account, "people", Insert(entity()))
     await in_thread(lambda: Table.objects.filter(pk=table.pk).update(throughput=1))
     await in_thread(replace_unnoticed, account, "people")
@@ -183,7 +183,7 @@ async def test_a_write_that_is_repeated_on_a_new_table_is_charged_there(service)
 async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, people, monkeypatch):
     await service.change(account, people, Insert(entity(1)))
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
-        relation = (await in_thread(tables.get, account.id, people)).pk
+        relation = (await in_thread(tables.get, account.row, people)).pk
         connection.execute(f"LOCK TABLE entity_{relation} IN ACCESS EXCLUSIVE MODE")
 
         # nothing can be read while the lock is held: each attempt runs into the time limit of its lane
@@ -212,7 +212,7 @@ async def relation(service, account, people):
     """The relation of a table with an entity."""
     await service.change(account, people, Insert(entity(1)))
     await in_thread(execute, NODE)
-    relation = relations.relation_name((await in_thread(tables.get, account.id, people)).pk)
+    relation = relations.relation_name((await in_thread(tables.get, account.row, people)).pk)
     yield relation
     await in_thread(
         execute,
@@ -271,7 +271,7 @@ async def test_a_read_only_account_still_has_its_metrics_written(service, accoun
     await in_thread(lambda: account_settings.change(accounts.by_name("owner"), read_only=True, by=SERVER))
     writer, now = analytics.Writer(), datetime.now(UTC)
     name = "$metricshourprimarytransactionstable"
-    await in_thread(tables.get, account.id, name)  # somebody looks at them
+    await in_thread(tables.get, account.row, name)  # somebody looks at them
     for moment in (now, now + timedelta(hours=2)):
         await in_thread(writer.write, moment)
     page = await service.query(await service.account("owner"), name, ALL)
@@ -279,7 +279,7 @@ async def test_a_read_only_account_still_has_its_metrics_written(service, accoun
 
 
 async def test_counts_requests_for_entities_and_remembers_writes(service, account, people):
-    table = await in_thread(tables.get, account.id, people)
+    table = await in_thread(tables.get, account.row, people)
     await service.change(account, people, Insert(entity()))
     await service.query(account, people, ALL)
     with pytest.raises(StorageError):
@@ -287,13 +287,13 @@ async def test_counts_requests_for_entities_and_remembers_writes(service, accoun
     await service.observer.flush()
     [hours] = (await in_thread(table_use.last_day, [table], datetime.now(UTC))).values()
     assert sum(hours) == 3
-    assert (await in_thread(tables.get, account.id, people)).written_at is not None
+    assert (await in_thread(tables.get, account.row, people)).written_at is not None
 
 
 async def test_a_table_with_a_throughput_limit_refuses_more_until_units_are_back(service):
     await in_thread(lambda: accounts.add("planets", NewAccount(kind=AccountKind.COSMOS)))
     account = await service.account("planets")
-    table = await in_thread(tables.create, account.id, "people")
+    table = await in_thread(tables.create, account.row, "people")
     await in_thread(lambda: tables.change(table, throughput=1))
     await service.change(account, "people", Insert(entity()))  # takes five units, and there was one
     for operation in operations(service, account, "people"):

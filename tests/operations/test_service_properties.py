@@ -29,7 +29,7 @@ ALL = ServiceProperties(
 
 @pytest.fixture
 def account():
-    return accounts.add("propertied").pk
+    return accounts.add("propertied")
 
 
 def put(properties):
@@ -37,13 +37,13 @@ def put(properties):
 
 
 def test_come_back_as_they_were_set(account):
-    other = accounts.add("unpropertied").pk
-    assert Account.objects.get(pk=account).service_properties is None
+    other = accounts.add("unpropertied")
+    assert Account.objects.get(pk=account.pk).service_properties is None
     for properties in (ALL, DEFAULT_PROPERTIES, ServiceProperties(hour_metrics=Metrics()), ALL):
         service_properties.replace(account, put(properties))
 
         assert service_properties.get(account) == properties
-        assert service_properties.for_account(Account.objects.get(pk=account)) == properties
+        assert service_properties.for_account(Account.objects.get(pk=account.pk)) == properties
     service_properties.replace(account, PropertiesUpdate(cors=()).apply)
     assert service_properties.get(account) == replace(ALL, cors=())
     assert service_properties.get(other) == DEFAULT_PROPERTIES

@@ -85,7 +85,7 @@ def test_the_entities_of_a_few_tables_are_counted(shop, monkeypatch):
 def test_only_a_restore_of_a_whole_account_deletes_newer_tables(shop):
     fill(shop, "customers", ROWS)
     some, whole = snapshots.take(shop, "some", tables=["customers"]), snapshots.take(shop, "whole")
-    tables.create(shop.pk, "later")
+    tables.create(shop, "later")
     for snapshot, names in ((some, None), (whole, ["customers"])):
         wanted = RestoreRequest(tables=names, deletes_new=True)
         for run in (snapshot_restores.preview, snapshot_restores.restore):
@@ -93,9 +93,9 @@ def test_only_a_restore_of_a_whole_account_deletes_newer_tables(shop):
                 run(snapshot, wanted)
     assert [it.name for it in snapshots.listed(shop)] == ["whole", "some"]
     snapshot_restores.reset_to(some)
-    assert tables.find(shop.pk, "later") is not None
+    assert tables.find(shop, "later") is not None
     snapshot_restores.reset_to(whole)
-    assert tables.find(shop.pk, "later") is None
+    assert tables.find(shop, "later") is None
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["in the history", "copied"])
@@ -144,9 +144,9 @@ def test_restores_some_entities_of_some_tables(shop):
 def test_restores_tables_that_are_gone(shop, fate):
     fill(shop, "customers", ROWS)
     reader = SignedIdentifier("reader", AccessPolicy("", "", "r"))
-    policies.replace(shop.pk, "customers", [reader])
+    policies.replace(shop, "customers", [reader])
     snapshot = snapshots.take(shop, "before")
-    tables.delete(shop.pk, "customers")
+    tables.delete(shop, "customers")
     tables.drop_expired_tables()
     if fate == "dropped":
         snapshot_copies.copy_outstanding(shop)
@@ -164,21 +164,21 @@ def test_restores_tables_that_are_gone(shop, fate):
     restored = snapshot_restores.restore(snapshot, request)
 
     assert content(shop, "customers") == ROWS
-    assert policies.stored(shop.pk, "customers") == [reader]
+    assert policies.stored(shop, "customers") == [reader]
     assert content(shop, "later") == ROWS
     undo.undo(restored.activity, by=accounts.SERVER)
-    assert (tables.find(shop.pk, "customers") is None) == (fate != "recreated")
+    assert (tables.find(shop, "customers") is None) == (fate != "recreated")
 
 
 def test_restores_policies_and_settings_on_request(shop):
     fill(shop, "customers", ROWS)
     writer = SignedIdentifier("writer", AccessPolicy("", "", "raud"))
-    policies.replace(shop.pk, "customers", [writer])
+    policies.replace(shop, "customers", [writer])
     snapshot = snapshots.take(shop, "before")
     reader = SignedIdentifier("writer", AccessPolicy("", "", "r"))
-    policies.replace(shop.pk, "customers", [reader])
+    policies.replace(shop, "customers", [reader])
     changed = ServiceProperties(hour_metrics=Metrics(enabled=False))
-    service_properties.replace(shop.pk, lambda _: changed)
+    service_properties.replace(shop, lambda _: changed)
 
     plan = snapshot_restores.preview(snapshot, RestoreRequest())
     assert not (plan.changed_tables or plan.service_properties)
@@ -186,11 +186,11 @@ def test_restores_policies_and_settings_on_request(shop):
     plan = snapshot_restores.preview(snapshot, everything)
     assert (plan.tables[0].policies, plan.service_properties) == (True, True)
     restored = snapshot_restores.restore(snapshot, everything)
-    assert policies.stored(shop.pk, "customers") == [writer]
-    assert service_properties.get(shop.pk) == DEFAULT_PROPERTIES
+    assert policies.stored(shop, "customers") == [writer]
+    assert service_properties.get(shop) == DEFAULT_PROPERTIES
     undo.undo(restored.activity, by=accounts.SERVER)
-    assert policies.stored(shop.pk, "customers") == [reader]
-    assert service_properties.get(shop.pk) == changed
+    assert policies.stored(shop, "customers") == [reader]
+    assert service_properties.get(shop) == changed
 
 
 def test_what_is_copied_survives_the_history(shop):

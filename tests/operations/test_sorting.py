@@ -46,7 +46,7 @@ VALUES = [
 
 @pytest.fixture(params=[False, True], ids=["scanned", "indexed"])
 def table(db, request):
-    table = tables.create(accounts.add("acme").pk, "people")
+    table = tables.create(accounts.add("acme"), "people")
     if request.param:  # the order does not depend on whether the index is there
         PropertyIndex.objects.create(table=table, name="V", state=IndexState.READY, origin=IndexOrigin.HAND)
     inserts = []

@@ -22,7 +22,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def people(db):
-    return tables.create(accounts.add("counted").pk, "people")
+    return tables.create(accounts.add("counted"), "people")
 
 
 def written_at(table):
@@ -57,7 +57,7 @@ def test_an_earlier_write_that_is_recorded_later_changes_nothing(people):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_write_is_recorded_when_it_commits(db):
-    people = tables.create(accounts.add("counted").pk, "people")
+    people = tables.create(accounts.add("counted"), "people")
     edits.apply(people, [Insert(Entity(EntityKey("p", "r"), {}))], by=SERVER)
     assert written_at(people) is not None
 

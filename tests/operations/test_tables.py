@@ -33,12 +33,12 @@ from storage.sql.relations import relation_name
 
 @pytest.fixture
 def account(db):
-    return accounts.add("tablesofmine").pk
+    return accounts.add("tablesofmine")
 
 
 @pytest.fixture
 def other(db):
-    return accounts.add("tablesofothers").pk
+    return accounts.add("tablesofothers")
 
 
 def names(account, **query):
@@ -59,7 +59,7 @@ def test_every_account_has_names_of_its_own(account, other):
 
     assert mine.pk != theirs.pk
     assert names(other) == (["People"], None)
-    assert tables.counts([account, other]) == {account: 1, other: 1}
+    assert tables.counts([account.pk, other.pk]) == {account.pk: 1, other.pk: 1}
     tables.delete(other, "people")
     assert names(account) == (["people"], None)
 
@@ -77,7 +77,7 @@ def test_a_table_whose_relation_cannot_be_made_is_not_there(account):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_table_of_an_account_that_is_gone_cannot_be_made():
-    account = accounts.add("goneforgood").pk
+    account = accounts.add("goneforgood")
     removal.remove("goneforgood")
 
     with pytest.raises(ServerBusy):
@@ -87,7 +87,7 @@ def test_a_table_of_an_account_that_is_gone_cannot_be_made():
 
 @pytest.mark.django_db(transaction=True)
 async def test_no_account_goes_while_a_table_is_being_made_in_it():
-    account = (await in_thread(accounts.add, "inthemaking")).pk
+    account = await in_thread(accounts.add, "inthemaking")
     connect = psycopg.AsyncConnection.connect
     async with (
         await connect(settings.LANES_CONNINFO) as maker,
@@ -96,7 +96,7 @@ async def test_no_account_goes_while_a_table_is_being_made_in_it():
         await maker.execute(
             "INSERT INTO storage_table (account_id, name, folded_name, created_at, description, tags)"
             " VALUES (%s, 'people', 'people', now(), '', '[]')",
-            [account],
+            [account.pk],
         )
         await maker.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as its end does
         removing = asyncio.create_task(in_thread(removal.remove, "inthemaking"))
@@ -116,7 +116,7 @@ async def is_waiting(watcher):
 
 @pytest.mark.django_db(transaction=True)
 async def test_of_many_who_create_a_table_at_once_one_does():
-    account = (await in_thread(accounts.add, "atonce")).pk
+    account = await in_thread(accounts.add, "atonce")
 
     results = await asyncio.gather(
         *(in_thread(tables.create, account, name) for name in ("People", "people", "PEOPLE", "peoplE")),
@@ -197,7 +197,7 @@ def test_what_a_client_deletes_is_kept_as_long_as_the_history_unless_it_is_empty
     full = delete("full", 2)
     [found] = tables.deleted(account)
     assert (found, found.kept_until - found.deleted_at) == (full, timedelta(days=7))
-    tables.restore(full.pk)
+    tables.restore(full)
     assert [it.name for it in tables.deleted(account)] == []
     assert background.has_rows(full)
 
@@ -269,15 +269,18 @@ def test_what_is_asked_of_an_account_with_very_many_tables_is_remembered(account
         for name in names_of:
             tables.create(owner, name)
     known = [table.name for table in table_list.largest(account, 2).tables]
-    assert (totals.contents([account, other])[account].tables, len(known)) == (3, 2)
+    assert (totals.contents([account.pk, other.pk])[account.pk].tables, len(known)) == (3, 2)
 
     tables.delete(account, known[0])
     tables.create(other, "second")
 
     assert [table.name for table in table_list.largest(account, 2).tables] == known[1:]
-    assert {pk: it.tables for pk, it in totals.contents([account, other]).items()} == {account: 3, other: 2}
+    assert {pk: it.tables for pk, it in totals.contents([account.pk, other.pk]).items()} == {
+        account.pk: 3,
+        other.pk: 2,
+    }
     monkeypatch.setattr(remembered, "monotonic", lambda: monotonic() + 61)
-    assert totals.contents([account])[account].tables == 2
+    assert totals.contents([account.pk])[account.pk].tables == 2
     assert known[0] not in [table.name for table in table_list.largest(account, 5).tables]
 
 
@@ -321,7 +324,6 @@ def test_a_table_that_is_deleted_while_it_is_counted(account):
 
 
 def test_who_knows_the_account_waits_for_no_more_than_it_takes(account, django_assert_num_queries):
-    accounts.kind_of(account)  # looked up once
     # a savepoint, which is the test's, with the row, its time, the relation and the record
     with django_assert_num_queries(6):
-        tables.create(account, "people", account_name="tablesofmine")
+        tables.create(account, "people", is_checked=True)

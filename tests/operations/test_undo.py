@@ -44,7 +44,7 @@ def account():
 
 @pytest.fixture
 def people(account):
-    return tables.create(account.pk, "People")
+    return tables.create(account, "People")
 
 
 def entity(key="a", /, partition="p", **properties):
@@ -159,7 +159,7 @@ def test_what_a_client_changed_again_is_superseded(people):
 
 async def test_only_once_by_two_at_the_same_time():
     account = await in_thread(accounts.add, "acme")
-    table = await in_thread(tables.create, account.pk, "People")
+    table = await in_thread(tables.create, account, "People")
     done = [
         await in_thread(lambda: apply(table, Insert(entity("a")))),
         await in_thread(lambda: tables.change(table, by=ADA, description="New")),
@@ -174,16 +174,16 @@ async def test_only_once_by_two_at_the_same_time():
 
 def test_of_a_table_that_is_gone(account, people):
     done = apply(people, Insert(entity("a")))
-    tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION)
+    tables.delete(account, "people", keep=DELETED_TABLE_RETENTION)
     assert reason(done) == Reason.GONE
-    tables.restore(people.pk)
+    tables.restore(people)
     undo(done, ADA)
     assert content(people) == {}
 
 
 def test_nothing_in_a_read_only_account(account, people, settings_done):
     done = [apply(people, Insert(entity("a"))), *settings_done[1:]]
-    done.append(tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION))
+    done.append(tables.delete(account, "people", keep=DELETED_TABLE_RETENTION))
     account_settings.change(account, read_only=True)
     assert reason(done[-1]) == reason(done[-2]) == Reason.READ_ONLY
     account_settings.change(account, read_only=False)
@@ -203,42 +203,42 @@ def test_what_has_no_way_back(account):
 def test_a_deleted_table_comes_back_with_all_it_had(account, people):
     apply(people, Insert(entity("a", A=1)))
     tables.change(people, description="Of people", tags=["one"])
-    policies.replace(account.pk, "people", READERS)
-    done = tables.delete(account.pk, "people", by=ADA, keep=DELETED_TABLE_RETENTION)
+    policies.replace(account, "people", READERS)
+    done = tables.delete(account, "people", by=ADA, keep=DELETED_TABLE_RETENTION)
 
     undone = undo(done, ADA)
     assert undone.effective_verb is Verb.TABLE_RESTORE
-    back = tables.get(account.pk, "PEOPLE")
+    back = tables.get(account, "PEOPLE")
     assert (back.pk, back.name, back.description, back.tags) == (people.pk, "People", "Of people", ["one"])
-    assert policies.stored(account.pk, "people") == READERS
+    assert policies.stored(account, "people") == READERS
     assert content(back) == {"a": {"A": 1}}
     apply(back, Insert(entity("b")))
 
     gone = undo(undone, ADA)
-    assert tables.find(account.pk, "people") is None
+    assert tables.find(account, "people") is None
     undo(gone, ADA)
     assert set(content(people)) == {"a", "b"}
 
 
 def test_not_when_the_name_is_taken(account, people):
-    done = tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION)
-    other = tables.create(account.pk, "pEOPLE")
+    done = tables.delete(account, "people", keep=DELETED_TABLE_RETENTION)
+    other = tables.create(account, "pEOPLE")
     assert reason(done) == Reason.NAME_TAKEN
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     tables.drop_expired_tables()
     assert undo(done, ADA).table_id != other.pk
 
 
 def test_not_when_it_is_not_kept(account, people):
-    assert reason(tables.delete(account.pk, "people")) == Reason.TOO_OLD
-    again = tables.create(account.pk, "people")
+    assert reason(tables.delete(account, "people")) == Reason.TOO_OLD
+    again = tables.create(account, "people")
     assert tables.drop_expired_tables() == 1
-    done = tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION)
-    assert tables.deleted(account.pk) == [again]
+    done = tables.delete(account, "people", keep=DELETED_TABLE_RETENTION)
+    assert tables.deleted(account) == [again]
     assert tables.drop_expired_tables() == 0
     Table.objects.filter(pk=done.table_id).update(kept_until=timezone.now())
     assert reason(done) == Reason.TOO_OLD
-    assert tables.deleted(account.pk) == []
+    assert tables.deleted(account) == []
     assert tables.drop_expired_tables() == 1
 
 
@@ -248,25 +248,25 @@ def test_a_new_table_goes_while_it_is_empty(account, people):
     assert reason(done) == Reason.CHANGED_SINCE
     apply(people, Delete(EntityKey("p", "a"), ANY))
     undo(undo(done, ADA), ADA)
-    assert tables.find(account.pk, "people") == people
+    assert tables.find(account, "people") == people
 
 
 def test_several_at_once_or_none(account, people):
-    other = tables.create(account.pk, "others")
+    other = tables.create(account, "others")
     for table in (people, other):
-        policies.replace(account.pk, table.folded_name, READERS)
-    done = [tables.delete(account.pk, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
+        policies.replace(account, table.folded_name, READERS)
+    done = [tables.delete(account, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
 
     back = undo_all(done, ADA)
     assert [it.table_name for it in back] == ["others", "People"]
     gone = undo_all(back, ADA)
-    assert tables.find(account.pk, "people") is None
+    assert tables.find(account, "people") is None
 
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     with pytest.raises(CannotUndo) as caught:
         undo_all(gone, ADA)
     assert caught.value.reason == Reason.NAME_TAKEN
-    assert tables.find(account.pk, "others") is None
+    assert tables.find(account, "others") is None
 
 
 # settings
@@ -282,8 +282,8 @@ def settings_done(account, people):
     return [
         account_settings.change(account, by=ADA, read_only=False, label="New", networks=["10.0.0.0/8"]),
         tables.change(people, description="Second", by=ADA),
-        policies.replace(account.pk, "people", READERS),
-        service_properties.replace(account.pk, lambda _: METRICS),
+        policies.replace(account, "people", READERS),
+        service_properties.replace(account, lambda _: METRICS),
     ]
 
 
@@ -293,8 +293,8 @@ def settings_of(account, people):
     return [
         (account.label, account.networks),
         people.description,
-        policies.stored(account.pk, "people"),
-        service_properties.get(account.pk),
+        policies.stored(account, "people"),
+        service_properties.get(account),
     ]
 
 
@@ -311,8 +311,8 @@ def test_settings_go_back_and_forth(account, people, settings_done):
 def test_settings_that_were_changed_since_stay(account, people, settings_done):
     account_settings.change(account, label="b")
     tables.change(people, description="b")
-    policies.replace(account.pk, "people", [])
-    service_properties.replace(account.pk, lambda _: DEFAULT_PROPERTIES)
+    policies.replace(account, "people", [])
+    service_properties.replace(account, lambda _: DEFAULT_PROPERTIES)
     assert [reason(done) for done in settings_done] == [Reason.CHANGED_SINCE] * 4
     removal.remove("acme", with_tables=True)
     assert [reason(done) for done in settings_done[:3]] == [Reason.GONE] * 3

@@ -87,7 +87,7 @@ def test_a_page_of_large_versions_is_short(table, write):
 
 def test_a_deleted_table_has_versions_and_an_account_without_history_none(table, write):
     write(Insert(entity(1)))
-    tables.delete(table.account_id, table.name)
+    tables.delete(table.account, table.name)
     table.refresh_from_db()
     [version] = versions.page(table, KEY).entries
     assert content(version.after) == b'\n,"A":1\n,"B":""'

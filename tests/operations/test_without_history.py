@@ -46,7 +46,7 @@ def findings():
 
 
 def test_changes_are_made_but_not_recorded(older, account):
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     changes = [
         Insert(entity(1)),
         Update(entity(2), ANY, merge=True),
@@ -71,7 +71,7 @@ def test_changes_are_made_but_not_recorded(older, account):
 
 
 def test_what_was_just_done_is_undone_and_done_again(older, account):
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     stored = edits.apply_one(table, Insert(entity(1)), by=ADA).after[KEY]
     done = edits.apply_one(table, Delete(KEY, ANY), by=ADA).activity
     for expected in (stored.content, None):
@@ -89,7 +89,7 @@ def test_it_is_said(older, account):
 def test_a_history_does_not_go_on_after_a_gap(account, monkeypatch):
     if not history.is_available():
         pytest.skip("this PostgreSQL cannot record")
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     edits.apply_one(table, Insert(entity(1)), by=ADA)
     assert history.is_recorded(account)
     assert not findings()

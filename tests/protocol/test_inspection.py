@@ -39,12 +39,10 @@ def make_accounts():
     accounts.rotate(ACCOUNT, 1)
     declarations.ensure([AccountKeys(ACCOUNT, FIRST)])
     accounts.add("other", NewAccount(OTHER))
-    table = tables.create(account.pk, "People")
+    table = tables.create(account, "People")
     for key in (EntityKey("a", "0"), EntityKey("a", "1"), EntityKey("c", "")):
         run(sql.change(relation_name(table.pk), Insert(Entity(key, {}))))
-    policies.replace(
-        account.pk, "people", [SignedIdentifier("readers", read_policy(None, "2099-01-01", "r"))]
-    )
+    policies.replace(account, "people", [SignedIdentifier("readers", read_policy(None, "2099-01-01", "r"))])
     fingerprint = mistakes.fingerprint_of(BLOCKED)
     BlockedSas.objects.create(account=account, fingerprint=fingerprint)
 

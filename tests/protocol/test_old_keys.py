@@ -43,7 +43,7 @@ async def ask(service):  # noqa: F811
         return [(await by_key(key)).status, (await by_token(key)).status]
 
     account = await in_thread(accounts.find, ACCOUNT)
-    await in_thread(tables.create, account.pk, "people")
+    await in_thread(tables.create, account, "people")
     return ask
 
 

@@ -289,7 +289,7 @@ async def test_the_length_of_keys_is_a_rule_of_the_server(send, people):
 
 async def test_a_fault_of_ours_is_logged_and_told_without_details(send, people, caplog):
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
-        relation = (await in_thread(tables.get, (await in_thread(Account.objects.get)).pk, people)).pk
+        relation = (await in_thread(tables.get, (await in_thread(Account.objects.get)), people)).pk
         connection.execute(f"ALTER TABLE entity_{relation} RENAME COLUMN vals TO something_else")
 
     with caplog.at_level(logging.ERROR):
@@ -304,7 +304,7 @@ async def test_a_fault_of_ours_is_logged_and_told_without_details(send, people, 
 async def test_who_finds_no_lane_is_asked_to_come_back(send, people, monkeypatch):
     monkeypatch.setattr(lanes, "_ACQUIRE_TIMEOUT", 0.1)
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
-        relation = (await in_thread(tables.get, (await in_thread(Account.objects.get)).pk, people)).pk
+        relation = (await in_thread(tables.get, (await in_thread(Account.objects.get)), people)).pk
         connection.execute(f"LOCK TABLE entity_{relation} IN ACCESS EXCLUSIVE MODE")
         waiting = [asyncio.create_task(send("GET", PATH)) for _ in range(2)]
         await asyncio.sleep(0.1)

@@ -140,7 +140,7 @@ def test_makes_and_copies_accounts_of_either_kind(run):
     assert run("add", "planets", "--kind", "cosmos").startswith("planets  since ")
     assert "  cosmos\n" in run("list")
     account = Account.objects.get(name="planets")
-    tables.create(account.pk, "new orders")
+    tables.create(account, "new orders")
 
     said = run("copy", "planets", "moons", "--kind", "storage", "--check")
     assert said == "new orders has a name that is not allowed\n"
@@ -156,7 +156,7 @@ def test_makes_and_copies_accounts_of_either_kind(run):
 
 def test_exports_and_imports_an_account(run, tmp_path, capsys):
     file = str(tmp_path / "ada.ndjson.gz")
-    tables.create(Account.objects.get(name="ada").pk, "people")
+    tables.create(Account.objects.get(name="ada"), "people")
     assert re.fullmatch(
         rf"0 entities in 1 tables of ada were exported to {re.escape(file)} \(0.0 MiB\) in \S+ seconds.\n",
         run("export", "ada", file),
@@ -178,7 +178,7 @@ def test_exports_and_imports_an_account(run, tmp_path, capsys):
 
 
 def test_exports_and_imports_through_a_pipe(run, monkeypatch, capsys):
-    tables.create(Account.objects.get(name="ada").pk, "new")
+    tables.create(Account.objects.get(name="ada"), "new")
     pipe = io.TextIOWrapper(io.BytesIO())
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", pipe)
@@ -187,7 +187,7 @@ def test_exports_and_imports_through_a_pipe(run, monkeypatch, capsys):
     pipe.buffer.seek(0)
     monkeypatch.setattr(sys, "stdin", pipe)
     run("import", "-", "--name", "bob")
-    assert tables.names(Account.objects.get(name="bob").pk) == ["new"]
+    assert tables.names(Account.objects.get(name="bob")) == ["new"]
 
 
 def test_a_declared_account_keeps_its_kind():

@@ -49,7 +49,7 @@ def test_rotates_one_key(which):
 
 def test_removes_an_account_and_its_tables_unless_it_is_protected_or_read_only():
     account = accounts.add("ada")
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     with pytest.raises(AccountError, match=r"still has tables .*--with-tables"):
         removal.remove("ada")
     account_settings.change(account, protected=True)
@@ -69,7 +69,7 @@ def test_removes_an_account_and_its_tables_unless_it_is_protected_or_read_only()
 def test_removes_an_account_with_more_tables_than_one_transaction_can_lock(monkeypatch):
     monkeypatch.setattr(removal, "_DROPPED_TOGETHER", 2)
     account = accounts.add("crowded")
-    made = [tables.create(account.pk, f"table{number}") for number in range(5)]
+    made = [tables.create(account, f"table{number}") for number in range(5)]
     account_settings.change(accounts.by_name("crowded"), protected=True)
     with pytest.raises(AccountIsProtected):
         removal.remove("crowded", with_tables=True)
@@ -87,8 +87,8 @@ def test_removes_an_account_with_more_tables_than_one_transaction_can_lock(monke
 
 def test_drops_tables_that_could_have_been_brought_back():
     account = accounts.add("ada")
-    table = tables.create(account.pk, "people")
-    tables.delete(account.pk, "people", keep=timedelta(days=7))
+    table = tables.create(account, "people")
+    tables.delete(account, "people", keep=timedelta(days=7))
 
     removal.remove("ada")
 

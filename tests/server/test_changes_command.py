@@ -27,7 +27,7 @@ def account():
 
 @pytest.fixture
 def put(account):
-    relation = relation_name(tables.create(account.pk, "People").pk)
+    relation = relation_name(tables.create(account, "People").pk)
 
     def put(row_key, score):
         change = Upsert(Entity(EntityKey("p", row_key), {"Score": EdmValue(Edm.INT32, score)}), merge=False)

@@ -28,11 +28,11 @@ def run(capsys):
 
     for name, values in (("ada", {"a": 1, "b": 1}), ("branch", {"a": 2, "c": 1})):
         account = accounts.add(name)
-        people = tables.create(account.pk, "People")
+        people = tables.create(account, "People")
         for key, value in values.items():
             entity = Entity(EntityKey("p", key), {"A": EdmValue(Edm.INT32, value)})
             edits.apply_one(people, Upsert(entity, merge=False), by=SERVER)
-    tables.create(accounts.find("branch").pk, "new", description="made")
+    tables.create(accounts.find("branch"), "new", description="made")
     return run
 
 
@@ -63,7 +63,7 @@ def test_tables_outside_a_snapshot_of_some_are_left_alone(run):
     assert run("branch@baseline", "branch") == "People  identical\nnew  not in branch@baseline\n"
     with pytest.raises(CommandError, match="branch@baseline was made with only some tables, without new"):
         run("branch@baseline", "branch", "--apply", "right", "--table", "new")
-    assert tables.find(branch.pk, "new") is not None
+    assert tables.find(branch, "new") is not None
 
 
 @pytest.mark.parametrize(

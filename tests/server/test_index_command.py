@@ -18,7 +18,7 @@ def run(capsys):
         call_command("index", *arguments)
         return capsys.readouterr().out
 
-    tables.create(accounts.add("ada").pk, "People")
+    tables.create(accounts.add("ada"), "People")
     return run
 
 

@@ -100,7 +100,7 @@ def test_commands_refuse_an_empty_database(monkeypatch):
 
 
 def test_the_start_completes_tables_of_older_servers():
-    table = tables.create(accounts.add("owner").pk, "People")
+    table = tables.create(accounts.add("owner"), "People")
     execute(f"DROP FUNCTION entity_{table.pk}_change_set")
     migration.upgrade(print)
     assert table_relations.incomplete() == []

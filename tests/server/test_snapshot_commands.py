@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def people(db):
-    table = tables.create(accounts.add("ada").pk, "People")
+    table = tables.create(accounts.add("ada"), "People")
     mail = {"Email": EdmValue(Edm.STRING, "ada@shop.test")}
     edits.apply(table, [Insert(Entity(EntityKey("p", "r"), mail))], by=command_actor())
     return table
@@ -63,7 +63,7 @@ def test_makes_and_resets_branches(run, people):
     made = run("branch", "create", "ada", "branch", "--ttl", "8h", *mask).splitlines()
     assert made[0] == "1 entities in 1 tables were copied to branch."
     assert made[1].startswith("  key1=")
-    there = tables.get(accounts.find("branch").pk, "people")
+    there = tables.get(accounts.find("branch"), "people")
     edits.apply(there, [Delete(EntityKey("p", "r"), ANY)], by=command_actor())
     assert run("branch", "reset", "branch").startswith("1 entities were reset in ")
     assert run("branch", "list", "ada").startswith("branch  of 20")

@@ -54,7 +54,7 @@ def texts(db, monkeypatch):
     """The texts that name a distributed relation, without what makes and moves it."""
     table_relations.can_distribute.cache_clear()
     citus.install()
-    table = tables.create(accounts.add("acme").pk, "people")
+    table = tables.create(accounts.add("acme"), "people")
     distribution.distribute(table)
     found, execute_raw = [], psycopg.RawCursor.execute
 
@@ -133,7 +133,7 @@ def use(table):
     table_list.describe(table)
     table_list.disk_usage(table)
     distribution.tidy(timezone.now())
-    tables.delete(table.account_id, "people", keep=timedelta(days=1))
+    tables.delete(table.account, "people", keep=timedelta(days=1))
     versions.page(type(table).objects.get(pk=table.pk), KEY)
 
 

@@ -127,7 +127,7 @@ def test_changes_of_accounts_take_their_turns(direct):
 
 
 def test_images_are_applied_in_several_transactions():
-    table = tables.create(accounts.add("acme").pk, "people")
+    table = tables.create(accounts.add("acme"), "people")
     number = 2500  # more than a chunk
     wanted = Images(
         f"SELECT 'p', lpad(n::text, 4, '0'), NULL::bigint, '', '' FROM generate_series(1, {number}) AS n"
@@ -142,10 +142,10 @@ def test_images_are_applied_in_several_transactions():
 def test_lists_of_tables_are_read_in_pieces():
     account = accounts.add("acme")
     for n in range(3):
-        tables.create(account.pk, f"people{n}")
+        tables.create(account, f"people{n}")
 
     wanted = parse("TableName ne 'others'")
-    names, following = tables.query(account.pk, TableQuery(filter=wanted, top=2, kind=AccountKind.STORAGE))
+    names, following = tables.query(account, TableQuery(filter=wanted, top=2, kind=AccountKind.STORAGE))
 
     assert (names, following) == (["people0", "people1"], "people2")
 

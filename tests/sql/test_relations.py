@@ -60,7 +60,7 @@ def test_tables_do_not_see_each_other(relation):
 
 
 def test_an_upgrade_gives_every_table_the_function_of_this_version(db):
-    relation = relations.relation_name(tables.create(accounts.add("acme").pk, "people").pk)
+    relation = relations.relation_name(tables.create(accounts.add("acme"), "people").pk)
     execute(f"DROP FUNCTION {relation}_change_set")
     migration = import_module("storage.migrations.0014_squashed_0035_branch_is_whole")
 

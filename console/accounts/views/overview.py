@@ -76,7 +76,7 @@ class Notice:
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     now = timezone.now()
     day = last_day(account.pk, now)
-    largest = table_list.largest(account.pk, LARGEST)
+    largest = table_list.largest(account, LARGEST)
     sizes = largest.sizes or table_list.sizes(largest.tables)
     role = role_of(request)
     manages_access = may(role, Capability.MANAGE_ACCESS)

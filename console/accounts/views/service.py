@@ -121,7 +121,7 @@ def _save(
         return wanted
 
     try:
-        done = service_properties.replace(account.pk, make, by=actor_of(request))
+        done = service_properties.replace(account, make, by=actor_of(request))
     except VersionConflict as conflict:
         return _render_conflict(request, account, update.apply(conflict.current), conflict.current)
     except StorageError as error:

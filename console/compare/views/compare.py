@@ -139,7 +139,7 @@ def _find_sides(request: HttpRequest, wanted: CompareRequest) -> tuple[dict[str,
 def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") -> Picker:
     accounts = list(visible_accounts(user_of(request)))
     account = next((it for it in accounts if it.name == name.account), None)
-    names = [] if account is None else tables.names(account.pk)
+    names = [] if account is None else tables.names(account)
     taken = [] if account is None else snapshots.names(account, _SNAPSHOTS)
     if name.table and name.table not in names:  # of the past
         names.append(name.table)

@@ -72,7 +72,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         "base": target.address(ADDRESS, **fields, **({} if start is None else {"from": str(start)})),
         "older": target.address(ADDRESS, **fields, **{"from": str(page.next)}) if page.next else "",
         "newest": target.address(ADDRESS, **fields) if start is not None else "",
-        "kept_since": past.kept_since(table.account_id),
+        "kept_since": past.kept_since(table.account),
         "names": entity_versions.property_names(page.entries),
         "only": only,
         "today": timezone.localdate(),

@@ -49,7 +49,7 @@ def go(request: HttpRequest, table: Table) -> HttpResponse:
 
 def _start(table: Table) -> Moment | None:
     """Return where a reader begins: an hour ago, or as long ago as changes are kept; None: they are not."""
-    since = past.kept_since(table.account_id)
+    since = past.kept_since(table.account)
     if since is None:
         return None
     # to the second, so that the field has it exactly; later rather than earlier, when there was no table yet
@@ -103,7 +103,7 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
     """Show how many changes there were when."""
     state = read_state(request.GET, table)
     now = to_datetime(past.present().ticks)
-    since = past.kept_since(table.account_id)
+    since = past.kept_since(table.account)
     if since is None:
         return render(request, "console/history/_histogram.html", {"bars": [], "label": ""})
     since = max(since, table.created_at)

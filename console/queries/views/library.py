@@ -37,7 +37,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 def _saved(request: HttpRequest, account: Account, text: str) -> list[tuple[SavedQuery, Table | None, bool]]:
     """Each query with its table, unless no table has this name now, and whether the user can change it."""
     user, role = user_of(request), role_of(request)
-    present = {table.folded_name: table for table in tables.listed(account.pk)}
+    present = {table.folded_name: table for table in tables.listed(account)}
     lines = [
         (query, present.get(query.table_name), saved.can_change(user, role, query))
         for query in saved.visible_queries(user, [account.pk])

@@ -160,7 +160,7 @@ def _context(
         "lines": sas.string_to_sign(token, account.name).split("\n"),
         "letters": [(letter, PERMISSIONS[letter]) for letter in form.letters],
         "levels": RESOURCE_TYPES.items(),
-        "names": tables.names(account.pk, top=_MOST_NAMES),
+        "names": tables.names(account, top=_MOST_NAMES),
         "is_long_lived": form.is_long_lived(),
         "of": request.GET.get("of", ""),
         "is_keyless": not account.shared_key_access,
@@ -217,7 +217,7 @@ def _harmless_request(account: Account, token: TableSas | AccountSas, can: tuple
     """A read request that the token permits, if it permits any."""
     if isinstance(token, TableSas):
         return f"/{quote(token.table)}()?$top=1"
-    first = tables.names(account.pk, top=1)
+    first = tables.names(account, top=1)
     if Operation.QUERY_TABLES not in can and Operation.QUERY_ENTITIES in can and first:
         return f"/{quote(first[0])}()?$top=1"
     if Operation.QUERY_TABLES not in can and Operation.GET_SERVICE_PROPERTIES in can:

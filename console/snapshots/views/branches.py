@@ -82,7 +82,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form with proposals, or make the branch."""
     initial = {"snapshot": request.GET.get("snapshot", NOW)}
     form = BranchForm(request.POST if request.method == "POST" else None, account=account, initial=initial)
-    found = tables.listed(account.pk)
+    found = tables.listed(account)
     errors: dict[str, str] = {}
     if request.method == "POST" and form.is_valid():
         filters = _read_filters(request, found, errors)
@@ -226,7 +226,7 @@ def _shown(value: EdmValue) -> str:
 def sample(request: HttpRequest, account: Account) -> HttpResponse:
     """Answer with a value as the mask chosen for its property replaces it."""
     try:
-        table = tables.get(account.pk, request.GET.get("table", ""))
+        table = tables.get(account, request.GET.get("table", ""))
         name = request.GET.get("property", "")
         rules = read_rules({name: _rule(request.GET.get(f"mask-{table.name}-{name}", ""))})
     except (StorageError, MaskingError):

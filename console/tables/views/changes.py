@@ -38,7 +38,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
             done = activity.latest(table, Verb.TABLE_CREATE)
             notify_success(request, _("Created %(table)s.") % {"table": table.name}, undo=done)
             return redirect("entities:index", account.name, table.name)
-    context = {"form": form, "tags": table_list.tags(account.pk)}
+    context = {"form": form, "tags": table_list.tags(account)}
     if is_saved:
         return render(request, "console/tables/new.html", context, status=422)
     return render_part(request, "console/tables/new.html", "components/name_rules.html", context)
@@ -47,7 +47,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
 def _create_table(request: HttpRequest, account: Account, form: NewTableForm) -> Table | None:
     values, actor = form.cleaned_data, actor_of(request)
     try:
-        table = tables.create(account.pk, values["name"], by=actor)
+        table = tables.create(account, values["name"], by=actor)
         if values["description"] or values["tags"]:
             tables.change(table, by=actor, description=values["description"], tags=values["tags"])
     except TableAlreadyExists:  # since the form was checked
@@ -86,7 +86,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
     done: list[Activity] = []
     for name in names:
         try:
-            done.append(tables.delete(account.pk, name, by=actor, keep=DELETED_TABLE_RETENTION))
+            done.append(tables.delete(account, name, by=actor, keep=DELETED_TABLE_RETENTION))
         except StorageError as error:
             notify_error(request, f"{name}: {describe_refusal(error)}")
     several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
@@ -119,7 +119,7 @@ def _change_tags(
     try:
         with notify_refusals(request):
             given = TagsField().clean(request.POST.get("add", ""))
-            found = [tables.get(account.pk, name) for name in selected_names(request.POST)]
+            found = [tables.get(account, name) for name in selected_names(request.POST)]
             lists = [(table, change(table.tags, given)) for table in found]
             with transaction.atomic():
                 results = [tables.change(table, by=actor, tags=tags) for table, tags in lists]
@@ -153,12 +153,12 @@ def _without_tags(tags: Sequence[str], removed: Sequence[str]) -> list[str]:
 @require_POST
 def restore(request: HttpRequest, account: Account) -> HttpResponse:
     wanted = request.POST.get("table", "")
-    table = next((table for table in tables.deleted(account.pk) if str(table.pk) == wanted), None)
+    table = next((table for table in tables.deleted(account) if str(table.pk) == wanted), None)
     if table is None:
         notify_error(request, _("This table can no longer be restored."))
         return redirect("tables:index", account.name)
     try:
-        tables.restore(table.pk, by=actor_of(request))
+        tables.restore(table, by=actor_of(request))
     except TableAlreadyExists:
         notify_error(
             request, _("Another table is named %(table)s now. Delete it first.") % {"table": table.name}

@@ -30,7 +30,7 @@ _PIECE: Final = 64 * 1024  # bytes sent at once
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
     """Send a ZIP file with a typed CSV file for each table."""
     with notify_refusals(request):  # of a table that was deleted meanwhile
-        chosen = [tables.get(account.pk, name) for name in selected_names(request.POST)]
+        chosen = [tables.get(account, name) for name in selected_names(request.POST)]
         escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)
         pieces = _zip(chosen, actor_of(request), escapes=escapes)
         return stream_bytes(request, pieces, content_type="application/zip", filename=f"{account.name}.zip")

@@ -70,7 +70,7 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
         "next": query.address(account, after=listing.next) if listing.next else "",
         "without_tag": query.address(account, tag="", after=""),
         "sizes_url": query.address(account, "tables:sizes"),
-        "tags": table_list.tags(account.pk),
+        "tags": table_list.tags(account),
         # for browsers without JavaScript
         "with_sizes": query.address(account, sizes="1"),
         "sizes": listing.sizes or (table_list.sizes(listing.tables) if "sizes" in request.GET else {}),
@@ -83,7 +83,7 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
 
 def _find_page(account: Account, query: TableListQuery) -> Listing[Table]:
     return table_list.page(
-        account.pk,
+        account,
         containing=query.containing,
         tag=query.tag,
         start=query.after,
@@ -107,7 +107,7 @@ def _deleted_tables(account: Account) -> list[dict[str, Any]]:
     now = timezone.now()
     return [
         {"table": table, "days_left": -((now - table.kept_until) // timedelta(days=1))}  # rounded up
-        for table in tables.deleted(account.pk)
+        for table in tables.deleted(account)
         if table.kept_until is not None
     ]
 

@@ -45,7 +45,7 @@ def _render(request: HttpRequest, table: Table, form: NotesForm) -> HttpResponse
         "form": form,
         "size": table_list.sizes([table])[table.name],
         "parts": table_list.disk_usage(table),
-        "tags": table_list.tags(table.account.pk),
+        "tags": table_list.tags(table.account),
         **distribution.describe(table),
     }
     return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)

@@ -135,7 +135,7 @@ class AccountScopedViewSet(ApiViewSet):
     def table(self) -> Table:
         """Return the table in the path, whose name may be in any case."""
         try:
-            return tables.get(self.account.pk, self.kwargs["table"])
+            return tables.get(self.account, self.kwargs["table"])
         except StorageError:
             raise Http404 from None
 

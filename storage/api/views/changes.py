@@ -90,7 +90,7 @@ class ChangeViewSet(AccountScopedViewSet):
         found = []
         for name in names:
             try:
-                found.append(tables.get(self.account.pk, name).pk)
+                found.append(tables.get(self.account, name).pk)
             except StorageError:
                 raise Problem(problems.NOT_FOUND, f"The table {name} does not exist.") from None
         return tuple(sorted(set(found)))

@@ -52,12 +52,12 @@ class HistoryViewSet(AccountScopedViewSet):
 
     def _find_table(self, as_of: Moment | None) -> Table:
         """Return the table that had the name at a time; without one, that has it now or had it last."""
-        account_id, name = self.account.pk, self.kwargs["table"]
+        account, name = self.account, self.kwargs["table"]
         try:
             if as_of is not None:
-                return past.find_table(account_id, name, as_of)
+                return past.find_table(account, name, as_of)
             with suppress(ResourceNotFound):
-                return tables.get(account_id, name)
-            return past.find_last(account_id, name)
+                return tables.get(account, name)
+            return past.find_last(account, name)
         except TableNotFound:
             raise Http404 from None

@@ -67,7 +67,7 @@ class ServicePropertiesViewSet(AccountScopedViewSet):
             etags.check_match(request, self.serialize(former))
             return wanted
 
-        service_properties.replace(self.account.pk, replace, by=self.by)
+        service_properties.replace(self.account, replace, by=self.by)
         return self.answer_with_etag(wanted)
 
 

@@ -49,7 +49,7 @@ class TableViewSet(AccountScopedViewSet):
 
     def _present(self, wanted: dict[str, Any]) -> Page:
         found = table_list.with_prefix(
-            self.account.pk,
+            self.account,
             prefix=wanted["name"],
             tag=wanted["tag"],
             after=wanted["cursor"],
@@ -61,7 +61,7 @@ class TableViewSet(AccountScopedViewSet):
         prefix, tag = wanted["name"].lower(), wanted["tag"]
         found = [
             table
-            for table in tables.deleted(self.account.pk)
+            for table in tables.deleted(self.account)
             if table.folded_name.startswith(prefix) and (not tag or tag in table.tags)
         ]
         found.sort(key=lambda table: table.pk)
@@ -82,9 +82,9 @@ class TableViewSet(AccountScopedViewSet):
     def create(self, request: Request, account: str) -> Response:
         data = self.read_body()
         try:
-            return self.answer_created(tables.create(self.account.pk, by=self.by, **data), is_new=True)
+            return self.answer_created(tables.create(self.account, by=self.by, **data), is_new=True)
         except TableAlreadyExists:
-            found = tables.get(self.account.pk, data["name"])
+            found = tables.get(self.account, data["name"])
             if {name: getattr(found, name) for name in data} != data:
                 raise
             return self.answer_created(found, is_new=False)
@@ -121,7 +121,7 @@ class TableViewSet(AccountScopedViewSet):
         if self.account.protected and wanted["confirm"] != self.account.name:
             detail = "The account is protected; send its name as the parameter confirm."
             raise Problem(problems.CONFLICT, detail)
-        tables.delete(self.account.pk, found.name, by=self.by, keep=tables.DELETED_TABLE_RETENTION)
+        tables.delete(self.account, found.name, by=self.by, keep=tables.DELETED_TABLE_RETENTION)
         return Response(status=204)
 
     @operation(
@@ -133,10 +133,10 @@ class TableViewSet(AccountScopedViewSet):
     )
     def restore(self, request: Request, account: str, table: str) -> Response:
         folded = fold_table_name(table, AccountKind(self.account.kind))
-        found = next((one for one in tables.deleted(self.account.pk) if one.folded_name == folded), None)
+        found = next((one for one in tables.deleted(self.account) if one.folded_name == folded), None)
         if found is None:
             raise Http404
-        tables.restore(found.pk, by=self.by)
+        tables.restore(found, by=self.by)
         return self.answer(self.table())
 
     @operation(
@@ -175,7 +175,7 @@ class PolicyViewSet(AccountScopedViewSet):
         has_etag=True,
     )
     def retrieve(self, request: Request, account: str, table: str) -> Response:
-        stored = policies.stored(self.account.pk, self.table().folded_name)
+        stored = policies.stored(self.account, self.table().folded_name)
         return self.answer_with_etag({"items": stored})
 
     @operation(
@@ -197,10 +197,10 @@ class PolicyViewSet(AccountScopedViewSet):
     def update(self, request: Request, account: str, table: str) -> Response:
         folded = self.table().folded_name
         wanted = self.read_body()
-        stored = policies.stored(self.account.pk, folded)
+        stored = policies.stored(self.account, folded)
         seen = stored if etags.check_match(request, self.serialize({"items": stored})) else None
         try:
-            policies.replace(self.account.pk, folded, wanted["items"], by=self.by, seen=seen)
+            policies.replace(self.account, folded, wanted["items"], by=self.by, seen=seen)
         except ChangedSince:
             raise Problem(problems.PRECONDITION) from None
         return self.answer_with_etag(wanted)

@@ -82,4 +82,4 @@ class Command(DatabaseCommand):
 def _find_feed(name: str) -> Feed:
     account_name, _, table = name.partition("/")
     account = find_account(account_name)
-    return Feed(account.pk, (tables.get(account.pk, table).pk,) if table else None)
+    return Feed(account.pk, (tables.get(account, table).pk,) if table else None)

@@ -18,9 +18,9 @@ from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.tables import tables
 
 
-def stored(account_id: int, folded_name: str) -> list[SignedIdentifier]:
+def stored(account: Account, folded_name: str) -> list[SignedIdentifier]:
     """Get Table ACL: return the policies in the order in which they were set."""
-    table = tables.find(account_id, folded_name)
+    table = tables.find(account, folded_name)
     if table is None:
         raise ResourceNotFound
     return [identifier(policy) for policy in table.policies.order_by("place")]
@@ -34,9 +34,9 @@ def written(tables: Sequence[Table]) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
-def tables_with_policies(account_id: int, *, except_table: int) -> list[Table]:
+def tables_with_policies(account: Account, *, except_table: Table) -> list[Table]:
     """Return up to 500 other tables that have policies, by name, with the number as ``policy_count``."""
-    own = Table.objects.own().filter(account_id=account_id).exclude(pk=except_table)
+    own = Table.objects.own().filter(account=account).exclude(pk=except_table.pk)
     counted = own.annotate(policy_count=Count("policies")).filter(policy_count__gt=0)
     return list(counted.order_by("folded_name")[:500])
 
@@ -49,7 +49,7 @@ def first_tables(account: Account, top: int) -> list[Table]:
 
 
 def replace(
-    account_id: int,
+    account: Account,
     folded_name: str,
     identifiers: Sequence[SignedIdentifier],
     *,
@@ -62,19 +62,15 @@ def replace(
     Raises MethodNotAllowed in an account of the kind cosmos, and ChangedSince if the stored policies are not those that
     the caller has ``seen``, or that ``undoes`` left.
     """
-    accounts.require_storage(account_id)
+    accounts.require_storage(account)
     check_policies(identifiers)
     if is_analytics_name(folded_name):
         raise InsufficientAccountPermissions
-    if undoes is None and stored(account_id, folded_name) == list(identifiers):
+    if undoes is None and stored(account, folded_name) == list(identifiers):
         return None  # without a change, no catalog needs to be invalidated
     with invalidating_catalogs():
-        account = accounts.writable(account_id)
-        table = (
-            Table.objects.select_for_update()
-            .filter(account_id=account_id, folded_name=folded_name, deleted_at=None)
-            .first()
-        )
+        accounts.writable(account)
+        table = tables.named(account, folded_name).select_for_update().first()
         if table is None:
             raise ResourceNotFound
         before = write([identifier(policy) for policy in table.policies.order_by("place")])

@@ -277,7 +277,7 @@ def check(account: Account, token: TableSas | AccountSas) -> Table | None:
         sas.check(token)
     except AuthenticationFailed as error:
         raise SasRefused(Refusal.MALFORMED, _detail(error)) from None
-    table = tables.find(account.pk, token.folded) if isinstance(token, TableSas) else None
+    table = tables.find(account, token.folded) if isinstance(token, TableSas) else None
     if isinstance(token, TableSas) and table is None:
         raise SasRefused(Refusal.NO_TABLE)
     policies = policies_of(account)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, Final, Self
 
 from django.conf import settings
@@ -133,30 +132,21 @@ def check_writable(account: Account) -> None:
         raise InsufficientAccountPermissions
 
 
-def writable(account_id: int) -> Account:
+def writable(account: Account) -> Account:
     """Return an account as it is now, so that making it read-only also stops what takes many transactions.
 
     Raises InsufficientAccountPermissions if it is read-only, and ServerBusy if it is deleted.
     """
-    account = Account.objects.filter(pk=account_id).first()
-    if account is None:
+    stored = Account.objects.filter(pk=account.pk).first()
+    if stored is None:
         raise ServerBusy  # it may be created again
-    check_writable(account)
-    return account
+    check_writable(stored)
+    return stored
 
 
-@lru_cache(maxsize=4096)
-def kind_of(account_id: int) -> AccountKind:
-    """Return the kind of an account, which never changes; raises ServerBusy if the account is deleted."""
-    found = Account.objects.filter(pk=account_id).values_list("kind", flat=True).first()
-    if found is None:
-        raise ServerBusy
-    return AccountKind(found)
-
-
-def require_storage(account_id: int) -> None:
+def require_storage(account: Account) -> None:
     """Raise MethodNotAllowed for an account of the kind cosmos, which has no policies and service properties."""
-    if kind_of(account_id) is AccountKind.COSMOS:
+    if account.kind == AccountKind.COSMOS:
         raise MethodNotAllowed
 
 

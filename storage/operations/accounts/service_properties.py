@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from storage.domain.access.actor import SERVER, Actor
-from storage.domain.errors import InsufficientAccountPermissions, ServerBusy
+from storage.domain.errors import ServerBusy
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import (
     DEFAULT_PROPERTIES,
@@ -40,16 +40,16 @@ def read_stored(stored: Any) -> ServiceProperties:
     return DEFAULT_PROPERTIES if stored is None else read(stored)
 
 
-def get(account_id: int) -> ServiceProperties:
-    """Get Table Service Properties."""
-    account = Account.objects.filter(pk=account_id).first()
-    if account is None:
+def get(account: Account) -> ServiceProperties:
+    """Get Table Service Properties as they are now."""
+    stored = Account.objects.filter(pk=account.pk).first()
+    if stored is None:
         raise ServerBusy
-    return for_account(account)
+    return for_account(stored)
 
 
 def replace(
-    account_id: int,
+    account: Account,
     update: Callable[[ServiceProperties], ServiceProperties],
     *,
     by: Actor = SERVER,
@@ -60,29 +60,28 @@ def replace(
     Returns None if nothing changed. Raises MethodNotAllowed in an account of the kind cosmos, and ChangedSince if
     ``undoes`` is not the last change.
     """
-    accounts.require_storage(account_id)
-    former = get(account_id)
+    accounts.require_storage(account)
+    former = get(account)
     properties = update(former)
     check_properties(properties)
     if undoes is None and properties == former:
         return None  # without a change, no catalog needs to be invalidated
     with invalidating_catalogs():
-        account = Account.objects.select_for_update().filter(pk=account_id).first()
-        if account is None:
+        stored = Account.objects.select_for_update().filter(pk=account.pk).first()
+        if stored is None:
             raise ServerBusy
-        if account.read_only:
-            raise InsufficientAccountPermissions
-        former = for_account(account)
+        accounts.check_writable(stored)
+        former = for_account(stored)
         if undoes is not None and write(former) != undoes.after:
             raise activity.ChangedSince
         properties = update(former)
         check_properties(properties)
-        account.service_properties = write(properties)
-        account.save(update_fields=("service_properties",))
+        stored.service_properties = write(properties)
+        stored.save(update_fields=("service_properties",))
         return activity.record(
             Verb.PROPERTIES_SET,
             by,
-            account=account,
+            account=stored,
             before=write(former),
             after=write(properties),
             undoes=undoes,

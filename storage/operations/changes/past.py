@@ -14,10 +14,10 @@ from storage.domain.entities.moments import Moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, TableNotFound
 from storage.domain.refusals import Reason
 from storage.domain.requests.analytics import find_metrics_table
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
-from storage.models import Table
-from storage.operations.accounts import accounts
+from storage.models import Account, Table
 from storage.operations.relations.record import kept_history
 from storage.sql import django as sql
 from storage.sql import moments
@@ -35,9 +35,9 @@ _PATIENCE: Final = 3.0  # seconds for writes that have begun before a moment
 _PAUSES: Final = (0.002, 0.005, 0.01, 0.02, 0.05)  # seconds between looks at them
 
 
-def kept_since(account_id: int) -> datetime | None:
+def kept_since(account: Account) -> datetime | None:
     """Return since when all changes of an account are kept; None if none are."""
-    return kept_history(account_id).since
+    return kept_history(account.pk).since
 
 
 def find(table: Table, moment: Moment) -> Past:
@@ -108,9 +108,9 @@ def changes_since(table: Table, moment: Moment) -> Record | None:
     return kept.after(at)
 
 
-def find_by_name(account_id: int, name: str, moment: Moment) -> tuple[Table, Past]:
+def find_by_name(account: Account, name: str, moment: Moment) -> tuple[Table, Past]:
     """Return the table that had a name at a moment, as ``find`` does; raises TableNotFound if none had."""
-    table = find_table(account_id, name, moment)
+    table = find_table(account, name, moment)
     return table, find(table, moment)
 
 
@@ -130,13 +130,13 @@ def source_of(table: Table) -> str:
     return relation if table.deleted_at is None else deleted_name(relation)
 
 
-def find_table(account_id: int, name: str, moment: Moment) -> Table:
+def find_table(account: Account, name: str, moment: Moment) -> Table:
     """Return the table that had a name at a moment, which may have been deleted since; raises TableNotFound."""
     at = to_datetime(moment.ticks)
     table = Table.objects.filter(
         Q(deleted_at=None) | Q(deleted_at__gt=at),
-        account_id=account_id,
-        folded_name=fold_table_name(name, accounts.kind_of(account_id)),
+        account=account,
+        folded_name=fold_table_name(name, AccountKind(account.kind)),
         created_at__lte=at,
     ).first()
     if table is None:
@@ -144,15 +144,15 @@ def find_table(account_id: int, name: str, moment: Moment) -> Table:
     return table
 
 
-def find_last(account_id: int, name: str) -> Table:
+def find_last(account: Account, name: str) -> Table:
     """Return the deleted table that had a name last, since changes are kept; raises TableNotFound if none had."""
-    since = kept_since(account_id)
+    since = kept_since(account)
     if since is None:
         raise TableNotFound
     table = (
         Table.objects.filter(
-            account_id=account_id,
-            folded_name=fold_table_name(name, accounts.kind_of(account_id)),
+            account=account,
+            folded_name=fold_table_name(name, AccountKind(account.kind)),
             deleted_at__gt=since,
         )
         .order_by("-deleted_at")

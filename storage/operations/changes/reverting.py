@@ -46,7 +46,7 @@ def apply_images(
     OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk is rolled back again and
     again because of concurrent writes.
     """
-    account = accounts.writable(table.account_id)
+    account = accounts.writable(table.account)
     table_relations.refuse_distributed(table)
     relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
     recorder = history.recorder(account, by)

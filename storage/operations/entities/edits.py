@@ -72,7 +72,7 @@ def apply(
 
     ``known``: an entity as the caller has read it. It is not read again if its change applies to that version only.
     """
-    account = accounts.writable(table.account_id)
+    account = accounts.writable(table.account)
     analytics.check_changes(table.folded_name, changes)
     _check_keys(changes)
     _set_kind(changes, AccountKind(account.kind))
@@ -109,7 +109,7 @@ def _recorded(table: Table, recorder: Recorder | None, number: int) -> Func | li
 @transaction.atomic
 def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | None:
     """Delete the entities of these keys that exist, in any version; return None if there are none."""
-    accounts.writable(table.account_id)
+    accounts.writable(table.account)
     _check_size(table, keys)
     found = _found(table, keys, lock=True)
     return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None
@@ -118,7 +118,7 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
 @transaction.atomic
 def delete_unchanged(table: Table, seen: Sequence[StoredEntity], *, by: Actor) -> Applied | None:
     """Delete those of the entities that are still as they were seen; return None if there are none."""
-    accounts.writable(table.account_id)
+    accounts.writable(table.account)
     keys = [stored.key for stored in seen]
     _check_size(table, keys)
     found = _found(table, keys, lock=True)

@@ -127,7 +127,7 @@ def copy(
 
 def _convert(source: SideTable, account: Account, by: Actor) -> int:
     """Copy a table entity by entity, those that fit."""
-    made = tables.create(account.pk, source.name, by=by, description=source.description, tags=source.tags)
+    made = tables.create(account, source.name, by=by, description=source.description, tags=source.tags)
     count = 0
     for page in _pages(source):
         fitting = [entity for entity in page if find_misfit(entity, AccountKind(account.kind)) is None]

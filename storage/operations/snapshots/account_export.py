@@ -100,8 +100,8 @@ def export(
 
 @contextmanager
 def _one_moment(account: Account) -> Iterator[Side]:
-    own = tables.listed(account.pk)
-    if past.kept_since(account.pk) is not None and all(capabilities_of(it).has_past for it in own):
+    own = tables.listed(account)
+    if past.kept_since(account) is not None and all(capabilities_of(it).has_past for it in own):
         yield sides.as_of(account, past.closed_present())
     else:
         with sql.repeatable_read():

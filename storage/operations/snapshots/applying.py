@@ -186,7 +186,7 @@ class Application:
                 outcome.action = TableAction.DELETE
             else:
                 outcome.deletion = tables.delete(
-                    table.account_id,
+                    table.account,
                     table.name,
                     by=self.by,
                     keep=tables.DELETED_TABLE_RETENTION,
@@ -219,7 +219,7 @@ class Application:
         if self.save is None:
             return outcome.table  # a deleted one that would be restored
         return tables.create(
-            side.account.pk, source.name, by=self.by, description=source.description, tags=source.tags
+            side.account, source.name, by=self.by, description=source.description, tags=source.tags
         )
 
     def _apply_entities(self, table: ComparedTable, changed: Table | None, outcome: TableOutcome) -> None:
@@ -248,7 +248,7 @@ class Application:
         outcome.policies = present != source.policies
         if outcome.policies and changed is not None and self.save is not None:
             wanted = policies.read(source.policies)
-            policies.replace(changed.account_id, changed.folded_name, wanted, by=self.by)
+            policies.replace(changed.account, changed.folded_name, wanted, by=self.by)
 
     def _apply_service_properties(self) -> None:
         differing = self.comparison.service_properties
@@ -258,4 +258,4 @@ class Application:
         if self.save is not None:
             side, _ = _sides(self.comparison, self.target)
             wanted = service_properties.read(differing[0 if self.target is Target.RIGHT else 1])
-            service_properties.replace(side.account.pk, lambda _: wanted, by=self.by)
+            service_properties.replace(side.account, lambda _: wanted, by=self.by)

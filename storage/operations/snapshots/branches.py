@@ -159,7 +159,7 @@ def _side(source: Account, wanted: BranchRequest) -> Side:
         return sides.of_snapshot(wanted.snapshot, source)
     if wanted.at is None:
         return sides.live(source)
-    since = past.kept_since(source.pk)
+    since = past.kept_since(source)
     if since is None:
         raise AccountError(Reason.ACCOUNT_NOT_READ_THEN, account=source.name)
     if wanted.at < since:

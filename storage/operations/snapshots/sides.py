@@ -136,7 +136,7 @@ def as_of(
     """Return what an account was at a time; its settings too, unless they are those of the present."""
     name = name or SideName(account.name, "", str(moment))
     at = to_datetime(moment.ticks)
-    since = past.kept_since(account.pk)
+    since = past.kept_since(account)
     if since is None:
         raise SideNotFound(Reason.ACCOUNT_HAS_NO_HISTORY, account=account.name)
     if at < since:
@@ -201,7 +201,7 @@ class _Settings:
             for it in tables
         }
         is_cosmos = account.kind == AccountKind.COSMOS
-        properties = None if is_cosmos else service_properties.write(service_properties.get(account.pk))
+        properties = None if is_cosmos else service_properties.write(service_properties.get(account))
         self.properties: Mapping[str, Any] | None = properties
 
     def go_back_to(self, at: datetime) -> None:

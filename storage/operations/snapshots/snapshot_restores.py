@@ -181,9 +181,9 @@ def _missing(account: Account, found: Sequence[SnapshotTable]) -> list[tuple[Sna
 def _make(found: SnapshotTable, deleted: Table | None, account: Account, by: Actor) -> TableOutcome:
     """Make a missing table, with the settings that it had, or restore it; its entities are written later."""
     if deleted is not None:
-        tables.restore(deleted.pk, by=by, even_expired=True)
+        tables.restore(deleted, by=by, even_expired=True)
         return TableOutcome(found.name, action=TableAction.RESTORE)
-    made = tables.create(account.pk, found.name, by=by, description=found.description, tags=found.tags)
+    made = tables.create(account, found.name, by=by, description=found.description, tags=found.tags)
     if found.throughput:
         tables.change(made, by=by, throughput=found.throughput)
     return TableOutcome(found.name, action=TableAction.CREATE)

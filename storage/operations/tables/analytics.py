@@ -53,9 +53,13 @@ def check_changes(table: str, changes: Sequence[Change]) -> None:
 class _Book:
     """An account whose metrics tables are written."""
 
-    account_id: int
+    account: Account
     properties: ServiceProperties
     progress: AnalyticsProgress
+
+    @property
+    def account_id(self) -> int:
+        return self.account.pk
 
 
 class Writer:
@@ -121,7 +125,7 @@ class Writer:
             progress.capacity = now
             _expire(book, now)
             if book.properties.hour_metrics.enabled:
-                _write_capacity(book.account_id, now)
+                _write_capacity(book, now)
         if before != (progress.hour, progress.minute, progress.capacity):
             progress.save()
 
@@ -131,7 +135,7 @@ class Writer:
         for period in _periods(first, now, HOUR):
             counted = hours.get((book.account_id, period), {})
             over = period + HOUR + _SETTLED <= now
-            self._write_period(book.account_id, _HOURS, period, counted, book.properties.hour_metrics, over)
+            self._write_period(book, _HOURS, period, counted, book.properties.hour_metrics, over)
         return max(first, metrics.hour_of(now - _FINAL))
 
     def _write_minutes(self, book: _Book, now: datetime) -> datetime:
@@ -143,14 +147,12 @@ class Writer:
             # while no server ran, there was nothing to measure
             over = period >= end - HOUR
             of_minute = counted.get((book.account_id, period), {})
-            self._write_period(
-                book.account_id, _MINUTES, period, of_minute, book.properties.minute_metrics, over
-            )
+            self._write_period(book, _MINUTES, period, of_minute, book.properties.minute_metrics, over)
         return end
 
     def _write_period(
         self,
-        account_id: int,
+        book: _Book,
         primary_and_secondary: Sequence[MetricsTable],
         period: datetime,
         counted: Mapping[RequestKind, Tally],
@@ -162,24 +164,27 @@ class Writer:
             number = sum(tally.requests for tally in mine.values())
             if not mine and (secondary or not over):
                 continue
-            if self._written.get((account_id, table, period)) == number:
+            if self._written.get((book.account_id, table, period)) == number:
                 continue
             rows = analytics.group_by_row_key(mine, include_apis=wanted.include_apis)
             _store(
-                account_id,
+                book.account,
                 table,
                 [analytics.transactions_entity(period, key, found) for key, found in rows.items()],
             )
-            self._written[account_id, table, period] = number
+            self._written[book.account_id, table, period] = number
 
 
 def _books(wanted: Q) -> list[_Book]:
-    stored = Account.objects.filter(wanted).order_by("pk").values_list("pk", "kind", "service_properties")
-    found = {pk: service_properties.for_kind(kind, properties) for pk, kind, properties in stored}
-    progress = AnalyticsProgress.objects.in_bulk(found)
+    found = list(Account.objects.filter(wanted).order_by("pk").only("name", "kind", "service_properties"))
+    progress = AnalyticsProgress.objects.in_bulk([account.pk for account in found])
     return [
-        _Book(pk, properties, progress.get(pk) or AnalyticsProgress(account_id=pk))
-        for pk, properties in found.items()
+        _Book(
+            account,
+            service_properties.for_account(account),
+            progress.get(account.pk) or AnalyticsProgress(account_id=account.pk),
+        )
+        for account in found
     ]
 
 
@@ -200,25 +205,23 @@ def _periods(first: datetime, end: datetime, length: timedelta) -> Iterator[date
         first += length
 
 
-def _store(account_id: int, name: MetricsTable, entities: Sequence[Entity]) -> None:
-    table = tables.find(account_id, name.lower())
+def _store(account: Account, name: MetricsTable, entities: Sequence[Entity]) -> None:
+    table = tables.find(account, name.lower())
     if table is not None:
         run(batch.apply(relation_name(table.pk), [Upsert(entity, merge=False) for entity in entities]))
 
 
-def _write_capacity(account_id: int, now: datetime) -> None:
+def _write_capacity(book: _Book, now: datetime) -> None:
     """Write today's capacity from PostgreSQL's statistics; the service has capacity of blobs only [inferred]."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    names = dict(
-        Table.objects.filter(account_id=account_id, deleted_at=None).values_list("pk", "folded_name")
-    )
+    names = dict(Table.objects.filter(account=book.account, deleted_at=None).values_list("pk", "folded_name"))
     sizes = background.sizes_of(list(names))
     entities = []
     for row_key, is_analytics in (("data", False), ("analytics", True)):
         mine = [size for pk, size in sizes.items() if is_analytics_name(names[pk]) is is_analytics]
         capacity, rows = sum(size.capacity for size in mine), sum(size.rows for size in mine)
         entities.append(analytics.capacity_entity(day, row_key, capacity, len(mine), rows))
-    _store(account_id, MetricsTable.CAPACITY, entities)
+    _store(book.account, MetricsTable.CAPACITY, entities)
 
 
 def _expire(book: _Book, now: datetime) -> None:

@@ -110,7 +110,7 @@ def _check_coordinator() -> None:
 
 
 def _account(table: Table) -> Account:
-    return accounts.writable(table.account_id)
+    return accounts.writable(table.account)
 
 
 @contextmanager

@@ -147,7 +147,7 @@ def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None
 
 def _lock(table: Table) -> Account:
     """Lock the table, so that its indexes change one after the other; return what the activity log needs."""
-    account = accounts.writable(table.account_id)
+    account = accounts.writable(table.account)
     if not Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).exists():
         raise ResourceNotFound
     return account

@@ -53,7 +53,7 @@ def create(account: Account, *, by: Actor = SERVER) -> Table:
 def _create_table(account: Account, by: Actor) -> Table:
     for number in count(1):
         try:
-            return tables.create(account.pk, "people" if number == 1 else f"people{number}", by=by)
+            return tables.create(account, "people" if number == 1 else f"people{number}", by=by)
         except TableAlreadyExists:
             continue
     raise AssertionError

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from storage.domain.errors import TableNotFound
-from storage.models import StoredAccessPolicy, Table
+from storage.models import Account, StoredAccessPolicy, Table
 from storage.operations.counting import table_use
 from storage.operations.counting.remembered import MANY_TABLES, Remembered
 from storage.sql import background
@@ -92,7 +92,7 @@ class Overview:
 
 
 def page(
-    account_id: int,
+    account: Account,
     *,
     containing: str = "",
     tag: str = "",
@@ -105,7 +105,7 @@ def page(
 
     Each has the number of its policies as ``policy_count``.
     """
-    matching = Table.objects.own().filter(account_id=account_id)
+    matching = Table.objects.own().filter(account=account)
     if containing:
         matching = matching.filter(
             Q(name__icontains=containing)
@@ -130,13 +130,13 @@ def page(
     return Listing(_with_policies(matching.order_by(ordered, "folded_name")[window]), total, following)
 
 
-def largest(account_id: int, top: int) -> Listing[Table]:
+def largest(account: Account, top: int) -> Listing[Table]:
     """Return the largest tables; of an account with thousands they may be those of a minute ago."""
-    known = _largest.get(account_id)
+    known = _largest.get(account.pk)
     if known is None:
-        found = page(account_id, top=top, order=TableOrder.SIZE, descending=True)
+        found = page(account, top=top, order=TableOrder.SIZE, descending=True)
         if found.total > MANY_TABLES:
-            _largest.put(account_id, [table.pk for table in found.tables])
+            _largest.put(account.pk, [table.pk for table in found.tables])
         return found
     by_id = Table.objects.own().in_bulk(known)
     return Listing([by_id[pk] for pk in known if pk in by_id], len(by_id), None)
@@ -157,18 +157,18 @@ def _with_policies(tables: QuerySet[Table]) -> list[Table]:
 
 
 def with_prefix(
-    account_id: int, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
+    account: Account, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
 ) -> list[Table]:
     """Return tables with a prefix in any letter case, by name, after a folded name."""
-    found = Table.objects.own().filter(account_id=account_id, name__istartswith=prefix)
+    found = Table.objects.own().filter(account=account, name__istartswith=prefix)
     if tag:
         found = found.filter(tags__contains=[tag])
     return list(found.filter(folded_name__gt=after).order_by("folded_name")[:top])
 
 
-def tags(account_id: int) -> list[str]:
+def tags(account: Account) -> list[str]:
     """Return up to 100 tags in use, sorted."""
-    used = Table.objects.own().filter(account_id=account_id).exclude(tags=[]).values_list("tags", flat=True)
+    used = Table.objects.own().filter(account=account).exclude(tags=[]).values_list("tags", flat=True)
     return sorted({tag for found in used.distinct() for tag in found}, key=str.casefold)[:100]
 
 
@@ -190,9 +190,9 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
     return found
 
 
-def overview(account_id: int, *, about: int | None = None, top: int = PAGE) -> Listing[Overview]:
+def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -> Listing[Overview]:
     """Return the first tables of an account by name, with their sizes; ``about``: the table to count first."""
-    matching = Table.objects.own().filter(account_id=account_id).only("name", "folded_name", "created_at")
+    matching = Table.objects.own().filter(account=account).only("name", "folded_name", "created_at")
     rows = list(matching.order_by("folded_name")[: top + 1])
     shown = _overviews(rows[:top], about)
     if len(rows) <= top:
@@ -201,12 +201,12 @@ def overview(account_id: int, *, about: int | None = None, top: int = PAGE) -> L
 
 
 def describe(table: Table) -> Overview:
-    return _overviews([table], table.pk)[0]
+    return _overviews([table], table)[0]
 
 
-def _overviews(tables: Sequence[Table], about: int | None) -> list[Overview]:
+def _overviews(tables: Sequence[Table], about: Table | None) -> list[Overview]:
     known = background.sizes_of([table.pk for table in tables])
-    counts = _counted(_smallest(known, about), background.count_up_to)
+    counts = _counted(_smallest(known, about.pk if about else None), background.count_up_to)
     overviews = []
     for table in tables:
         size, count = known.get(table.pk, NOTHING), counts.get(table.pk, _COUNTED)

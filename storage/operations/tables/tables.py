@@ -37,49 +37,45 @@ DELETED_TABLE_RETENTION: Final = timedelta(
 _MOST_KEPT: Final = 200  # deleted tables of an account
 
 
-def find(account_id: int, folded_name: str) -> Table | None:
+def find(account: Account, folded_name: str) -> Table | None:
     if is_analytics_name(folded_name):
-        return _find_metrics(account_id, folded_name)
-    return _find(account_id, folded_name)
+        return _find_metrics(account, folded_name)
+    return named(account, folded_name).first()
 
 
-def _find(account_id: int, folded_name: str) -> Table | None:
-    return Table.objects.filter(account_id=account_id, folded_name=folded_name, deleted_at=None).first()
-
-
-def _find_metrics(account_id: int, folded_name: str) -> Table | None:
+def _find_metrics(account: Account, folded_name: str) -> Table | None:
     """Return a metrics table while metrics are enabled, creating it if needed; later only if it has rows."""
     name = find_metrics_table(folded_name)
     if name is None:
         return None
-    table = _find(account_id, name.lower())
-    if not name.is_enabled(service_properties.get(account_id)):
+    table = named(account, name.lower()).first()
+    if not name.is_enabled(service_properties.get(account)):
         return table if table is not None and background.has_rows(table) else None
-    return table or _create_metrics(account_id, name)
+    return table or _create_metrics(account, name)
 
 
-def _create_metrics(account_id: int, name: str) -> Table | None:
+def _create_metrics(account: Account, name: str) -> Table | None:
     try:
         with transaction.atomic():
-            return _create(account_id, name, name.lower())
+            return _create(account, name, name.lower())
     except IntegrityError:  # another process created it, or the account was deleted
-        return _find(account_id, name.lower())
+        return named(account, name.lower()).first()
 
 
-def listed(account_id: int) -> list[Table]:
+def listed(account: Account) -> list[Table]:
     """Return the tables of an account by name."""
-    return list(Table.objects.own().filter(account_id=account_id).order_by("folded_name"))
+    return list(Table.objects.own().filter(account=account).order_by("folded_name"))
 
 
-def names(account_id: int, *, top: int | None = None) -> list[str]:
+def names(account: Account, *, top: int | None = None) -> list[str]:
     """Return the first names of tables, in their order."""
-    own = Table.objects.own().filter(account_id=account_id).order_by("folded_name")
+    own = Table.objects.own().filter(account=account).order_by("folded_name")
     return list(own.values_list("name", flat=True)[:top])
 
 
-def named(account_id: int | OuterRef, folded_name: str | OuterRef) -> Tables:
+def named(account: Account | OuterRef, folded_name: str | OuterRef) -> Tables:
     """Select the table that has a name now, if there is one; also for the rows of an outer query."""
-    return Table.objects.filter(account_id=account_id, folded_name=folded_name, deleted_at=None)
+    return Table.objects.filter(account=account, folded_name=folded_name, deleted_at=None)
 
 
 def deleted_before(limit: datetime) -> Tables:
@@ -87,38 +83,39 @@ def deleted_before(limit: datetime) -> Tables:
     return Table.objects.filter(deleted_at__lt=limit)
 
 
-def get(account_id: int, name: str) -> Table:
+def get(account: Account, name: str) -> Table:
     """Get Table by its name, in any letter case if the account is not of Cosmos."""
-    table = find(account_id, fold_table_name(name, accounts.kind_of(account_id)))
+    table = find(account, fold_table_name(name, AccountKind(account.kind)))
     if table is None:
         raise ResourceNotFound
     return table
 
 
 def create(
-    account_id: int,
+    account: Account,
     name: str,
     *,
     by: Actor = SERVER,
-    account_name: str | None = None,
+    is_checked: bool = False,
     description: str = "",
     tags: Sequence[str] = (),
 ) -> Table:
     """Create Table, with its relation, in one transaction.
 
-    A caller that has checked that the account is writable passes its ``account_name``.
+    ``is_checked``: the caller has checked that the account is writable.
     """
-    folded = fold_table_name(name, accounts.kind_of(account_id))
+    folded = fold_table_name(name, AccountKind(account.kind))
     if is_analytics_name(folded):
         raise InvalidResourceName
-    account = _account(account_id, account_name)
+    if not is_checked:
+        accounts.writable(account)
     try:
         with transaction.atomic():
-            table = _create(account_id, name, folded, description=description, tags=list(tags))
+            table = _create(account, name, folded, description=description, tags=list(tags))
             activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
             return table
     except IntegrityError:
-        if find(account_id, folded) is None:  # the account was deleted
+        if find(account, folded) is None:  # the account was deleted
             raise ServerBusy from None
         raise TableAlreadyExists from None
 
@@ -145,11 +142,6 @@ def create_filled(
     return table, count
 
 
-def _account(account_id: int, name: str | None) -> Account:
-    """Return what the activity log needs; raises InsufficientAccountPermissions for a read-only account."""
-    return accounts.writable(account_id) if name is None else Account(pk=account_id, name=name)
-
-
 _AT_PRESENT: Final = "UPDATE storage_table SET created_at = {present} WHERE id = %s RETURNING created_at"
 
 
@@ -160,44 +152,46 @@ def _insert(**fields: Any) -> Table:
     return table
 
 
-def _create(account_id: int, name: str, folded: str, **described: Any) -> Table:
-    distributed = not is_analytics_name(folded) and _distributes(account_id)
+def _create(account: Account, name: str, folded: str, **described: Any) -> Table:
+    distributed = not is_analytics_name(folded) and _distributes(account)
     table = _insert(
-        account_id=account_id, name=name, folded_name=folded, distributed=distributed, **described
+        account_id=account.pk, name=name, folded_name=folded, distributed=distributed, **described
     )
-    table_relations.create(table, accounts.kind_of(account_id))
+    table_relations.create(table, AccountKind(account.kind))
     return table
 
 
-def _distributes(account_id: int) -> bool:
+def _distributes(account: Account) -> bool:
     """Return whether the new tables of an account are spread over the nodes of the cluster, where there is one."""
     if not table_relations.can_distribute():
         return False
-    return Account.objects.filter(pk=account_id, distributes=True).exists()
+    return Account.objects.filter(pk=account.pk, distributes=True).exists()
 
 
 def delete(
-    account_id: int,
+    account: Account,
     name: str,
     *,
     by: Actor = SERVER,
     keep: timedelta | None = None,
-    account_name: str | None = None,
+    is_checked: bool = False,
     undoes: Activity | None = None,
     check: Callable[[Table], object] = lambda table: None,
 ) -> Activity:
     """Delete Table, effective at once. drop_expired_tables frees its space.
 
     It can be restored for the time ``keep``; by default, if it has entities, as long as the account keeps its history.
-    ``check`` is called when no write to the table is under way or can begin; an exception from it keeps the table.
+    ``is_checked``: the caller has checked that the account is writable. ``check`` is called when no write to the table
+    is under way or can begin; an exception from it keeps the table.
     """
-    folded = fold_table_name(name, accounts.kind_of(account_id))
-    table = find(account_id, folded)
+    folded = fold_table_name(name, AccountKind(account.kind))
+    table = find(account, folded)
     if table is None:
         raise ResourceNotFound
     if is_analytics_name(folded):
         raise InsufficientAccountPermissions  # [inferred]
-    account = _account(account_id, account_name)
+    if not is_checked:
+        accounts.writable(account)
     # a token of one of its policies must never open a new table of this name
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
     with invalidating_catalogs() if has_policies else transaction.atomic():
@@ -242,9 +236,9 @@ def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
     return keep
 
 
-def deleted(account_id: int) -> list[Table]:
+def deleted(account: Account) -> list[Table]:
     """Return the deleted tables that can be restored, latest first."""
-    return list(_kept().filter(account_id=account_id).order_by("-deleted_at"))
+    return list(_kept().filter(account=account).order_by("-deleted_at"))
 
 
 def _kept() -> Tables:
@@ -253,7 +247,7 @@ def _kept() -> Tables:
 
 @transaction.atomic
 def restore(
-    table_id: int, *, by: Actor = SERVER, undoes: Activity | None = None, even_expired: bool = False
+    table: Table, *, by: Actor = SERVER, undoes: Activity | None = None, even_expired: bool = False
 ) -> Activity:
     """Restore a deleted table with its entities, policies and settings.
 
@@ -261,18 +255,18 @@ def restore(
     TableAlreadyExists if its name is taken.
     """
     deleted = Table.objects.exclude(deleted_at=None) if even_expired else _kept()
-    table = deleted.select_for_update().filter(pk=table_id).first()
-    if table is None:
+    stored = deleted.select_for_update().filter(pk=table.pk).first()
+    if stored is None:
         raise ResourceNotFound
-    account = _account(table.account_id, None)
-    table.deleted_at = table.kept_until = None
+    account = accounts.writable(table.account)
+    stored.deleted_at = stored.kept_until = None
     try:
         with transaction.atomic():
-            table.save(update_fields=("deleted_at", "kept_until"))
+            stored.save(update_fields=("deleted_at", "kept_until"))
     except IntegrityError:
         raise TableAlreadyExists from None
-    table_relations.restore(table, AccountKind(account.kind))
-    return activity.record(Verb.TABLE_RESTORE, by, account=account, table=table, undoes=undoes)
+    table_relations.restore(stored, AccountKind(account.kind))
+    return activity.record(Verb.TABLE_RESTORE, by, account=account, table=stored, undoes=undoes)
 
 
 @transaction.atomic
@@ -290,7 +284,7 @@ def change(
     Raises ChangedSince if ``undoes`` is not the last change, and MethodNotAllowed for a throughput in an account that
     is not of the kind cosmos.
     """
-    account = _account(table.account_id, None)
+    account = accounts.writable(table.account)
     if throughput and account.kind == AccountKind.STORAGE:
         raise MethodNotAllowed
     stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
@@ -318,11 +312,11 @@ def change(
     )
 
 
-def query(account_id: int, query: TableQuery) -> tuple[list[str], str | None]:
+def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
     """Query Tables: return names as created, and the folded name with which the next page starts."""
     rows = (
         Table.objects.own()
-        .filter(account_id=account_id, folded_name__gte=query.start)
+        .filter(account=account, folded_name__gte=query.start)
         .order_by("folded_name")
         .values_list("name", "folded_name")
     )

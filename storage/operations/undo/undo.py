@@ -198,19 +198,17 @@ def _undo_creation(done: Activity, by: Actor) -> Activity:
     # a restored table had its entities before, and keeps them
     if done.effective_verb is Verb.TABLE_CREATE and has_rows(table):
         raise CannotUndo(Reason.CHANGED_SINCE, done)
-    return tables.delete(
-        table.account_id, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION, undoes=done
-    )
+    return tables.delete(table.account, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION, undoes=done)
 
 
 def _undo_deletion(done: Activity, by: Actor) -> Activity:
     assert done.table_id is not None
     _check_first(done)
     try:
-        return tables.restore(done.table_id, by=by, undoes=done)
+        return tables.restore(Table.objects.get(pk=done.table_id), by=by, undoes=done)
     except TableAlreadyExists:
         raise CannotUndo(Reason.NAME_TAKEN, done) from None
-    except ResourceNotFound:
+    except (Table.DoesNotExist, ResourceNotFound):
         # it may have been restored, so that it exists
         present = Table.objects.filter(pk=done.table_id, deleted_at=None).exists()
         raise CannotUndo(Reason.CHANGED_SINCE if present else Reason.TOO_OLD, done) from None
@@ -239,7 +237,7 @@ def _undo_policies(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
     _check_first(done)
     return policies.replace(
-        table.account_id, table.folded_name, policies.read(done.before or []), by=by, undoes=done
+        table.account, table.folded_name, policies.read(done.before or []), by=by, undoes=done
     )
 
 
@@ -247,7 +245,7 @@ def _undo_properties(done: Activity, by: Actor) -> Activity | None:
     account = _account(done)
     _check_first(done)
     before = service_properties.read(done.before)
-    return service_properties.replace(account.pk, lambda _: before, by=by, undoes=done)
+    return service_properties.replace(account, lambda _: before, by=by, undoes=done)
 
 
 def _undo_account_change(done: Activity, by: Actor) -> Activity | None:

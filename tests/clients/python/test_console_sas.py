@@ -47,9 +47,9 @@ def make(stored: Any, server: LiveServer) -> Callable[..., str]:
     The console runs here, over an account of the same name and key: what it signs is good there.
     """
     account = accounts.add(server.account, NewAccount(sealed_keys.DEVELOPMENT_KEY))
-    tables.create(account.pk, stored.table_name)
+    tables.create(account, stored.table_name)
     partner = SignedIdentifier("partner", AccessPolicy(None, None, "r"))
-    policies.replace(account.pk, stored.table_name.lower(), [partner])
+    policies.replace(account, stored.table_name.lower(), [partner])
     User.objects.create_user("ada", PASSWORD, is_admin=True)
     client = Client()
     client.post("/ui/login/", {"login": "ada", "password": PASSWORD})

@@ -67,7 +67,7 @@ def test_an_account_of_the_kind_cosmos_has_no_pages_of_what_it_lacks(visit):
     assert make(client, kind="cosmos")["Location"] == "/ui/a/shop/created/"
     account = Account.objects.get(name="shop")
     assert account.kind == "cosmos"
-    tables.create(account.pk, "new orders")
+    tables.create(account, "new orders")
     page = client.get("/ui/a/shop/t/new%20orders/")
     assert page.status_code == 200
     assert "/ui/a/shop/t/new%20orders/schema/" in page.content.decode()
@@ -88,7 +88,7 @@ def test_an_account_of_the_kind_cosmos_has_no_pages_of_what_it_lacks(visit):
     client.post(
         "/ui/a/shop/t/new%20orders/settings/notes/", {"description": "", "tags": "", "throughput": "400"}
     )
-    assert tables.get(account.pk, "new orders").throughput == 400
+    assert tables.get(account, "new orders").throughput == 400
     new = client.post("/ui/a/shop/t/new%20orders/entity/new/", {"pk": "", "rk": "r"})
     assert "In a Cosmos DB account no key may be empty." in new.content.decode()
 
@@ -174,7 +174,7 @@ def test_refuses_what_is_no_network(visit, account, networks):
 
 
 def test_a5_deletes_by_the_typed_name(proven, account):
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     client = proven("alice")
     page = text(client.get("/ui/a/acme/delete/"))
     assert "1 table<" in page
@@ -255,7 +255,7 @@ def test_adaptive_indexes_are_a_setting(visit, account):
 
 
 def test_a_read_only_account_with_tables_stays(proven, account):
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     account_settings.change(account, read_only=True)
     answer = proven("alice").post("/ui/a/acme/delete/", {"name": "acme"})
     assert answer.status_code == 422

@@ -66,7 +66,7 @@ def test_leads_to_what_can_be_done(visit, account):
 
 def test_lists_the_largest_tables(visit, account, people):
     for number in range(6):
-        tables.create(account.pk, f"table{number}", account_name=account.name)
+        tables.create(account, f"table{number}", is_checked=True)
     answer = visit("victor").get(PAGE)
     assert len(answer.context["largest"]) == 5
     assert "<b>7</b> tables" in answer.content.decode()

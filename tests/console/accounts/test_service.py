@@ -54,7 +54,7 @@ def said(client):
 @pytest.fixture
 def keep(account):
     def keep(*rules, **parts):
-        service_properties.replace(account.pk, lambda _: ServiceProperties(cors=rules, **parts))
+        service_properties.replace(account, lambda _: ServiceProperties(cors=rules, **parts))
 
     return keep
 
@@ -92,7 +92,7 @@ def test_saves(visit, account):
     ),
 ])  # fmt: skip
 def test_what_is_opened_and_saved_is_the_same(visit, account, properties):
-    service_properties.replace(account.pk, lambda _: properties)
+    service_properties.replace(account, lambda _: properties)
     client = visit("max")
     client.post(SAVE, lists_of(client.get(PAGE), "service-form"))
     assert "Nothing was changed." in said(client)

@@ -39,7 +39,7 @@ EVE = Actor(ActorKind.USER, "eve", "192.0.2.7", "Firefox", "7f3a19c0-0000-4000-8
 
 @pytest.fixture
 def table(people, account):
-    return tables.get(account.pk, "people")
+    return tables.get(account, "people")
 
 
 def apply(table, *changes, by=EVE):
@@ -91,7 +91,7 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, acc
     assert read(who="eve").content.count(b"/ui/undo/") == 1
     assert read(who="max").content.count(b"/ui/undo/") == 2
     # the deletion of the table only
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     assert read(who="max").content.count(b"/ui/undo/") == 1
 
 
@@ -117,7 +117,7 @@ def test_a_sas_token_is_named_by_its_label_and_leads_to_it(visit, account):
     RegisteredSas.objects.create(
         account=account, fingerprint="0123456789abcdef", kind="account", parameters=[], label="CI", author=""
     )
-    tables.create(account.pk, "made", by=Actor(ActorKind.SAS, "0123456789abcdef"))
+    tables.create(account, "made", by=Actor(ActorKind.SAS, "0123456789abcdef"))
     link = '<a href="/ui/a/acme/sas/0123456789abcdef/"><bdi>CI</bdi></a>'
     assert link in visit("max").get("/ui/a/acme/activity/").content.decode()
     page = visit("victor").get("/ui/a/acme/activity/").content.decode()
@@ -249,11 +249,11 @@ def test_shows_settings(read, account, table, cast):
         (CorsRule(("*",), ("GET",), (), (), 5),),
     )
     shown += [
-        (policies.replace(account.pk, "people", one), ["readers", "2030-01-01"]),
-        (service_properties.replace(account.pk, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
+        (policies.replace(account, "people", one), ["readers", "2030-01-01"]),
+        (service_properties.replace(account, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
         (tables.change(table, description="Of people", tags=["a", "b"]), ["Of people", "a, b"]),
         (members.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),
-        (tables.delete(account.pk, "people", keep=DELETED_TABLE_RETENTION), ["7"]),
+        (tables.delete(account, "people", keep=DELETED_TABLE_RETENTION), ["7"]),
     ]
     for done, texts in shown:
         page = details(read, done)

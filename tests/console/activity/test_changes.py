@@ -31,7 +31,7 @@ def table(account, people):
     RegisteredSas.objects.create(
         account=account, fingerprint="0f5a", kind="table", parameters=[], label="Nightly <import>", author=""
     )
-    return tables.get(account.pk, "people")
+    return tables.get(account, "people")
 
 
 @pytest.fixture

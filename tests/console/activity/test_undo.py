@@ -30,7 +30,7 @@ def by(name):
 
 @pytest.fixture
 def table(people, account):
-    return tables.get(account.pk, "people")
+    return tables.get(account, "people")
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_changes_of_others(post, table, account):
 
 
 def test_tables_and_settings(post, table, account):
-    deleted = tables.delete(account.pk, "people", by=by("eve"), keep=DELETED_TABLE_RETENTION)
+    deleted = tables.delete(account, "people", by=by("eve"), keep=DELETED_TABLE_RETENTION)
     changed = account_settings.change(account, label="New", by=by("eve"))
     for who, done, status in [
         ("victor", deleted, 403), ("eve", deleted, 403), ("max", deleted, 302),
@@ -180,15 +180,15 @@ def test_what_never_was(visit, inserted, numbers):
 
 
 def test_several_at_once(visit, account, table):
-    tables.create(account.pk, "others")
-    done = [tables.delete(account.pk, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
+    tables.create(account, "others")
+    done = [tables.delete(account, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
     max_ = visit("max")
     answer = max_.post(reverse("activity:undo", args=[f"{done[0].pk},{done[1].pk}"]), {"next": "/ui/a/acme/"})
     assert "Restored 2 tables." in max_.get(answer["Location"]).content.decode()
-    assert tables.find(account.pk, "others")
+    assert tables.find(account, "others")
     back = Activity.objects.order_by("-pk")[:2]
     max_.post(reverse("activity:undo", args=[",".join(str(it.pk) for it in back)]))
-    assert tables.find(account.pk, "others") is None
+    assert tables.find(account, "others") is None
 
 
 def test_not_one_of_several_that_they_may_not(post, account, table, inserted):

@@ -32,8 +32,8 @@ def branch(cast, account):
     branch = accounts.add("branch")
     for membership in Membership.objects.filter(account=account).exclude(user=cast["victor"]):
         Membership.objects.create(user=membership.user, account=branch, role=membership.role)
-    put(tables.create(account.pk, "people"), a=1, b=1, c="x", d=5)
-    put(tables.create(branch.pk, "people"), a=1, b=2, d="5", e=1)
+    put(tables.create(account, "people"), a=1, b=1, c="x", d=5)
+    put(tables.create(branch, "people"), a=1, b=2, d="5", e=1)
     return branch
 
 
@@ -46,7 +46,7 @@ def put(table, **values):
 
 
 def content(account):
-    page = entities.page(tables.get(account.pk, "people"), EntityQuery())
+    page = entities.page(tables.get(account, "people"), EntityQuery())
     return {it.key.row_key: read_stored(it).properties["A"].value for it in page.entities}
 
 
@@ -120,7 +120,7 @@ def test_the_address_says_everything(visit, branch):
 
 def test_a_branch_of_an_account_is_compared_with_it(visit, account, branch):
     snapshots.take(account, "before")
-    put(tables.get(account.pk, "people"), b=9)
+    put(tables.get(account, "people"), b=9)
     shown = text(visit("alice").get(PAGE))
     assert "Left side: acme Snapshot before" in shown and "Right side: acme Live, read at" in shown
 
@@ -147,7 +147,7 @@ def test_applies_all_of_a_kind_but_not_over_newer_work(proven, branch):
     alice = proven("alice")
     page = alice.get(address(kind="changed", all=1))
     assert "1 entity selected" in text(page)
-    put(tables.get(branch.pk, "people"), b=7)
+    put(tables.get(branch, "people"), b=7)
     answer = alice.post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
     assert "Skipped 1 entity that was changed since you opened the comparison." in answer.content.decode()
     assert content(branch)["b"] == 7
@@ -171,22 +171,22 @@ def button(label, style):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_table_that_only_the_right_side_has_is_deleted_as_one(proven, branch):
-    put(tables.create(branch.pk, "carts"), a=1, b=2)
+    put(tables.create(branch, "carts"), a=1, b=2)
     page = proven("alice").get(address(table="carts", all=1))
     assert "Delete the table carts in branch" in text(page)
     assert "Only a maintainer can delete the table." in text(proven("eve").get(address(table="carts", all=1)))
-    put(tables.get(branch.pk, "carts"), c=3)
+    put(tables.get(branch, "carts"), c=3)
     skipped = proven("alice").post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
     assert "Did not delete carts because it was changed" in skipped.content.decode()
     page = proven("alice").get(address(table="carts", all=1))
     answer = proven("alice").post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
     assert "Deleted carts." in answer.content.decode() and "Undo" in answer.content.decode()
-    assert tables.find(branch.pk, "carts") is None
+    assert tables.find(branch, "carts") is None
 
 
 @pytest.mark.django_db(transaction=True)
 def test_tables_that_a_branch_was_never_given_are_only_named(visit, account, branch):
-    tables.create(account.pk, "carts")
+    tables.create(account, "carts")
     branches.create(account, BranchRequest("part", filters={"people": None}))
     shown = text(visit("alice").get("/ui/a/part/compare/"))
     assert "people identical" in shown and "carts not in part" in shown and "only right" not in shown
@@ -195,10 +195,10 @@ def test_tables_that_a_branch_was_never_given_are_only_named(visit, account, bra
 
 @pytest.mark.django_db(transaction=True)
 def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branch):
-    put(tables.create(account.pk, "carts"), a=1, b=2)
+    put(tables.create(account, "carts"), a=1, b=2)
     snapshots.take(account, "baseline", tables=["people"])
     snapshots.take(account, "carts-only", tables=["carts"])
-    put(tables.get(account.pk, "people"), a=9)
+    put(tables.get(account, "people"), a=9)
     alice = proven("alice")
     page = alice.get(address("acme@baseline", "acme", table="carts"))
     assert "1 of 1 differ people" in text(page) and "carts not in acme@baseline" in text(page)
@@ -207,22 +207,22 @@ def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branc
     assert "No table to compare One side was made with only some tables" in nothing
     form = {"left": "acme@baseline", "right": "acme", "table": "carts", "all": "1"}
     alice.post(f"{PAGE}apply/", form)
-    assert tables.find(account.pk, "carts") is not None
+    assert tables.find(account, "carts") is not None
 
 
 def test_applies_policies_and_creates_an_empty_table(proven, account, branch):
     alice = proven("alice")
-    policies.replace(account.pk, "people", [SignedIdentifier("partners", None)])
-    tables.create(account.pk, "fresh")
+    policies.replace(account, "people", [SignedIdentifier("partners", None)])
+    tables.create(account, "fresh")
     page = alice.get(address(settings=1))
     assert "people partners - not set" in text(page)
     answer = alice.post(f"{PAGE}apply/", {**hidden(page), "settings-of": ["policies"]}, follow=True)
     assert "Applied the settings to branch." in answer.content.decode()
-    assert [it.identifier for it in policies.stored(branch.pk, "people")] == ["partners"]
+    assert [it.identifier for it in policies.stored(branch, "people")] == ["partners"]
     page = alice.get(address(table="fresh"))
     assert "The right side does not have this table Create it in branch" in text(page)
     alice.post(f"{PAGE}apply/", hidden(page))
-    assert tables.find(branch.pk, "fresh") is not None
+    assert tables.find(branch, "fresh") is not None
 
 
 @pytest.mark.django_db(
@@ -234,9 +234,9 @@ def test_who_may_look_and_who_may_apply(visit, cast, account, branch):
         page = victor.get(address(right=name))
         assert page.status_code == 404
         assert f"You have no access to an account named {name}." in text(page)
-    put(tables.get(account.pk, "people"), a=8)
+    put(tables.get(account, "people"), a=8)
     snapshots.take(account, "now")
-    put(tables.get(account.pk, "people"), a=9)
+    put(tables.get(account, "people"), a=9)
     assert "Apply to" not in text(victor.get(address("acme@now", "acme")))
     form = hidden(visit("alice").get(address("acme@now", "acme")))
     refused = victor.post(f"{PAGE}apply/", {**form, "all": "1"}, follow=True)
@@ -255,7 +255,7 @@ def test_exports_a_patch(visit, branch):
 
 
 def test_pages(visit, account, branch):
-    put(tables.get(account.pk, "people"), **{f"k{n:03}": n for n in range(60)})
+    put(tables.get(account, "people"), **{f"k{n:03}": n for n in range(60)})
     alice = visit("alice")
     first = alice.get(address(kind="left"))
     following = unescape(re.search(r'href="([^"]*)" rel="next"', first.content.decode())[1])

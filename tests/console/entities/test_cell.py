@@ -38,7 +38,7 @@ def ada(people):
 
 
 def stored(account, key=ADA):
-    return entities.get(tables.get(account.pk, "people"), key)
+    return entities.get(tables.get(account, "people"), key)
 
 
 def properties(account, key=ADA):
@@ -51,7 +51,7 @@ def etag(account, key=ADA):
 
 def change(account, **values):
     """Merge values as a client does."""
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     found = {name: as_edm(value) for name, value in values.items()}
     run(sql.change(relation_name(table.pk), Update(Entity(ADA, found), ANY, merge=True)))
 
@@ -258,7 +258,7 @@ def by_a_client(account):
     """`by_a_client(change)`: apply a change as an SDK does."""
 
     def by_a_client(change):
-        table = tables.get(account.pk, "people")
+        table = tables.get(account, "people")
         by = Actor(ActorKind.KEY, "key1", "127.0.0.1", "azsdk")
         run(sql.change(relation_name(table.pk), change, history.recorder(account, by)))
 

@@ -42,7 +42,7 @@ def change(visit, three, account):
 
 
 def stored(account, key):
-    return entities.get(tables.get(account.pk, "people"), key)
+    return entities.get(tables.get(account, "people"), key)
 
 
 def etag(account, key):

@@ -27,7 +27,7 @@ def three(people):
 
 
 def there(account):
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     return [key for key in KEYS if entities.get(table, key) is not None]
 
 
@@ -121,7 +121,7 @@ def test_deletes_all_matches_in_steps_with_one_undo(visit, three, account, small
     assert "Deleted 2 of 3 entities" in " ".join(answers[1].content.decode().split())
     assert b"data-deleted" in answers[-1].content and b"Deleted 3 entities" in answers[-1].content
     assert there(account) == []
-    assert entities.get(tables.get(account.pk, "people"), EntityKey("se", "other")) is not None
+    assert entities.get(tables.get(account, "people"), EntityKey("se", "other")) is not None
     done = Activity.objects.filter(verb=Verb.ENTITY_DELETE)
     assert done.count() == 3
     client.post(f"/ui/undo/{','.join(str(one.pk) for one in done)}/", {"next": "/ui/"})
@@ -152,7 +152,7 @@ def test_asks_before_all_matches_of_a_protected_account(visit, three, account):
 
 
 def test_spares_what_changed_after_it_was_read(visit, three, account, monkeypatch):
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     kept = entities.get(table, KEYS[0])
     old = StoredEntity(encode_entity_key(kept.key), b"%d" % (kept.timestamp - 1), kept.content)
     assert edits.delete_unchanged(table, [old], by=SERVER) is None

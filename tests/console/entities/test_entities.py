@@ -49,7 +49,7 @@ def test_asks_the_database_as_often_whatever_there_is(visit, people, account, dj
     for last in (2, 30):
         for number in range(2, last):
             people("se", f"{number:02}", **{f"P{number}": number})
-            tables.create(account.pk, f"more{number}")
+            tables.create(account, f"more{number}")
         client.get(PEOPLE)  # keeps the columns
         with django_assert_max_num_queries(22):  # two of them because a test is a transaction
             page = client.get(PEOPLE).content.decode()

@@ -13,7 +13,7 @@ VALUES = {"Text": EdmValue(Edm.STRING, "\x00 \ud800"), "Big": EdmValue(Edm.INT64
 
 @pytest.fixture
 def table(account):
-    return tables.create(account.pk, "people")
+    return tables.create(account, "people")
 
 
 def test_is_the_same_there_and_back(table):
@@ -37,7 +37,7 @@ def test_nobody_makes_one_up(table, change):
 
 def test_is_of_its_table_only(account, table):
     token = sign_entity(table, write_stored(Entity(KEY, VALUES), 1))
-    assert read_signed_entity(tables.create(account.pk, "others"), token) is None
+    assert read_signed_entity(tables.create(account, "others"), token) is None
 
 
 def test_is_of_this_secret_only(table, settings):

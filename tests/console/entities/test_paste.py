@@ -27,7 +27,7 @@ def ada(people):
 
 
 def properties(account, row_key):
-    found = entities.get(tables.get(account.pk, "people"), EntityKey("se", row_key))
+    found = entities.get(tables.get(account, "people"), EntityKey("se", row_key))
     return None if found is None else read_stored(found).properties
 
 
@@ -91,7 +91,7 @@ def test_what_somebody_changed_in_between_is_not_overwritten(visit, ada, account
     client = visit("eve")
     shown = markup.text(client.post(PASTE, {"text": ROWS, "mode": "merge"}))
     token = re.search(r'name="apply" value="([^"]+)"', shown)[1]
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     theirs = Update(Entity(EntityKey("se", "ada"), {"Age": EdmValue(Edm.INT32, 99)}), ANY, merge=True)
     edits.apply_one(table, theirs, by=SERVER)
     answer = client.post(PASTE, {"text": ROWS, "mode": "merge", "apply": token})

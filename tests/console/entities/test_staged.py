@@ -25,7 +25,7 @@ def two(people):
 
 
 def stored(account, key):
-    return entities.get(tables.get(account.pk, "people"), key)
+    return entities.get(tables.get(account, "people"), key)
 
 
 def properties(account, key):

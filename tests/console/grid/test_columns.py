@@ -19,7 +19,7 @@ SEEN = ["Name", "Age", "Score"]
 
 
 def test_a_table_keeps_the_order_in_which_its_properties_were_first_seen(people, account):
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     assert find_columns(table, ["Name", "Age"]).names == ["Name", "Age"]
     assert find_columns(table, ["Rare", "Age", "Name", "Age"]).names == ["Name", "Age", "Rare"]
     assert find_columns(table, ["Rare", "Name"]).names == ["Name", "Rare"]

@@ -34,7 +34,7 @@ def full(people, account):
     people("a", "1", **EVERY)
     people("a", "2", Text="alone")
     people("b'", "", Text=7)
-    return tables.get(account.pk, "people")
+    return tables.get(account, "people")
 
 
 def exported(client, **fields):
@@ -56,8 +56,8 @@ def test_every_format(visit, full, account, form):
     assert answer["Content-Type"] == formats.TYPES[form]
     assert "9223372036854775807" in text
     assert visit("victor").post(PEOPLE, {"format": form, "scope": "query", "f": "Age eq"}).status_code == 422
-    tables.delete(account.pk, "people")
-    tables.create(account.pk, "people")
+    tables.delete(account, "people")
+    tables.create(account, "people")
     text, _ = exported(visit("victor"), format=form)
     assert text.strip() in ("", "[]", "PartitionKey,RowKey,Timestamp")
 

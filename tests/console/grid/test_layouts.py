@@ -12,7 +12,7 @@ PEOPLE = "/ui/a/acme/t/people/"
 @pytest.fixture
 def logs(account, people):
     people("p", "1", Name="Ada", Age=36)
-    return {name: tables.create(account.pk, name) for name in ("logs1", "logs42")}
+    return {name: tables.create(account, name) for name in ("logs1", "logs42")}
 
 
 def names(answer):

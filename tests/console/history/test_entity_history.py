@@ -26,7 +26,7 @@ FINGERPRINT = "43ba39e2" * 8
 
 @pytest.fixture
 def orders(cast):
-    return tables.create(Account.objects.get().pk, "orders")
+    return tables.create(Account.objects.get(), "orders")
 
 
 @pytest.fixture

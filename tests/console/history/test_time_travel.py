@@ -24,7 +24,7 @@ TABLE = "/ui/a/acme/t/orders/"
 
 @pytest.fixture
 def orders(cast):
-    return tables.create(Account.objects.get().pk, "orders")
+    return tables.create(Account.objects.get(), "orders")
 
 
 @pytest.fixture
@@ -63,10 +63,10 @@ def cell(row, name):
 
 
 def test_the_table_that_had_the_name_then(visit, then, orders):
-    tables.delete(orders.account_id, "orders")
+    tables.delete(orders.account, "orders")
     assert visit("eve").get(TABLE).status_code == 404
     assert ">paid<" in rows(visit("eve").get(TABLE, {"asof": then}))[0]
-    tables.create(orders.account_id, "orders")
+    tables.create(orders.account, "orders")
     assert not rows(visit("eve").get(TABLE))
     assert ">paid<" in rows(visit("eve").get(TABLE, {"asof": then}))[0]
     key = {"pk": "store", "rk": "2", "asof": then}

@@ -84,7 +84,7 @@ def test_admins_are_warned_when_backups_are_overdue(visit, data, scheduled, path
 
 
 def test_a_hint_for_data_without_backups(visit, data, account, settings):
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     assert HINT not in text(visit("ada"), "/ui/")
     Table.objects.filter(pk=table.pk).update(created_at=timezone.now() - timedelta(hours=25))
     assert f"{HINT} Run tablero backup DIR" in text(visit("ada"), "/ui/")
@@ -97,7 +97,7 @@ def test_a_hint_for_data_without_backups(visit, data, account, settings):
 
 
 def test_all_texts_are_translated(visit, data, scheduled, account):
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     Table.objects.filter(pk=table.pk).update(created_at=timezone.now() - timedelta(hours=25))
     chinese = {"Accept-Language": "zh-hans"}
     failed(data, HOUR)
@@ -110,7 +110,7 @@ def test_all_texts_are_translated(visit, data, scheduled, account):
 
 
 def test_a_hint_is_translated(visit, data, account):
-    table = tables.create(account.pk, "people")
+    table = tables.create(account, "people")
     Table.objects.filter(pk=table.pk).update(created_at=timezone.now() - timedelta(hours=25))
     page = text(visit("ada"), **{"Accept-Language": "tr"})
     assert "Bu sunucunun yedeği yok. tablero backup DIR komutunu çalıştırın" in page

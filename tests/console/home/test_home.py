@@ -78,7 +78,7 @@ def test_asks_the_database_as_often_for_many_accounts(visit, account):
 
 
 def test_shows_no_key_that_is_a_secret(visit, account):
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     page = home(visit("alice")).content.decode()
     assert "http://testserver/acme" in page
     for key in sealed_keys.keys_of(account):
@@ -93,7 +93,7 @@ def test_h2_shows_where_to_begin(visit, account):
     for action in ("/tables/sample/", "/keys/", "/ui/a/new/"):
         assert action not in page  # which a viewer may not
     assert b"You don't have access to any account yet" in home(visit("sam")).content
-    tables.create(account.pk, "people")
+    tables.create(account, "people")
     assert "/tables/sample/" not in home(visit("ada")).content.decode()
     removal.remove("acme", with_tables=True)
     page = home(visit("ada")).content.decode()
@@ -103,7 +103,7 @@ def test_h2_shows_where_to_begin(visit, account):
 
 @pytest.fixture
 def table(account):
-    return tables.create(account.pk, "People")
+    return tables.create(account, "People")
 
 
 def test_remembers_what_was_opened(visit, cast, account, table):
@@ -137,7 +137,7 @@ def test_forgets_tables_that_are_gone_or_none_of_ones_business(visit, cast, acco
     Membership.objects.filter(user=cast["victor"]).delete()
     assert home(visit("victor")).context["starred"] == []
     bookmarks.star(cast["alice"], table, on=True)
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     assert home(visit("alice")).context["starred"] == []
     tables.drop_expired_tables()
     assert not Bookmark.objects.filter(table_id=table.pk).exists()

@@ -30,14 +30,14 @@ def found(client, text, **parameters):
 
 
 def insert(account, table, partition_key, row_key):
-    relation = relation_name(tables.get(account.pk, table).pk)
+    relation = relation_name(tables.get(account, table).pk)
     run(change(relation, Insert(Entity(EntityKey(partition_key, row_key), {}))))
 
 
 @pytest.fixture
 def named(account):
     for name in ("People", "peopleOld", "oldPeople", "carts"):
-        tables.create(account.pk, name)
+        tables.create(account, name)
     return account
 
 
@@ -47,7 +47,7 @@ def test_finds_tables_the_exact_one_first(visit, named):
 
 def test_finds_nothing_that_one_may_not_see(visit, cast, named):
     other = accounts.add("other", NewAccount(label="People of another"))
-    tables.create(other.pk, "people2")
+    tables.create(other, "people2")
     assert found(visit("sam"), "people") == {}
     assert found(visit("victor"), "people")["Tables"] == ["People", "peopleOld", "oldPeople"]
     assert "Accounts" not in found(visit("victor"), "people")
@@ -73,12 +73,12 @@ def test_an_entity_may_have_empty_keys_and_quotation_marks(visit, named):
 
 
 def test_finds_no_deleted_table(visit, named):
-    tables.delete(named.pk, "carts")
+    tables.delete(named, "carts")
     assert found(visit("victor"), "carts") == {}
 
 
 def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visit, named):
-    policies.replace(named.pk, "carts", [SignedIdentifier("Reporting")])
+    policies.replace(named, "carts", [SignedIdentifier("Reporting")])
     token = TableSas(version="2019-02-02", table="carts", permissions="r", expiry="2030-01-01")
     sas.issue(named, token, 1, SasDescription("Weekly reporting"), by=COMMAND)
     assert found(visit("max"), "report") == {
@@ -87,7 +87,7 @@ def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visi
     }
     assert found(visit("victor"), "report") == {"Stored access policies": ["Reporting"]}
     assert found(visit("sam"), "report") == {}
-    tables.delete(named.pk, "carts")
+    tables.delete(named, "carts")
     assert "Stored access policies" not in found(visit("max"), "report")
 
 
@@ -127,7 +127,7 @@ def test_turkish_letters_in_any_case(visit, account, text):
 
 
 def test_what_was_opened_comes_before_other_matches_but_not_before_the_exact_name(visit, cast, named):
-    bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named.pk, "oldPeople")))
+    bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named, "oldPeople")))
     assert found(visit("victor"), "people")["Tables"] == ["People", "oldPeople", "peopleOld"]
     assert found(visit("victor"), "peop")["Tables"] == ["oldPeople", "People", "peopleOld"]
 
@@ -139,7 +139,7 @@ def test_leads_to_the_other_accounts(visit, account):
 
 
 def test_h1_begins_with_what_was_opened_last(visit, cast, named):
-    bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named.pk, "carts")))
+    bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named, "carts")))
     groups = found(visit("victor"), "", **{"in": "acme"})
     assert list(groups) == ["Recent tables", "Pages"]
     assert groups["Recent tables"] == ["carts"]
@@ -151,7 +151,7 @@ def test_the_name_of_one_table_opens_it(visit, named):
 
 
 def test_a_name_in_two_accounts_is_a_question(visit, named):
-    tables.create(accounts.add("other").pk, "people")
+    tables.create(accounts.add("other"), "people")
     answer = visit("ada").get(SEARCH, {"q": "people"})
     assert answer.status_code == 200
     assert answer.content.count(b"/t/people/") + answer.content.count(b"/t/People/") == 2
@@ -167,7 +167,7 @@ def test_takes_any_text(visit, named, text):
 
 def test_the_palette_leads_to_the_rest(visit, account):
     for number in range(9):
-        tables.create(account.pk, f"table{number}")
+        tables.create(account, f"table{number}")
     groups = found(visit("ada"), "table")
     assert len(groups["Tables"]) == 8
     assert list(groups)[-1] == "More"

@@ -81,6 +81,6 @@ def test_an_admin_sees_and_revokes_them(visit, token):
 
 
 def test_the_record_names_the_token(visit, account, token):
-    tables.create(account.pk, "people", by=Actor(ActorKind.TOKEN, "alice", token="CI"))
+    tables.create(account, "people", by=Actor(ActorKind.TOKEN, "alice", token="CI"))
     page = visit("alice").get("/ui/a/acme/activity/").content.decode()
     assert "<strong>alice</strong>, using the API token" in page

@@ -48,7 +48,7 @@ def text(answer):
 
 
 def stored():
-    return policies.stored(Account.objects.get(name="acme").pk, "people")
+    return policies.stored(Account.objects.get(name="acme"), "people")
 
 
 def said(client):
@@ -65,8 +65,8 @@ def form_of(answer, **changes):
 def keep(account, people):
     def keep(*identifiers, table="people"):
         if table != "people":
-            tables.create(account.pk, table)
-        policies.replace(account.pk, table, identifiers)
+            tables.create(account, table)
+        policies.replace(account, table, identifiers)
 
     return keep
 
@@ -302,8 +302,8 @@ def test_copies_from_another_table_exactly(visit, keep):
     keep(*PLAIN)
     keep(*ODD, table="odd")
     other = accounts.add("other")
-    tables.create(other.pk, "secret")
-    policies.replace(other.pk, "secret", PLAIN)
+    tables.create(other, "secret")
+    policies.replace(other, "secret", PLAIN)
     client = visit("max")
     page = client.get(PAGE)
     assert '<option value="odd" selected> odd (5)</option>' in text(page)

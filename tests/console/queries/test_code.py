@@ -13,7 +13,7 @@ from storage.operations.tables import tables
 
 @pytest.fixture
 def address(account):
-    tables.create(account.pk, "People")
+    tables.create(account, "People")
     return reverse("queries:code", args=("acme", "People"))
 
 

@@ -267,7 +267,7 @@ def test_found_where_people_look(visit, filled):
 def test_a_query_outlives_its_table_and_its_author(visit, cast, account, filled):
     save(visit("eve"), "Kept", is_shared="on")
     save(visit("eve"), "Mine")
-    tables.delete(account.pk, "people")
+    tables.delete(account, "people")
     (line,) = visit("max").get("/ui/a/acme/queries/").context["queries"]
     assert line[1] is None
     assert visit("max").get(PEOPLE + "q/kept/").status_code == 404
@@ -431,7 +431,7 @@ def test_every_link_of_the_page_keeps_it(visit, people):
 
 
 def test_a_key_opens_only_what_one_may_read(visit, cast, account, filled):
-    tables.create(account.pk, "carts")
+    tables.create(account, "carts")
     short = visit("victor").get(PEOPLE, {"f": LONG})["Location"]
     key = short.partition("?")[2]
     assert visit("sam").get(short).status_code == 404
@@ -440,7 +440,7 @@ def test_a_key_opens_only_what_one_may_read(visit, cast, account, filled):
     assert elsewhere.status_code == 404
     assert "nnnn" not in elsewhere.content.decode()
     other = accounts.add("other")
-    tables.create(other.pk, "people")
+    tables.create(other, "people")
     assert "nnnn" not in visit("ada").get(f"/ui/a/other/t/people/?{key}").content.decode()
     for address in ("?k=" + "0" * 24, "?k=", "?k=%00"):
         answer = visit("victor").get(PEOPLE + address)

@@ -29,7 +29,7 @@ TOKEN = TableSas(
 
 @pytest.fixture
 def table(account):
-    return tables.create(account.pk, "people")
+    return tables.create(account, "people")
 
 
 @pytest.fixture

@@ -43,12 +43,12 @@ LATER = "2099-01-01T00:00:00.0000000Z"
 @pytest.fixture
 def orders(account):
     """A table with a policy that says what and until when, and one that says nothing."""
-    table = tables.create(account.pk, "Orders")
+    table = tables.create(account, "Orders")
     stored = [
         SignedIdentifier("partner", AccessPolicy(None, LATER, "r")),
         SignedIdentifier("open", AccessPolicy()),
     ]
-    policies.replace(account.pk, "orders", stored)
+    policies.replace(account, "orders", stored)
     return table
 
 

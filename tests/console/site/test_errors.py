@@ -96,7 +96,7 @@ def test_a_script_gets_a_message_and_keeps_its_page(visit, people):
 
 def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, account, people):
     people("se", "1", Name="Ada")
-    tables.delete(account.pk, "people", by=Actor(ActorKind.KEY, "key1"), keep=tables.DELETED_TABLE_RETENTION)
+    tables.delete(account, "people", by=Actor(ActorKind.KEY, "key1"), keep=tables.DELETED_TABLE_RETENTION)
     max_, page = visit("max"), "/ui/a/acme/t/people/?f=Age+gt+1"
     gone = max_.get(page)
     text = gone.content.decode()
@@ -111,13 +111,13 @@ def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, acc
     assert "<html" not in part.content.decode() and "Restore people" in part.content.decode()
     assert 'name="next" value="/ui/a/acme/t/people/"' in part.content.decode()
 
-    table = tables.deleted(account.pk)[0]
+    table = tables.deleted(account)[0]
     answer = max_.post("/ui/a/acme/tables/restore/", {"table": table.pk, "next": page})
     assert answer["Location"] == page and max_.get(page).status_code == 200
 
 
 def test_a_table_that_is_gone_for_good_still_says_who_deleted_it(visit, account, people):
-    tables.delete(account.pk, "people", by=Actor(ActorKind.USER, "eve"))
+    tables.delete(account, "people", by=Actor(ActorKind.USER, "eve"))
     tables.drop_expired_tables()
     text = visit("max").get("/ui/a/acme/t/people/").content.decode()
     assert "<bdi>eve</bdi> deleted the table" in text and "cannot be restored" in text

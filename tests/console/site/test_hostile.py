@@ -81,7 +81,7 @@ def test_addresses_that_nobody_was_given(visit, ada, query):
     ],
 )
 def test_texts_of_values_that_are_none(visit, ada, account, type_, form, text):
-    stored = entities.get(tables.get(account.pk, "people"), ADA)
+    stored = entities.get(tables.get(account, "people"), ADA)
     sent = {"key": encode_key(ADA), "property": "Name", "type": type_, "form": form, "value": text}
     client = visit("eve")
     assert client.post(f"{TABLE}cell/check/", sent).status_code == 200
@@ -98,7 +98,7 @@ def test_an_entity_is_saved_only_as_it_was_opened(visit, ada, account, etag):
     sent = {"etag": etag, "name-0": "Name", "type-0": "Edm.String", "value-0": "mine", "kept-0": "1"}
     answer = client.post(f"{TABLE}entity/?pk=se&rk=ada", sent)
     assert answer.status_code in {404, 412}
-    found = entities.get(tables.get(account.pk, "people"), ADA)
+    found = entities.get(tables.get(account, "people"), ADA)
     assert b"mine" not in found.content
 
 
@@ -169,7 +169,7 @@ def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, accou
         assert client.post(f"{TABLE}cell/", sent).status_code in {412, 422}
     sent = {"pk": "se", "rk": "other", "etag": etag or ""}
     assert client.post(f"{TABLE}entity/key/?pk=se&rk=ada", sent).status_code == 422
-    found = entities.get(tables.get(account.pk, "people"), ADA)
+    found = entities.get(tables.get(account, "people"), ADA)
     assert b"mine" not in found.content and b'"Name"' in found.content
 
 

@@ -21,14 +21,14 @@ KEY = EntityKey("se", "ada")
 
 @pytest.fixture
 def table(people, account):
-    return tables.get(account.pk, "people")
+    return tables.get(account, "people")
 
 
 @pytest.fixture
 def locked(account, table):
     """The account, its table, and an activity that could be undone."""
-    tables.create(account.pk, "gone")
-    deleted = tables.delete(account.pk, "gone", keep=DELETED_TABLE_RETENTION)
+    tables.create(account, "gone")
+    deleted = tables.delete(account, "gone", keep=DELETED_TABLE_RETENTION)
     done = edits.apply(table, [Insert(Entity(KEY, {}))], by=Actor(ActorKind.USER, "alice")).activity
     account_settings.change(account, read_only=True)
     return account, table, done, deleted
@@ -36,11 +36,11 @@ def locked(account, table):
 
 def state(account, table):
     return (
-        [table.name for table in tables.deleted(account.pk)],
+        [table.name for table in tables.deleted(account)],
         tables.counts([account.pk]),
         list(entities.page(table, EntityQuery()).entities),
-        policies.stored(account.pk, "people"),
-        service_properties.get(account.pk),
+        policies.stored(account, "people"),
+        service_properties.get(account),
         type(table).objects.values_list("description", "tags").get(pk=table.pk),
     )
 
@@ -81,7 +81,7 @@ def test_its_lock_can_be_undone(visit, locked):
     done = activity.find(activity.ActivityFilter(account_ids=[account.pk])).order_by("-pk").first()
     visit("alice").post(reverse("activity:undo", args=[done.pk]))
     assert not accounts.find("acme").read_only
-    assert policies.replace(account.pk, "people", [SignedIdentifier("a")])
+    assert policies.replace(account, "people", [SignedIdentifier("a")])
 
 
 def test_offers_no_way_back_but_the_key(visit, locked):

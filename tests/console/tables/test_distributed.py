@@ -14,7 +14,7 @@ def distributed(people, account):
     table_relations.can_distribute.cache_clear()
     citus.install()
     people("p", "r", Name="Ada")
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     distribution.distribute(table)
     yield table
     table_relations.can_distribute.cache_clear()

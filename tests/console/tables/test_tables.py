@@ -27,7 +27,7 @@ HTMX = {"HX-Request": "true"}
 def add(account):
     def add(*names, tags=(), description=""):
         for name in names:
-            tables.change(tables.create(account.pk, name), tags=list(tags), description=description)
+            tables.change(tables.create(account, name), tags=list(tags), description=description)
 
     return add
 
@@ -250,8 +250,8 @@ def test_creates_a_table_with_sample_data(visit, account):
 
 def test_deletes_and_restores(visit, account, people, add):
     people("se", "1")
-    policies.replace(account.pk, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
-    tables.change(tables.get(account.pk, "people"), tags=["prod"], description="who")
+    policies.replace(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
+    tables.change(tables.get(account, "people"), tags=["prod"], description="who")
     add("other")
     client = visit("max")
     answer = client.post(DELETE, {"table": ["people", "other", "people", "nothing"], "q": "o"})
@@ -265,7 +265,7 @@ def test_deletes_and_restores(visit, account, people, add):
     assert re.search(r"/ui/undo/\d+,\d+/", text(page))
     wanted = page.context["deleted"][1]["table"].pk
     assert client.post(RESTORE, {"table": wanted}).status_code == 302
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     assert (table.tags, table.description) == (["prod"], "who")
     assert [policy.identifier for policy in table.policies.all()] == ["reader"]
     assert table_list.sizes([table])["people"].entities == 1
@@ -334,7 +334,7 @@ def test_refuses_writes_while_the_account_is_read_only(visit, account, add):
 
 
 def test_settings(visit, people, account):
-    policies.replace(account.pk, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
+    policies.replace(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
     assert ">1 of 5</a>" in text(visit("victor").get("/ui/a/acme/"))
     page = text(visit("victor").get(SETTINGS))
     assert 'href="/ui/a/acme/t/people/acl/"' in page
@@ -352,7 +352,7 @@ def test_the_letter_case_of_a_table_is_that_of_its_maker(visit, people, page):
 
 def test_saves_notes_but_keeps_what_somebody_else_wrote_meanwhile(visit, people, account):
     client = visit("max")
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     tables.change(table, description="<b>theirs", tags=["old"])
     assert 'name="initial-tags" value="old"' in text(client.get(SETTINGS))
     sent = {"description": "", "tags": "old, new", "initial-description": "", "initial-tags": "old"}
@@ -361,7 +361,7 @@ def test_saves_notes_but_keeps_what_somebody_else_wrote_meanwhile(visit, people,
     assert "&lt;b&gt;theirs" in page
     assert 'value="old, new"' in page
     assert "Saved the notes for people." in page
-    table = tables.get(account.pk, "people")
+    table = tables.get(account, "people")
     assert (table.description, table.tags) == ("<b>theirs", ["old", "new"])
     for wrong in ({"description": "x" * 2001}, {"tags": "x" * 33}, {"tags": ",".join(map(str, range(13)))}):
         assert client.post(f"{SETTINGS}notes/", wrong).status_code == 422
