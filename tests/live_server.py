@@ -85,10 +85,14 @@ class LiveServer:
 
 
 @contextmanager
-def start_server(data, *arguments, env=None, wait=True):
-    """A server on a free port with its data in `data`; ends with the block, whatever happens in it."""
+def start_server(data, *arguments, env=None, wait=True, shell="true"):
+    """A server on a free port with its data in `data`; ends with the block, whatever happens in it.
+
+    `shell` is run in the process before, such as `ulimit -n 256`.
+    """
     process = subprocess.Popen(
         [
+            *("sh", "-c", f'{shell} && exec "$@"', "sh"),
             sys.executable,
             str(ROOT / "manage.py"),
             "serve",

@@ -26,6 +26,7 @@ from storage.domain.errors import (
     InvalidHttpVerb,
     InvalidInput,
     RequestUrlFailedToParse,
+    ServerBusy,
     StorageError,
 )
 from storage.domain.requests.routes import is_host
@@ -138,10 +139,14 @@ class HttpConnection(asyncio.Protocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        most_connections: float = inf,
     ) -> None:
+        """``most_connections``: those of the process beyond this number are refused."""
         self.loop = _loop or asyncio.get_running_loop()
         self.state = server_state
         self._applications = applications
+        self._most_connections = most_connections
         self._idle_limit = config.timeout_keep_alive
         self._parser: Any = self._new_parser()
         # requests in the order of their arrival: the first is being answered, the last may still be arriving
@@ -171,6 +176,10 @@ class HttpConnection(asyncio.Protocol):
         self._scheme = "https" if is_ssl(transport) else "http"
         self.state.connections.add(self)  # type: ignore[arg-type]
         self._expect(MAX_STALL)
+        if len(self.state.connections) > self._most_connections:
+            logger.warning("Refused a client: %.0f connections are open.", self._most_connections)
+            self._is_refused = True
+            self._write_refusal(ServerBusy())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.state.connections.discard(self)
@@ -503,6 +512,8 @@ class HttpConnection(asyncio.Protocol):
             (b"x-ms-request-id", request_id.encode()),
             (b"x-ms-error-code", error.code.encode()),
         ]
+        if isinstance(error, ServerBusy):
+            headers.append((b"retry-after", b"1"))
         # after an unknown verb the parser still holds the previous one; it has a URL only after the verb
         body = b"" if self._url and self._parser.get_method() == b"HEAD" else answer.body
         self.transport.write(write_head(answer.status, headers, keep_alive=False) + body)

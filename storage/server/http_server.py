@@ -14,6 +14,7 @@ import uvicorn
 
 from storage.protocol.http_connection import Applications, HttpConnection
 from storage.protocol.uvicorn_parts import import_from_string
+from storage.server import descriptors
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
@@ -128,7 +129,7 @@ def _config(options: Options) -> uvicorn.Config:
 
 def _connect(**arguments: Any) -> HttpConnection:
     """A new connection, as uvicorn asks for one."""
-    return HttpConnection(applications(), **arguments)
+    return HttpConnection(applications(), **arguments, most_connections=descriptors.most_connections())
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from storage.server import database, embedded, http_server, metrics, migration, startup_message
+from storage.server import database, descriptors, embedded, http_server, metrics, migration, startup_message
 from storage.server.backups import schedule
 from storage.server.options import Options
 from storage.server.workers import Workers
@@ -61,6 +61,7 @@ def has_terminal() -> bool:
 def run(options: Options, say: Say) -> None:
     """Serve until a signal comes; raises Refusal when that is not possible."""
     signals = Signals()
+    descriptors.raise_limit()
     http_server.check_tls(options)
     schedule.check(options)
     try:

@@ -1,0 +1,39 @@
+"""File descriptors: each connection of a client takes one, and without any nothing can be opened."""
+
+import resource
+from functools import cache
+from typing import Final
+
+from storage.server.refusal import Refusal
+
+LEAST: Final = 256  # of a process
+RESERVED: Final = 128  # for files, and for connections to the database and its replicas; about 80 are used
+_MOST: Final = 1 << 20  # where the limit of the user is infinite, the system has one nevertheless
+
+
+def raise_limit() -> None:
+    """Raise the limit of this process and of those that it starts as far as it may; raises Refusal if that is low."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (OSError, ValueError):  # macOS allows less than it says
+            pass
+    allowed = _limit()
+    if allowed < LEAST:
+        raise Refusal(
+            f"This process may open {allowed} files, and a server needs at least {LEAST}. Raise the hard limit: with"
+            " LimitNOFILE in a systemd unit, --ulimit nofile of a container, or ulimit -Hn in the shell that starts it."
+        )
+
+
+@cache
+def most_connections() -> int:
+    """Return how many connections of clients a process may have."""
+    return _limit() - RESERVED
+
+
+def _limit() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST if soft == resource.RLIM_INFINITY else soft
