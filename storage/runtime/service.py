@@ -47,6 +47,7 @@ from storage.runtime.throughput import Throughput
 from storage.sql import batch, pages
 from storage.sql import entities as sql
 from storage.sql.failures import Canceled, NodeLost, UnexpectedFailure
+from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
 from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import Past, as_of
@@ -78,13 +79,16 @@ class Service:
         self._throughput = Throughput(self._lanes)
         self._replicas = None
         if addresses:
-            # a former primary that hangs would keep what has been sent to it
-            leave = self._lanes.give_up_older
-            self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=leave)
+            self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=self._leave_former)
         self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
         self._jobs: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
+
+    def _leave_former(self, moment: float) -> None:
+        """Give up the connections to a former primary: one that hangs would keep what has been sent to it."""
+        self._lanes.give_up_older(moment)
+        interrupt_older(moment)
 
     async def open(self) -> None:
         await self._lanes.open()

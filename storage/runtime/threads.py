@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Lock
+from threading import Lock, get_ident
 from typing import ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
@@ -21,11 +21,16 @@ from django.db import (
 from storage.domain.errors import ServerBusy
 from storage.sql.django import RESERVED_CONNECTIONS, reading_from, reserved_connection
 from storage.sql.failures import READ_ONLY
+from storage.sql.interruption import interrupt
 
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_PATIENCE: Final = (
+    20.0  # seconds for an operation that a request waits for; a database that hangs never answers
+)
 
 _probe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="probe")
 _threads = ThreadPoolExecutor(max_workers=RESERVED_CONNECTIONS - 1, thread_name_prefix="control")
@@ -69,11 +74,18 @@ async def in_probe_thread(operation: Callable[[], T]) -> T:
 
 async def in_background(operation: Callable[[], T]) -> T:
     """Run an operation for which no request waits."""
-    return await _run(_background, operation)
+    return await _run(_background, operation, is_awaited=False)
 
 
-async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T]) -> T:
+async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T], *, is_awaited: bool = True) -> T:
+    """Run an operation in a thread; for one that a request awaits, raise ServerBusy after _PATIENCE.
+
+    The connection that the thread waits for is then closed, which frees the thread.
+    """
+    threads: list[int] = []
+
     def call() -> T:
+        threads.append(get_ident())
         try:
             return operation()
         except (OperationalError, InterfaceError) as error:
@@ -87,7 +99,19 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T]) -> T:
         finally:
             connection.close()
 
-    return await asyncio.get_running_loop().run_in_executor(executor, call)
+    running = asyncio.get_running_loop().run_in_executor(executor, call)
+    try:
+        done, _ = await asyncio.wait([running], timeout=_PATIENCE if is_awaited else None)
+    except asyncio.CancelledError:
+        running.cancel()
+        raise
+    if not done:
+        logger.warning("The database gave no answer for %.0f seconds. A connection is closed.", _PATIENCE)
+        running.cancel()  # if it has not begun
+        for thread in threads:
+            interrupt(thread)
+        raise ServerBusy
+    return running.result()
 
 
 DOWNLOADS_PER_READER: Final = 8

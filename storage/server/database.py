@@ -18,6 +18,7 @@ from storage.server.options import Options
 from storage.server.refusal import Refusal
 from storage.sql.connections import APPLICATION
 from storage.sql.django import SESSION
+from storage.sql.interruption import InterruptibleConnection
 from storage.sql.links import ReplicaAddress
 
 RELAXED = "-c synchronous_commit=off"
@@ -109,7 +110,13 @@ def _name(found: dict[str, str]) -> str:
 
 # an attempt to connect that fails is given up at once: the pool's own waits grow up to minutes, and while one lasts
 # no request gets a connection, although the database is back
-POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 5, "reconnect_timeout": 0.5}
+POOL: Final = {
+    "min_size": 0,
+    "max_size": 8,
+    "timeout": 5,
+    "reconnect_timeout": 0.5,
+    "connection_class": InterruptibleConnection,
+}
 
 
 def close_pools() -> None:

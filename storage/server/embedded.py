@@ -19,6 +19,9 @@ from storage.server.refusal import Refusal
 
 SLOW = 3.0  # seconds of a start after which it is worth a line
 LARGEST_LOG = 10 << 20
+HUNG_AFTER = (
+    60.0  # seconds in which PostgreSQL accepts no connection, after which it is killed and started again
+)
 PATIENCE = 30.0  # seconds that a command waits for the PostgreSQL of a live server
 
 Say = Callable[[str], None]
@@ -149,6 +152,7 @@ def _plan(options: Options, found: installation.Installation, folder: DataFolder
         "database": str(folder.database),
         "log": str(folder.log),
         "log_limit": LARGEST_LOG,
+        "hung_after": HUNG_AFTER,
         "says_json": options.log_format == "json",
         "lock": str(folder.path / "database.lock"),
         "sockets": str(folder.socket_folder),

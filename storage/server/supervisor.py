@@ -12,6 +12,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,8 @@ ORPHAN_PATIENCE = 20.0
 # to the files of thousands of tables may take minutes, so only seconds without any work count
 SHUTDOWN_PATIENCE = 30.0
 LOG_INTERVAL = 60.0  # seconds between looks at the size of PostgreSQL's log
+LOOK_INTERVAL = 10.0  # seconds between questions whether PostgreSQL accepts connections, and for an answer
+SSL_REQUEST = bytes.fromhex("0000000804d2162f")  # which any PostgreSQL answers with a letter before all else
 SEGMENT = 16 << 20
 PR_SET_PDEATHSIG = 1
 
@@ -37,6 +40,8 @@ class Supervisor:
         self.log = Path(plan["log"])
         self.log_limit: int = plan["log_limit"]
         self.says_json: bool = plan["says_json"]
+        self.hung_after: float = plan["hung_after"]
+        self.look_interval = min(LOOK_INTERVAL, self.hung_after / 4)
         self.lock = Path(plan["lock"])
         self.sockets = Path(plan["sockets"])
         self.user: dict[str, Any] = plan["user"]
@@ -89,29 +94,55 @@ class Supervisor:
     def _watch(self, child: subprocess.Popen[bytes]) -> bool:
         """Until PostgreSQL ends by itself (True), or is shut down because the server wants that or is gone (False)."""
         is_ready = False
+        answered_at = bounded_at = time.monotonic()
         while child.poll() is None:
             if not is_ready and self._is_ready(child.pid):
                 is_ready = True
                 if not self.was_ready:
                     self.was_ready = True
                     report("ready")
-            if not self._sleep(LOG_INTERVAL if is_ready else 0.01):
+            if not self._sleep(self.look_interval if is_ready else 0.01):
                 self._shut_down(child)
                 return False
-            if is_ready:
+            now = time.monotonic()
+            if not is_ready or self._answers():
+                answered_at = time.monotonic()
+            elif now - answered_at > self.hung_after:
+                self._say(
+                    f"PostgreSQL has accepted no connection for {now - answered_at:.0f} seconds and is killed."
+                )
+                kill_family(child)
+            if is_ready and now - bounded_at > LOG_INTERVAL:
+                bounded_at = now
                 bound(self.log, self.log_limit)
         return True
 
+    def _answers(self) -> bool:
+        """Whether PostgreSQL accepts connections: one that hangs keeps its sockets open and does not answer."""
+        try:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(self.look_interval)
+                client.connect(str(self.sockets / ".s.PGSQL.5432"))
+                client.sendall(SSL_REQUEST)
+                return client.recv(1) != b""
+        except OSError:
+            return False
+
     def _shut_down(self, child: subprocess.Popen[bytes]) -> None:
         worked_at, work = time.monotonic(), -1
+        quit_at: float | None = None
         child.send_signal(signal.SIGQUIT if self.at_once else signal.SIGINT)
         while child.poll() is None:
             select.select([self.wakeup], [], [], 1.0)
             os.read(self.wakeup, 4096) if select.select([self.wakeup], [], [], 0)[0] else None
             if work != (work := work_of_children(child.pid)):
                 worked_at = time.monotonic()
-            if self.at_once or time.monotonic() - worked_at > SHUTDOWN_PATIENCE:
+            now = time.monotonic()
+            if self.at_once or now - worked_at > SHUTDOWN_PATIENCE:
                 child.send_signal(signal.SIGQUIT)
+                quit_at = quit_at or now
+            if quit_at is not None and now - quit_at > SHUTDOWN_PATIENCE:
+                kill_family(child)  # one that was stopped takes no signal
 
     def _sleep(self, seconds: float | None) -> bool:
         """Wait for a signal or for time to pass; False when the server is gone or wants an end."""
@@ -159,14 +190,30 @@ class Supervisor:
         say(in_json(text) if self.says_json else text)
 
 
+def kill_family(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its children, which have the lock and may be stopped as well."""
+    children = children_of(process.pid)
+    process.kill()
+    for child in children:
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the children of a process; none where /proc does not tell."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
 def work_of_children(pid: int) -> int:
     """Return the CPU time that the children of a process have taken, in ticks; always 0 where /proc does not tell."""
     work = 0
-    with contextlib.suppress(OSError):
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            with contextlib.suppress(OSError):
-                fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-                work += int(fields[11]) + int(fields[12])
+    for child in children_of(pid):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            work += int(fields[11]) + int(fields[12])
     return work
 
 

@@ -51,6 +51,10 @@ _PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table take
 # used, which takes 12 KB, nor a function, so that with thousands of tables a connection would take gigabytes
 _MOST_PREPARED: Final = 2_000
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
+# seconds without an answer, far longer than PostgreSQL itself lets a statement run, after which a server hangs: it,
+# its machine or its disk has stopped, and keeps its connections open
+_HUNG_AFTER: Final = 15.0
+_LOOK_INTERVAL: Final = 1.0
 
 _HIGH_LATENCY: Final = 0.005  # seconds of a round trip to a server in another place
 
@@ -76,6 +80,10 @@ class _Connection:
         self.is_outdated = False  # to be closed instead of used again
         self.opened_at = monotonic()
         self.round_trip = float("inf")  # seconds to the server and back, once set up
+        self._seen: tuple[asyncio.Future[PGresult] | None, float] = (
+            None,
+            0.0,
+        )  # who waited at a look, since when
         self._socket = self._pgconn.socket
         self._pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
@@ -247,6 +255,12 @@ class _Connection:
             else:
                 waiter.set_result(result)
 
+    def hangs(self, now: float) -> bool:
+        """Return whether the same statement has waited for _HUNG_AFTER; asked every _LOOK_INTERVAL."""
+        if self._waiter is not self._seen[0]:
+            self._seen = (self._waiter, now)
+        return self._waiter is not None and now - self._seen[1] > _HUNG_AFTER
+
     def give_up(self) -> None:
         """Close the connection and fail its pending statement with ServerBusy."""
         self._lost()
@@ -321,6 +335,7 @@ class _Pool:
         self._opening: set[asyncio.Task[None]] = set()
         self._closed = False
         self._suspended = False
+        self._look: asyncio.TimerHandle | None = None
 
     @property
     def is_far(self) -> bool:
@@ -338,6 +353,8 @@ class _Pool:
         opened = await AsyncConnection.connect(self._conninfo, autocommit=True)
         connection = _Connection(self, opened)
         self._all.add(connection)
+        if self._look is None:
+            self._look_again()
         try:
             await connection.set_up(f"{SETTINGS[self._lane]}; {ON_COORDINATOR.format(is_local=False)}")
         except (ServerBusy, _StatementFailed) as error:
@@ -407,6 +424,16 @@ class _Pool:
             if connection.opened_at < moment:
                 connection.give_up()
 
+    def _look_again(self) -> None:
+        """Give up connections that hang, now and in a while."""
+        loop = asyncio.get_running_loop()
+        for connection in [it for it in self._all if it.hangs(loop.time())]:
+            logger.warning(
+                "The database gave no answer for %.0f seconds. A connection is closed.", _HUNG_AFTER
+            )
+            connection.give_up()
+        self._look = None if self._closed else loop.call_later(_LOOK_INTERVAL, self._look_again)
+
     def _open_another(self) -> None:
         task = asyncio.get_running_loop().create_task(self._keep_connecting())
         self._opening.add(task)
@@ -425,6 +452,8 @@ class _Pool:
 
     def close(self) -> None:
         self._closed = True
+        if self._look is not None:
+            self._look.cancel()
         for task in self._opening:
             task.cancel()
         for connection in self._all:

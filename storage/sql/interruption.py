@@ -1,0 +1,54 @@
+"""Connections of threads that another thread can interrupt.
+
+A thread that waits for a database that hangs waits until its connection is ended: PostgreSQL cannot apply its time
+limits, and the kernel of a machine whose processes have stopped still acknowledges what it receives.
+"""
+
+import os
+import socket
+from contextlib import suppress
+from threading import get_ident
+from time import monotonic
+from typing import Any
+from weakref import WeakSet
+
+import psycopg
+
+_opened: WeakSet["InterruptibleConnection"] = WeakSet()
+
+
+class InterruptibleConnection(psycopg.Connection[Any]):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.opened_at = monotonic()
+        self.waiting_thread: int | None = None  # that waits for an answer
+        _opened.add(self)
+
+    def wait(self, *args: Any, **kwargs: Any) -> Any:
+        self.waiting_thread = get_ident()
+        try:
+            return super().wait(*args, **kwargs)
+        finally:
+            self.waiting_thread = None
+
+
+def interrupt(thread: int) -> None:
+    """End the connection that a thread waits for; its statement raises OperationalError."""
+    for connection in list(_opened):
+        if connection.waiting_thread == thread:
+            _shut_down(connection)
+
+
+def interrupt_older(moment: float) -> None:
+    """End all connections that were opened before a moment of the monotonic clock."""
+    for connection in list(_opened):
+        if connection.opened_at < moment:
+            _shut_down(connection)
+
+
+def _shut_down(connection: InterruptibleConnection) -> None:
+    # not closed: the thread that uses it does that when it sees the end
+    with suppress(OSError, psycopg.Error):
+        descriptor = os.dup(connection.fileno())
+        with socket.socket(fileno=descriptor) as its_socket:
+            its_socket.shutdown(socket.SHUT_RDWR)

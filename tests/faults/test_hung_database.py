@@ -1,0 +1,107 @@
+"""A database that hangs: its processes are stopped, and its connections stay open."""
+
+import asyncio
+import os
+import signal
+import time
+
+import psutil
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.domain.errors import ServerBusy
+from storage.runtime import threads
+from storage.server import database, embedded, options
+from storage.sql import interruption, lanes
+from storage.sql.django import fetch
+from storage.sql.lanes import Lanes
+from storage.sql.statement import Lane, Statement, integer_at
+from tests.replication.postgres import wait_for
+from tests.seeds import seeded
+
+PID = Statement("SELECT pg_backend_pid()", (), Lane.KEY, lambda result: integer_at(result, 0, 0))
+
+
+@pytest.fixture
+def stopped():
+    """Stop processes until the test ends."""
+    found = []
+
+    def stop(pid):
+        os.kill(pid, signal.SIGSTOP)
+        found.append(pid)
+
+    yield stop
+    for pid in found:
+        if psutil.pid_exists(pid):
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch, caplog):
+    monkeypatch.setattr(lanes, "_HUNG_AFTER", 0.5)
+    monkeypatch.setattr(lanes, "_LOOK_INTERVAL", 0.1)
+    found = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
+    await found.open()
+    try:
+        former = await found.run(PID)
+        stopped(former)
+        with pytest.raises(ServerBusy):
+            await asyncio.wait_for(found.run(PID), 30)
+        assert await found.run(PID) != former
+    finally:
+        found.close()
+    assert "The database gave no answer for" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_thread_that_gets_no_answer_is_freed(stopped, monkeypatch, caplog):
+    monkeypatch.setattr(threads, "_PATIENCE", 0.2)
+    first = await threads.in_thread(backend)
+
+    def hang():
+        stopped(backend())
+        return backend()
+
+    for _ in range(threads._threads._max_workers + 1):
+        with pytest.raises(ServerBusy):
+            await asyncio.wait_for(threads.in_thread(hang), 30)
+    wait_for(lambda: not any(it.waiting_thread for it in interruption._opened), "the threads")
+    assert await threads.in_thread(backend) != first
+    assert "The database gave no answer for" in caplog.text
+
+
+def backend():
+    return fetch("SELECT pg_backend_pid()")[0][0]
+
+
+def test_a_hung_postgresql_is_killed_and_started_again(scratch, monkeypatch, stopped, capfd):
+    """Nothing that was acknowledged is lost, and what is stopped does not keep the others from ending."""
+    monkeypatch.setattr(embedded, "HUNG_AFTER", 1.0)
+    data = seeded(scratch / "hung")
+    found = options.read({"TABLERO_DATA": str(data)})
+    with embedded.running(found, purpose="test", say=print):
+        conninfo = database.conninfo(found)
+        with psycopg.connect(conninfo, autocommit=True) as client:
+            client.execute("CREATE TABLE written (n integer)")
+            client.execute("INSERT INTO written VALUES (1)")
+            postmaster = client.execute("SELECT pg_postmaster_start_time()").fetchone()
+            parent = psutil.Process(client.info.backend_pid).parent()
+            for process in [parent, *parent.children()]:
+                stopped(process.pid)
+
+        def is_back():
+            try:
+                with psycopg.connect(conninfo, connect_timeout=2) as client:
+                    return client.execute("SELECT pg_postmaster_start_time()").fetchone() != postmaster
+            except psycopg.OperationalError:
+                time.sleep(0.1)
+                return False
+
+        wait_for(is_back, "another PostgreSQL")
+        with psycopg.connect(conninfo) as client:
+            assert client.execute("SELECT n FROM written").fetchall() == [(1,)]
+    said = capfd.readouterr().err
+    assert "PostgreSQL has accepted no connection for" in said
+    assert "PostgreSQL ended unexpectedly (SIGKILL) and is being started again." in said
