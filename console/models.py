@@ -59,6 +59,8 @@ class User(AbstractBaseUser):
         ],
     )
     is_admin = models.BooleanField(default=False)
+    # the sign-in provider whose groups made the user an admin; empty: a person did
+    admin_given_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -118,7 +118,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],
-        "form-action": [SELF, *([OPTIONS.sign_in.origin] if OPTIONS.sign_in else [])],
+        "form-action": [SELF, *(provider.origin for provider in OPTIONS.sign_in)],
         "frame-ancestors": [NONE],
         "base-uri": [NONE],
         "object-src": [NONE],
@@ -167,23 +167,8 @@ MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "Tablero"
 MFA_TOTP_TOLERANCE = 1  # clocks differ
-SIGN_IN_PROVIDER = OPTIONS.sign_in
+SIGN_IN_PROVIDERS = OPTIONS.sign_in
 SOCIALACCOUNT_ADAPTER = "console.people.providers.SocialAdapter"
-SOCIALACCOUNT_PROVIDERS = {
-    "openid_connect": {
-        "APPS": [
-            {
-                "provider_id": provider.id,
-                "name": provider.name,
-                "client_id": provider.client_id,
-                "secret": provider.client_secret,
-                "settings": {"server_url": provider.issuer, "oauth_pkce_enabled": True},
-            }
-            for provider in [OPTIONS.sign_in]
-            if provider is not None
-        ]
-    }
-}
 # shared by all processes, for it counts attempts to sign in
 CACHES = {
     "default": {

@@ -73,6 +73,8 @@ class Membership(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
     role = models.PositiveSmallIntegerField(default=Role.EDITOR.value)
+    # the sign-in provider whose groups gave the role; empty: a person gave it
+    given_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -18,21 +18,31 @@ CLIENT_ID, CLIENT_SECRET = "tablero", "what only the two of us know"
 
 
 class IdentityProvider:
-    """Whoever comes is `person`, by these claims; nobody is asked. `refuses`: says that they would not."""
+    """Whoever comes is `person`, by these claims; nobody is asked. `refuses`: says that they would not.
+
+    `signed` replaces claims of the ID token, which `key` signs; `told` replaces members of the configuration.
+    """
 
     def __init__(self):
         self.person = {"sub": "248289761001", "preferred_username": "Jane.Doe", "email": "jane@example.org"}
-        self.refuses = False
+        self.refuses = self.without_token = False
         self.url = ""
+        self.key, self.algorithm = RSA_KEY, "RS256"
+        self.signed, self.told = {}, {}
+        self.asked = {}  # what the last browser came with
         self._asked = {}  # by the code that was given for it
 
     def configuration(self):
+        return {**self._configuration(), **self.told}
+
+    def _configuration(self):
         return {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
             "userinfo_endpoint": f"{self.url}/userinfo",
             "jwks_uri": f"{self.url}/keys",
+            "end_session_endpoint": f"{self.url}/logout",
             "token_endpoint_auth_methods_supported": ["client_secret_post"],
         }
 
@@ -40,8 +50,9 @@ class IdentityProvider:
         """Where the browser is sent back to."""
         assert query["client_id"] == CLIENT_ID
         assert query["code_challenge_method"] == "S256"
+        assert len(query["nonce"]) == 64
         code = secrets.token_urlsafe()
-        self._asked[code] = query
+        self._asked[code] = self.asked = query
         answer = {"error": "access_denied"} if self.refuses else {"code": code}
         return f"{query['redirect_uri']}?{urlencode({**answer, 'state': query['state']})}"
 
@@ -52,9 +63,12 @@ class IdentityProvider:
         assert (sent["client_id"], sent["client_secret"]) == (CLIENT_ID, CLIENT_SECRET)
         assert sent["redirect_uri"] == asked["redirect_uri"]
         now = int(time.time())
-        claims = {"iss": self.url, "aud": CLIENT_ID, "iat": now, "exp": now + 600, **self.person}
-        id_token = jwt.encode(claims, RSA_KEY, algorithm="RS256", headers={"kid": "one"})
-        return {"access_token": "the access token", "token_type": "Bearer", "id_token": id_token}
+        claims = {"iss": self.url, "aud": CLIENT_ID, "iat": now, "exp": now + 600, "nonce": asked["nonce"]}
+        claims |= {**self.person, **self.signed}
+        claims = {name: value for name, value in claims.items() if value is not None}
+        id_token = jwt.encode(claims, self.key, algorithm=self.algorithm, headers={"kid": "one"})
+        named = {} if self.without_token else {"id_token": id_token}
+        return {"access_token": "the access token", "token_type": "Bearer", **named}
 
 
 @contextmanager
@@ -71,6 +85,12 @@ def serving():
                     self.send_response(302)
                     self.send_header("Location", provider.authorize(flat(address.query)))
                     self.end_headers()
+                case "/moved":
+                    self.send_response(302)
+                    self.send_header("Location", "/userinfo")
+                    self.end_headers()
+                case "/endless":
+                    self.answer("x" * (2 << 20))
                 case "/userinfo":
                     assert self.headers["Authorization"] == "Bearer the access token"
                     self.answer(provider.person)

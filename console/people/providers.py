@@ -2,13 +2,15 @@
 
 import logging
 import re
-from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, Final, NoReturn
+from urllib.parse import parse_qs, urlencode, urlsplit
 
+import requests
+from allauth.account.authentication import get_authentication_records
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from allauth.socialaccount.models import SocialAccount, SocialLogin
-from allauth.socialaccount.providers.base import AuthError
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.base import AuthError, AuthProcess
 from allauth.socialaccount.signals import social_account_added
 from django.conf import settings
 from django.db import transaction
@@ -19,9 +21,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console.models import Invitation, User
-from console.people import invitations, setup, sign_ins
+from console.people import group_roles, invitations, open_id, setup, sign_ins
+from console.people.reauthentication import RECENT
 from console.site.access import actor_named
 from console.site.notices import notify_error, notify_success
+from storage.domain.access.identity import read_roles
 from storage.domain.service.activity import Verb
 from storage.operations.activity import activity
 
@@ -46,22 +50,90 @@ def unconnected(user: User) -> list[dict[str, str]]:
 
 def offered() -> list[dict[str, str]]:
     """Return the id, name and sign-in URL of each configured provider."""
-    provider = settings.SIGN_IN_PROVIDER
-    if provider is None:
-        return []
-    address = reverse("openid_connect_login", args=[provider.id])
-    return [{"id": provider.id, "name": provider.name, "address": address}]
+    return [
+        {"id": it.id, "name": it.name, "address": reverse("openid_connect_login", args=[it.id])}
+        for it in settings.SIGN_IN_PROVIDERS
+    ]
+
+
+def sign_out_url(request: HttpRequest) -> str:
+    """Return where the provider of this session signs people out, or an empty string if it does not or is down."""
+    ways = get_authentication_records(request, request.user) if request.user.is_authenticated else []
+    provider = open_id.find_provider(
+        next((way["provider"] for way in reversed(ways) if "provider" in way), "")
+    )
+    if provider is None or not provider.signs_out:
+        return ""
+    try:
+        config = open_id.OpenIdAdapter(request, provider.id).openid_config
+    except (requests.RequestException, open_id.RefusedSignIn, ValueError) as error:
+        logger.warning("Signing out at %s failed: %s", provider.name, type(error).__name__)
+        return ""
+    url = str(config.get("end_session_endpoint", ""))
+    back = request.build_absolute_uri(reverse("account_login"))
+    query = urlencode({"client_id": provider.client_id, "post_logout_redirect_uri": back})
+    # the policy of the page lets its form lead nowhere else
+    return f"{url}?{query}" if provider.is_of_origin(url) else ""
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    def list_apps(
+        self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
+    ) -> list[SocialApp]:
+        return [open_id.app_of(it) for it in settings.SIGN_IN_PROVIDERS if provider in {it.id, None}]
+
+    def get_provider(
+        self, request: HttpRequest, provider: str, client_id: str | None = None
+    ) -> open_id.OpenIdProvider:
+        return open_id.OpenIdProvider(request, app=self.get_app(request, provider))
+
+    def get_requests_session(self) -> requests.Session:
+        return open_id.session()
+
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        # never match users by e-mail address: it proves nothing here
+        """Refuse people whom the provider may not admit, and give the others the roles of their groups."""
+        # allauth must not match users by e-mail address: alone it proves nothing here
         sociallogin.email_addresses = []
+        provider = open_id.find_provider(sociallogin.account.provider)
+        assert provider is not None
+        claims = open_id.claims_of(sociallogin.account)
+        groups = read_roles(claims, provider.groups_claim)
+        is_admitted = provider.admits(groups, open_id.verified_email(claims))
+        if is_admitted and not sociallogin.is_existing and provider.links_by_email:
+            self._link(request, sociallogin, open_id.verified_email(claims))
+        if sociallogin.is_existing:
+            group_roles.apply(sociallogin.user, provider, groups if is_admitted else ())
+        username = sociallogin.user.username if sociallogin.is_existing else ""
+        if not is_admitted:
+            self._refuse(
+                request, provider.name, _("Your %(name)s user may not sign in here. Ask an admin."), username
+            )
+        if not open_id.is_recent(sociallogin, RECENT):
+            self._refuse(request, provider.name, _("Sign-in with %(name)s failed. Try again."), username)
+
+    def _link(self, request: HttpRequest, sociallogin: SocialLogin, email: str) -> None:
+        """Connect the user whose name is a verified e-mail address; an admin connects a provider personally."""
+        if not email or sociallogin.state.get("process") == AuthProcess.CONNECT:
+            return
+        user = User.objects.filter(username=email, is_admin=False).first()
+        provider = sociallogin.account.provider
+        if user is not None and not SocialAccount.objects.filter(user=user, provider=provider).exists():
+            sociallogin.connect(request, user)
+
+    def _refuse(self, request: HttpRequest, name: str, message: str, username: str = "") -> NoReturn:
+        sign_ins.failed(request, username, name)
+        notify_error(request, message % {"name": name})
+        self._return(request)
+
+    def _return(self, request: HttpRequest) -> NoReturn:
+        raise ImmediateHttpResponse(
+            redirect("people:security" if request.user.is_authenticated else "account_login")
+        )
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         if setup.is_open():  # the setup link creates the first admin
             raise ImmediateHttpResponse(redirect("account_login"))
-        provider = settings.SIGN_IN_PROVIDER
+        provider = open_id.find_provider(sociallogin.account.provider)
         if (provider is not None and provider.admits_everyone) or _invitation(sociallogin) is not None:
             return True
         raise ImmediateHttpResponse(render(request, "console/people/sessions/not_invited.html", status=403))
@@ -79,6 +151,10 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if invitation is not None:
             invitations.join(invitation, user, by=by)
             sociallogin.state["next"] = reverse("home:index")
+        provider = open_id.find_provider(sociallogin.account.provider)
+        if provider is not None:
+            claims = open_id.claims_of(sociallogin.account)
+            group_roles.apply(user, provider, read_roles(claims, provider.groups_claim))
         return user
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
@@ -93,12 +169,12 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         extra_context: Any = None,
     ) -> None:
         if error != AuthError.CANCELLED:
-            # without the exception's text, which may contain what the provider sent
-            logger.warning("Signing in with %s failed: %s", provider.name, type(exception).__name__)
-            notify_error(request, _("Sign-in with %(name)s failed. Try again.") % {"name": provider.name})
-        raise ImmediateHttpResponse(
-            redirect("people:security" if request.user.is_authenticated else "account_login")
-        )
+            # without the text of other exceptions, which may contain what the provider sent
+            is_ours = isinstance(exception, open_id.RefusedSignIn)
+            reason = str(exception) if is_ours else type(exception).__name__
+            logger.warning("Sign-in with %s failed: %s", provider.name, reason)
+            self._refuse(request, provider.name, _("Sign-in with %(name)s failed. Try again."))
+        self._return(request)
 
 
 @receiver(social_account_added)
@@ -116,8 +192,8 @@ def _invitation(sociallogin: SocialLogin) -> Invitation | None:
 
 
 def _name_in(account: SocialAccount) -> str:
-    data = account.extra_data.get("userinfo") or account.extra_data.get("id_token") or {}
-    return next((str(data[name]) for name in _NAMES if data.get(name)), account.uid)
+    claims = open_id.claims_of(account)
+    return next((str(claims[name]) for name in _NAMES if claims.get(name)), account.uid)
 
 
 def _free_name(wanted: str) -> str:

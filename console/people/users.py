@@ -58,6 +58,16 @@ def set_admin(user: User, *, is_admin: bool, by: Actor) -> Activity | None:
 
 
 @transaction.atomic
+def set_given_admin(user: User, *, is_admin: bool, given_by: str, by: Actor) -> Activity | None:
+    """Grant admin rights by the groups of a sign-in provider, or take back those that it granted. Raises LastAdmin."""
+    if user.is_admin == is_admin or (user.is_admin and user.admin_given_by != given_by):
+        return None
+    if not is_admin:
+        _check_other_admin(user)
+    return _set(user, by, given_by=given_by if is_admin else "", is_admin=is_admin)
+
+
+@transaction.atomic
 def set_active(user: User, *, is_active: bool, by: Actor) -> Activity | None:
     """Enable or disable a user; a disabled user is signed out and keeps their roles. Raises LastAdmin."""
     if not is_active:
@@ -89,7 +99,9 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     return undone
 
 
-def _set(user: User, by: Actor, undoes: Activity | None = None, **values: bool) -> Activity | None:
+def _set(
+    user: User, by: Actor, undoes: Activity | None = None, given_by: str = "", **values: bool
+) -> Activity | None:
     fresh = User.objects.select_for_update().get(pk=user.pk)
     before = {name: getattr(fresh, name) for name in values}
     if before == values:
@@ -97,7 +109,9 @@ def _set(user: User, by: Actor, undoes: Activity | None = None, **values: bool) 
     for name, value in values.items():
         setattr(fresh, name, value)
         setattr(user, name, value)
-    fresh.save(update_fields=tuple(values))
+    if "is_admin" in values:
+        fresh.admin_given_by = given_by
+    fresh.save(update_fields=(*values, "admin_given_by"))
     detail = {"user": user.username}
     return activity.record(Verb.USER_CHANGE, by, detail=detail, before=before, after=values, undoes=undoes)
 

@@ -14,6 +14,7 @@ from typing import NoReturn
 import platformdirs
 
 from storage.domain.access.identity import Trust, is_loopback
+from storage.domain.access.sign_in import Provider
 from storage.server import bearer, sign_in
 from storage.server.refusal import Refusal
 
@@ -77,6 +78,7 @@ VARIABLES = (
     Variable(
         "BACKUP_PASSPHRASE_FILE", "", "seal the secret in backups with the first line of a file", "FILE"
     ),
+    Variable("LOGIN_PROVIDERS", "", "sign-in providers of the console, as JSON", "FILE"),
     Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
     Variable("OIDC_AUDIENCE"),
@@ -134,7 +136,7 @@ class Options:
     allow_development_account: bool
     trusted_proxies: tuple[str, ...]
     bearer: Trust | None
-    sign_in: sign_in.Provider | None
+    sign_in: tuple[Provider, ...]
     metrics_listen: tuple[str, int] | None
     metrics_token: str
     metrics_accounts: int
@@ -192,7 +194,7 @@ def read(environ: Mapping[str, str]) -> Options:
         allow_development_account=_read_flag("ALLOW_DEVELOPMENT_ACCOUNT", value["ALLOW_DEVELOPMENT_ACCOUNT"]),
         trusted_proxies=bearer.read_proxies(value["TRUSTED_PROXIES"], is_v6=":" in host),
         bearer=bearer.read_trust(value, is_loopback=is_loopback(host)),
-        sign_in=_read_sign_in(value),
+        sign_in=_read_sign_in(value, environ),
         metrics_listen=read_address(value["METRICS_LISTEN"]) if value["METRICS_LISTEN"] else None,
         metrics_token=_read_token("METRICS_TOKEN", value["METRICS_TOKEN"]),
         metrics_accounts=_read_number("METRICS_ACCOUNTS", value["METRICS_ACCOUNTS"], 0, 10_000),
@@ -335,9 +337,9 @@ def _read_time(name: str, text: str) -> timedelta:
     return int(match[1]) * _UNITS[match[2]]
 
 
-def _read_sign_in(value: Mapping[str, str]) -> sign_in.Provider | None:
+def _read_sign_in(value: Mapping[str, str], environ: Mapping[str, str]) -> tuple[Provider, ...]:
     _read_choice("LOGIN_OIDC_ADMITS", value["LOGIN_OIDC_ADMITS"])
-    return sign_in.read(value)
+    return sign_in.read(value, environ)
 
 
 def _read_token(name: str, text: str) -> str:

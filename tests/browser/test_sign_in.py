@@ -1,5 +1,6 @@
 """Sign-in with a password, codes, a passkey and a provider, in a browser with an authenticator of its own."""
 
+import json
 import subprocess
 import sys
 from urllib.parse import urlsplit
@@ -30,9 +31,26 @@ def elsewhere():
 
 
 @pytest.fixture(scope="module")
-def place(scratch, elsewhere):
-    """A server that lets people of another place in."""
+def partners():
+    with serving() as provider:
+        provider.person = {**provider.person, "preferred_username": "joe", "groups": ["admins"]}
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def place(scratch, elsewhere, partners):
+    """A server that lets people of two other places in."""
+    file = scratch / "providers.json"
+    listed = {
+        "name": "Partners",
+        "issuer": partners.url,
+        "client_id": CLIENT_ID,
+        "client_secret_env": "PARTNERS",
+    }
+    file.write_text(json.dumps([{**listed, "admits": "everyone", "admin_groups": ["admins"]}]))
     settings = {
+        "PARTNERS": CLIENT_SECRET,
+        "TABLERO_LOGIN_PROVIDERS": str(file),
         "TABLERO_LOGIN_OIDC_ISSUER": elsewhere.url,
         "TABLERO_LOGIN_OIDC_CLIENT_ID": CLIENT_ID,
         "TABLERO_LOGIN_OIDC_CLIENT_SECRET": CLIENT_SECRET,
@@ -260,7 +278,7 @@ def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
     assert not page.locator("dialog#shortcuts").is_visible()
 
 
-def test_a_provider_signs_in(open_browser, elsewhere):
+def test_a_provider_signs_in(open_browser, anybody):
     """There and back: a page may post its form to the other place only as its policy allows."""
     page = open_browser()
     page.goto("/ui/login/?next=/ui/me/security/")
@@ -279,3 +297,9 @@ def test_a_provider_signs_in(open_browser, elsewhere):
         "button", name="Sign in with Elsewhere"
     ).click()  # in another tab
     expect(page.get_by_text("Saved your preferences.")).to_be_visible()
+
+    other = open_browser()
+    other.goto("/ui/login/?next=/ui/u/")
+    other.get_by_role("button", name="Sign in with Partners").click()
+    arrive(other, "/ui/u/")  # for admins
+    expect(other.get_by_role("heading", name="Users")).to_be_visible()

@@ -26,7 +26,7 @@ def test_defaults():
     assert found.key_length_limit == 1024
     assert found.activity_days == 90
     assert str(found.data) == "/somewhere"
-    assert (found.bearer, found.trusted_proxies, found.sign_in) == (None, (), None)
+    assert (found.bearer, found.trusted_proxies, found.sign_in) == (None, (), ())
 
 
 def test_data_defaults_to_a_folder_of_the_user(monkeypatch, tmp_path):
@@ -235,10 +235,11 @@ def test_refuses_options(arguments, sentence):
 
 
 def test_a_provider_of_sign_ins():
-    found = options.read(SIGN_IN).sign_in
+    (found,) = options.read(SIGN_IN).sign_in
     assert (found.name, found.admits_everyone) == ("Login.example.org", False)
     assert (found.id, found.origin) == ("login.example.org-realms-main", "https://Login.example.org")
-    assert options.read({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "everyone"}).sign_in.admits_everyone
+    (found,) = options.read({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "everyone"}).sign_in
+    assert found.admits_everyone
 
 
 def test_every_command_of_ours_finds_a_database():

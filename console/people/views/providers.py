@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
-from allauth.socialaccount.providers.openid_connect import views
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -16,6 +16,7 @@ from requests import RequestException
 
 from console.models import User
 from console.people import providers, sign_ins
+from console.people.open_id import OpenIdAdapter, RefusedSignIn
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
 from console.site.notices import notify_error, notify_success
@@ -33,17 +34,31 @@ def _handle_unreachable(view: Callable[..., HttpResponse]) -> Callable[[HttpRequ
         try:
             return view(request, provider_id)
         except (RequestException, KeyError, ValueError) as error:
-            logger.warning("The provider of sign-ins cannot be reached: %s", type(error).__name__)
-            notify_error(
-                request, _("%(name)s cannot be reached. Try again, or sign in another way.") % {"name": name}
+            message, reason = (
+                _("%(name)s cannot be reached. Try again, or sign in another way."),
+                type(error).__name__,
             )
-            return redirect("people:security" if request.user.is_authenticated else "account_login")
+        except RefusedSignIn as error:
+            message, reason = _("Sign-in with %(name)s failed. Try again."), str(error)
+        logger.warning("Sign-in with %s failed: %s", name, reason)
+        notify_error(request, message % {"name": name})
+        return redirect("people:security" if request.user.is_authenticated else "account_login")
 
     return answer
 
 
-sign_in = login_not_required(never_cache(require_POST(_handle_unreachable(views.login))))
-callback = login_not_required(never_cache(_handle_unreachable(views.callback)))
+def _start(request: HttpRequest, provider_id: str) -> HttpResponse:
+    answer: HttpResponse = OAuth2LoginView.adapter_view(OpenIdAdapter(request, provider_id))(request)
+    return answer
+
+
+def _finish(request: HttpRequest, provider_id: str) -> HttpResponse:
+    answer: HttpResponse = OAuth2CallbackView.adapter_view(OpenIdAdapter(request, provider_id))(request)
+    return answer
+
+
+sign_in = login_not_required(never_cache(require_POST(_handle_unreachable(_start))))
+callback = login_not_required(never_cache(_handle_unreachable(_finish)))
 
 
 @require_POST
@@ -53,7 +68,7 @@ def connect(request: HttpRequest, provider: str) -> HttpResponse:
     query = request.GET.copy()
     query["process"] = "connect"
     request.GET = query  # type: ignore[assignment]
-    return _handle_unreachable(views.login)(request, provider)
+    return _handle_unreachable(_start)(request, provider)
 
 
 @require_POST

@@ -82,6 +82,9 @@ class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]
 class SignOut(views.LogoutView):  # type: ignore[misc]
     template_name = "console/people/sessions/sign_out.html"
 
+    def get_redirect_url(self) -> str:
+        return providers.sign_out_url(self.request) or str(super().get_redirect_url())
+
 
 def _render_invalid(view: Any, form: Any) -> HttpResponse:
     """Render the form with status 422, or 429 if the client has to wait."""

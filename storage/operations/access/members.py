@@ -1,6 +1,6 @@
 """The members of an account and their roles. The last owner of an account cannot be removed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from django.apps import apps
@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role
 from storage.domain.service.activity import Verb
-from storage.models import Account, Activity, Membership
+from storage.models import Account, Activity, Branch, Membership
 from storage.operations.accounts import accounts, locking
 from storage.operations.activity import activity
 
@@ -102,19 +102,24 @@ def set_role(
     undoes: Activity | None = None,
     keeps_owner: bool = True,
     invited_by: str = "",
+    given_by: str = "",
 ) -> Activity | None:
     """Add a member or change their role; return None if they have it already.
 
     ``invited_by``: who sent the invitation that the user accepted, if that is how they got the role.
+    ``given_by``: the sign-in provider whose groups give the role; empty if a person gives it, who makes it last.
     Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
     """
     locking.lock(account)
     before = _role(account, user)
     if before == role:
+        Membership.objects.filter(account=account, user_id=user.pk).update(given_by=given_by)
         return None
     if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
-    Membership.objects.update_or_create(user_id=user.pk, account=account, defaults={"role": role})
+    Membership.objects.update_or_create(
+        user_id=user.pk, account=account, defaults={"role": role, "given_by": given_by}
+    )
     return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes, invited_by)
 
 
@@ -131,6 +136,30 @@ def remove(
         _check_other_owner(account, user)
     Membership.objects.filter(account=account, user_id=user.pk).delete()
     return _record(Verb.MEMBER_REMOVE, account, user, (before, None), by, undoes)
+
+
+@transaction.atomic
+def set_given_roles(user: Person, roles: Mapping[str, Role], *, given_by: str, by: Actor) -> None:
+    """Give the roles that a sign-in provider names by account, and take back those that it gave before.
+
+    What a person gave stays as it is, and so does what another provider gave unless this role is higher. An account may
+    be left without an owner: who is no longer in a group must not keep what it gave.
+    """
+    given = Membership.objects.filter(user_id=user.pk, given_by=given_by).values_list(
+        "account__name", flat=True
+    )
+    concerned = accounts.usable().filter(name__in={*given, *roles}).order_by("name")
+    sources = dict(Branch.objects.filter(account__in=concerned).values_list("account_id", "source_name"))
+    for account in concerned:
+        locking.lock(account)
+        held = Membership.objects.filter(account=account, user_id=user.pk).first()
+        # a branch has begun with the members of its source
+        role = roles.get(account.name) or roles.get(sources.get(account.pk, ""))
+        if role is None:
+            if held is not None and held.given_by == given_by:
+                remove(account, user, by=by, keeps_owner=False)
+        elif held is None or held.given_by == given_by or (held.given_by and held.role < role):
+            set_role(account, user, role, by=by, keeps_owner=False, given_by=given_by)
 
 
 @transaction.atomic

@@ -104,7 +104,7 @@ def _fill(
                 else Account.objects.values_list("service_properties", flat=True).get(pk=source.pk)
             )
         Membership.objects.bulk_create(
-            Membership(account=account, user_id=it.user_id, role=it.role)
+            Membership(account=account, user_id=it.user_id, role=it.role, given_by=it.given_by)
             for it in Membership.objects.filter(account=source)
         )
         branch = Branch.objects.create(

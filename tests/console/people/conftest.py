@@ -1,8 +1,38 @@
+from dataclasses import replace
+
 import pytest
 from django.core.cache import cache
+
+from storage.domain.access.sign_in import Provider
+from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 
 
 @pytest.fixture(autouse=True)
 def _no_attempts(db):
     """Nobody has tried to sign in before."""
     cache.clear()
+
+
+def provider_of(served, **changes):
+    return replace(
+        Provider(served.url, CLIENT_ID, CLIENT_SECRET, "Elsewhere", admits_everyone=True), **changes
+    )
+
+
+@pytest.fixture
+def elsewhere(settings):
+    """The place where Jane has an account."""
+    with serving() as found:
+        settings.SIGN_IN_PROVIDERS = (provider_of(found),)
+        found.id = settings.SIGN_IN_PROVIDERS[0].id
+        yield found
+
+
+@pytest.fixture
+def configure(elsewhere, settings):
+    """Set the provider with other settings."""
+
+    def change(**changes):
+        settings.SIGN_IN_PROVIDERS = (provider_of(elsewhere, **changes),)
+
+    return change

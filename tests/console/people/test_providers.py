@@ -13,38 +13,12 @@ from console.people.invitations import Offer
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.models import Activity
-from storage.server.sign_in import Provider
 from tests.console.conftest import PASSWORD
-from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 
 
 @pytest.fixture
-def elsewhere(settings):
-    """The place where Jane has an account."""
-    with serving() as found:
-        provider = Provider(found.url, CLIENT_ID, CLIENT_SECRET, "Elsewhere", admits_everyone=True)
-        settings.SIGN_IN_PROVIDER = provider
-        settings.SOCIALACCOUNT_PROVIDERS = {
-            "openid_connect": {
-                "APPS": [
-                    {
-                        "provider_id": provider.id,
-                        "name": provider.name,
-                        "client_id": CLIENT_ID,
-                        "secret": CLIENT_SECRET,
-                        "settings": {"server_url": found.url, "oauth_pkce_enabled": True},
-                    }
-                ]
-            }
-        }
-        found.id = provider.id
-        yield found
-
-
-@pytest.fixture
-def invited_only(elsewhere, settings):
-    known = settings.SIGN_IN_PROVIDER
-    settings.SIGN_IN_PROVIDER = replace(known, admits_everyone=False)
+def invited_only(configure):
+    configure(admits_everyone=False)
 
 
 def go(client, address, **sent):
@@ -167,7 +141,8 @@ def test_what_goes_wrong_leads_back_to_the_form(visit, settings, elsewhere):
     assert client.get(callback)["Location"] == "/ui/login/"
     elsewhere.refuses = True
     assert sign_in(client, elsewhere)["Location"] == "/ui/login/"
-    (app,) = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
-    app["settings"]["server_url"] = "http://127.0.0.1:9"
+    settings.SIGN_IN_PROVIDERS = (
+        replace(settings.SIGN_IN_PROVIDERS[0], issuer="http://127.0.0.1:9", given_id=elsewhere.id),
+    )
     assert sign_in(client, elsewhere)["Location"] == "/ui/login/"
     assert b"cannot be reached" in client.get("/ui/login/").content

@@ -1,0 +1,200 @@
+"""OpenID Connect on top of allauth, which checks the state and PKCE, and otherwise trusts what arrives over TLS.
+
+Here the configuration must be that of the issuer that is set, its addresses safe, and the ID token signed by the
+issuer, for this client, for this sign-in and about the same person as the other claims.
+https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jwt
+import requests
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin, SocialToken
+from allauth.socialaccount.providers.oauth2.client import OAuth2Client, OAuth2Error
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from allauth.utils import get_request_param
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from storage.domain.access.identity import is_safe_url
+from storage.domain.access.sign_in import Provider
+from storage.operations.access import key_set
+
+SIZE_LIMIT: Final = 1 << 20  # bytes of an answer
+AGAIN: Final = "prompt=login"  # the only parameter that pages add: the provider shall ask for credentials
+_LEEWAY: Final = 60  # seconds by which clocks may differ
+_ADDRESSES: Final = (
+    "authorization_endpoint",
+    "token_endpoint",
+    "userinfo_endpoint",
+    "jwks_uri",
+    "end_session_endpoint",
+)
+
+
+class RefusedSignIn(OAuth2Error):  # type: ignore[misc]
+    """What a provider sent is not to be trusted; the text has nothing of it."""
+
+
+def find_provider(provider_id: str) -> Provider | None:
+    return next((it for it in settings.SIGN_IN_PROVIDERS if it.id == provider_id), None)
+
+
+def app_of(provider: Provider) -> SocialApp:
+    """Return a provider as allauth knows it; it is not stored."""
+    return SocialApp(
+        provider="openid_connect",
+        provider_id=provider.id,
+        name=provider.name,
+        client_id=provider.client_id,
+        secret=provider.client_secret,
+        settings={
+            "server_url": provider.issuer,
+            "oauth_pkce_enabled": True,
+            "scope": list(provider.scopes),
+        },
+    )
+
+
+def claims_of(account: SocialAccount) -> dict[str, Any]:
+    """Return what the provider said at the last sign-in; the signed claims come first."""
+    return {**account.extra_data.get("userinfo", {}), **account.extra_data.get("id_token", {})}
+
+
+def verified_email(claims: Mapping[str, Any]) -> str:
+    """Return the e-mail address if the provider says that it is verified, or an empty string."""
+    email = claims.get("email")
+    return email.lower() if isinstance(email, str) and claims.get("email_verified") is True else ""
+
+
+def session() -> requests.Session:
+    """Return a session that waits five seconds and follows no redirects, which could lead to an unsafe address."""
+    made = _Session()
+    made.max_redirects = 0
+    return made
+
+
+class _Session(requests.Session):
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        response = super().send(request, **{**kwargs, "timeout": key_set.TIMEOUT, "stream": True})
+        # read here, so that an endless answer ends
+        content = response.raw.read(SIZE_LIMIT + 1, decode_content=True)
+        if len(content) > SIZE_LIMIT:
+            raise requests.exceptions.ContentDecodingError("the answer is too large")
+        response._content, response._content_consumed = content, True
+        return response
+
+
+class _Client(OAuth2Client):  # type: ignore[misc]
+    def get_redirect_url(self, authorization_url: str, scope: list[str], extra_params: dict[str, str]) -> str:
+        url: str = super().get_redirect_url(
+            authorization_url, scope, {**extra_params, "nonce": _nonce_of(self.state)}
+        )
+        return url
+
+
+def _nonce_of(state: str) -> str:
+    """Return the nonce of a sign-in, whose random state the session has: nothing more needs to be kept."""
+    return salted_hmac("console.people.open_id", state, algorithm="sha256").hexdigest()
+
+
+class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
+    client_class = _Client
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        """Return the configuration; raises RefusedSignIn unless it is the issuer's and its addresses are safe."""
+        config: dict[str, Any] = super().openid_config
+        issuer = self.get_provider().app.settings["server_url"]
+        if not isinstance(config, dict) or str(config.get("issuer", "")).rstrip("/") != issuer:
+            raise RefusedSignIn("The configuration belongs to another issuer.")
+        if not all(is_safe_url(str(config[name])) for name in _ADDRESSES if name in config):
+            raise RefusedSignIn("The configuration has an unsafe address.")
+        return config
+
+    def complete_login(
+        self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any
+    ) -> SocialLogin:
+        claims = self._verify(app, kwargs["response"].get("id_token"))
+        data = {"id_token": claims}
+        if "userinfo_endpoint" in self.openid_config:
+            data["userinfo"] = self._fetch_user_info(token.token)
+            if data["userinfo"].get("sub") != claims["sub"]:
+                raise RefusedSignIn("The user info is about another person.")
+        _refuse_other_issuer(app.provider_id, claims)
+        return self.get_provider().sociallogin_from_response(request, data)
+
+    def _verify(self, app: SocialApp, id_token: object) -> dict[str, Any]:
+        """Return the claims of an ID token. Raises RefusedSignIn unless it is signed and meant for this sign-in."""
+        if not isinstance(id_token, str):
+            raise RefusedSignIn("The answer has no ID token.")
+        try:
+            key = self._fetch_keys().get(jwt.get_unverified_header(id_token).get("kid"))
+            if key is None:
+                raise RefusedSignIn("The ID token is signed with an unknown key.")
+            claims = jwt.decode(
+                id_token,
+                key.public,
+                algorithms=key.algorithms,  # those of the key: a token must not choose how it is verified
+                audience=app.client_id,
+                issuer=self.openid_config["issuer"],
+                leeway=_LEEWAY,
+                options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+            )
+        except jwt.PyJWTError as error:
+            raise RefusedSignIn(f"The ID token is refused: {type(error).__name__}.") from None
+        if claims.get("azp", app.client_id) != app.client_id:
+            raise RefusedSignIn("The ID token is for another client.")
+        nonce = _nonce_of(str(get_request_param(self.request, "state")))
+        if not constant_time_compare(str(claims.get("nonce", "")), nonce):
+            raise RefusedSignIn("The ID token is of another sign-in.")
+        return claims
+
+    def _fetch_keys(self) -> key_set.Keys:
+        with get_adapter().get_requests_session() as opened:
+            response = opened.get(self.openid_config["jwks_uri"])
+            response.raise_for_status()
+            found = response.json()
+        keys = key_set.read_keys(found["keys"])
+        # a token without a key id is signed with the only key
+        return {**keys, None: next(iter(keys.values()))} if len(keys) == 1 else keys
+
+
+def _refuse_other_issuer(provider_id: str, claims: Mapping[str, Any]) -> None:
+    """Refuse a subject that is known from another issuer: the id of a provider was given to another one."""
+    known = SocialAccount.objects.filter(provider=provider_id, uid=claims["sub"]).first()
+    issuer = known.extra_data.get("id_token", {}).get("iss") if known is not None else None
+    if issuer is not None and issuer != claims["iss"]:
+        raise RefusedSignIn("The person is known from another issuer.")
+
+
+class OpenIdProvider(OpenIDConnectProvider):  # type: ignore[misc]
+    oauth2_adapter_class = OpenIdAdapter
+
+    def get_scope_from_request(self, request: HttpRequest) -> list[str]:
+        scope: list[str] = self.get_scope()
+        return scope
+
+    def get_auth_params_from_request(self, request: HttpRequest, action: str) -> dict[str, str]:
+        # max_age has the provider say when the person signed in there
+        return {"prompt": "login", "max_age": "0"} if _is_again(request) else {}
+
+    def get_redirect_from_request_kwargs(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().get_redirect_from_request_kwargs(request), "again": _is_again(request)}
+
+
+def _is_again(request: HttpRequest) -> bool:
+    return request.GET.get("auth_params") == AGAIN
+
+
+def is_recent(sociallogin: SocialLogin, longest: int) -> bool:
+    """Return whether the provider asked the person when it was told to; without an answer to that, it is trusted."""
+    signed_in_at = claims_of(sociallogin.account).get("auth_time")
+    if not sociallogin.state.get("again") or not isinstance(signed_in_at, int | float):
+        return True
+    return time.time() - signed_in_at < longest + _LEEWAY

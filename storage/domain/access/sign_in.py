@@ -1,0 +1,73 @@
+"""A provider of sign-ins, and what its groups give."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from storage.domain.access.roles import Role
+
+SCOPES: Final = ("openid", "profile", "email")
+
+AccountRoles = Mapping[str, Mapping[str, Role]]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An OpenID Connect issuer; ``admits_everyone``: who signs in there becomes a user, without an invitation.
+
+    ``roles`` has the roles in accounts that a group gives, by the names of group and account. With ``allowed_groups``
+    or ``allowed_domains``, only people in one of them sign in. ``links_by_email``: the first sign-in with a verified
+    e-mail address that is a user name is that user's. ``signs_out``: signing out here also signs out there.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    name: str
+    admits_everyone: bool
+    given_id: str = ""
+    scopes: tuple[str, ...] = SCOPES
+    groups_claim: str = "groups"
+    admin_groups: frozenset[str] = frozenset()
+    roles: AccountRoles = field(default_factory=dict)
+    allowed_groups: frozenset[str] = frozenset()
+    allowed_domains: frozenset[str] = frozenset()
+    links_by_email: bool = False
+    signs_out: bool = False
+
+    @property
+    def id(self) -> str:
+        """Of this issuer alone: who is meant by a subject depends on whose it is."""
+        derived = re.sub(r"[^a-z0-9.]+", "-", self.issuer.partition("://")[2].lower()).strip("-")
+        return self.given_id or derived
+
+    @property
+    def origin(self) -> str:
+        return _origin(self.issuer)
+
+    def is_of_origin(self, url: str) -> bool:
+        return _origin(url) == self.origin
+
+    def is_admin(self, groups: Collection[str]) -> bool:
+        return not self.admin_groups.isdisjoint(groups)
+
+    def roles_of(self, groups: Collection[str]) -> dict[str, Role]:
+        """Return the highest role that any of these groups gives, by account."""
+        found: dict[str, Role] = {}
+        for group in groups:
+            for account, role in self.roles.get(group, {}).items():
+                found[account] = max(role, found.get(account, role))
+        return found
+
+    def admits(self, groups: Collection[str], verified_email: str) -> bool:
+        """Return whether a person may sign in at all, by the groups and the domain of the address."""
+        _, at, domain = verified_email.lower().rpartition("@")
+        is_in_group = not self.allowed_groups or not self.allowed_groups.isdisjoint(groups)
+        return is_in_group and (not self.allowed_domains or (at != "" and domain in self.allowed_domains))
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
