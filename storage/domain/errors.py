@@ -376,3 +376,16 @@ class OperationTimedOut(StorageError):
 class InternalError(StorageError):
     message = "The server encountered an internal error. Please retry the request."
     status = 500
+
+
+class DamagedPage(InternalError):
+    """What is read is damaged on the disk of the database; everything else can be used."""
+
+    message = (
+        "A page of this table is damaged on the disk of the database. The operator of the server finds it with:"
+        " tablero doctor --pages"
+    )
+
+    @property
+    def code(self) -> str:
+        return InternalError.__name__

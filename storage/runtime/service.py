@@ -1,6 +1,7 @@
 """The operations for the protocol: asynchronous, by the names of account and table."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import (
     ChangeSetError,
+    DamagedPage,
     InsufficientAccountPermissions,
     OperationTimedOut,
     ServerBusy,
@@ -52,6 +54,8 @@ from storage.sql.lanes import Lanes
 from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -415,6 +419,9 @@ class Service:
             result = await run(known)
         except Canceled:
             raise OperationTimedOut from None
+        except DamagedPage:
+            logger.error("The table %s/%s has a damaged page.", account.name, known.name)
+            raise
         if is_limited:
             self._throughput.charge(known.id, known.throughput, cost(result))
         return result

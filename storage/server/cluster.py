@@ -91,7 +91,20 @@ def _initialize(installation: Installation, folder: DataFolder) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     installation.own(draft)
-    _run(installation, "initdb", draft, "-U", NAME, "-E", "UTF8", "--no-locale", "-A", "peer", "--no-sync")
+    _run(
+        installation,
+        "initdb",
+        draft,
+        "-U",
+        NAME,
+        "-E",
+        "UTF8",
+        "--no-locale",
+        "-A",
+        "peer",
+        "--data-checksums",
+        "--no-sync",
+    )
     create = f"CREATE DATABASE {NAME};\n"
     _run(installation, "postgres", "--single", "-F", "-D", draft, "postgres", text=create)
     _run(installation, "initdb", "--sync-only", draft)

@@ -1,6 +1,6 @@
 """What the database says about itself and its cluster."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from storage.sql.django import fetch
 
@@ -28,6 +28,41 @@ def prepared_transactions(minutes: int) -> list[tuple[str, int]]:
             minutes,
         )
     ]
+
+
+def has_checksums() -> bool:
+    """Return whether PostgreSQL notices that a page is not as it was written."""
+    return fetch("SHOW data_checksums") == [("on",)]
+
+
+class DamagedRelation(NamedTuple):
+    """``table`` is the relation that has the rows; ``name`` may be that of an index of it."""
+
+    name: str
+    table: str
+    is_index: bool
+
+
+def relation_of_file(filenode: int) -> DamagedRelation | None:
+    """Return the relation that a file of this database belongs to; long values are part of their relation."""
+    found = fetch(_RELATION_OF_FILE, filenode)
+    return DamagedRelation(*found[0]) if found else None
+
+
+_RELATION_OF_FILE: Final = """
+SELECT c.relname, coalesce(toasted.relname, indexed.relname, c.relname), i.indexrelid IS NOT NULL
+FROM pg_class AS c
+LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
+LEFT JOIN pg_class AS indexed ON indexed.oid = i.indrelid
+LEFT JOIN pg_class AS toasted ON toasted.reltoastrelid = coalesce(i.indrelid, c.oid)
+WHERE c.oid = pg_filenode_relation(0, %s)
+"""
+
+
+def database_folder() -> str:
+    """Return the folder of the files of this database, relative to the cluster's."""
+    [(name,)] = fetch("SELECT 'base/' || oid FROM pg_database WHERE datname = current_database()")
+    return str(name)
 
 
 # of a coordinator

@@ -5,7 +5,7 @@ import random
 from typing import Final
 
 from storage.domain import errors
-from storage.domain.errors import ChangeSetError, ServerBusy, StorageError, TableNotFound
+from storage.domain.errors import ChangeSetError, DamagedPage, ServerBusy, StorageError, TableNotFound
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +19,7 @@ ATTEMPTS: Final = 5  # for a statement that fails in that way
 # the server is a standby, to which nothing can be written
 READ_ONLY = "25006"
 DISK_FULL = "53100"
+_DAMAGED = ("XX001", "XX002")  # a page, or what an index says
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 _NODE_LOST = ("failure on connection", "postmaster was shut down")
 
@@ -53,6 +54,11 @@ def failure(sqlstate: str | None, message: str) -> Exception:
             return NodeLost()
     if sqlstate == DISK_FULL:
         logger.error("PostgreSQL has no space left on its disk: %s", message)
+    if sqlstate in _DAMAGED:
+        logger.error(
+            "PostgreSQL found damaged data: %s. See which, and what to do: tablero doctor --pages", message
+        )
+        return DamagedPage()
     if sqlstate in TRANSIENT:
         return RolledBack()
     if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):

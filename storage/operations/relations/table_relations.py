@@ -1,6 +1,7 @@
 """Make, hide, restore and drop the relation of a table, a local or a distributed one."""
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -144,3 +145,10 @@ def run_all(commands: Iterable[str]) -> None:
     """Run commands one by one: Citus refuses several in one text."""
     for command in commands:
         sql.execute(command)
+
+
+def describe(relation: str) -> str:
+    """Return the name of the table that a relation belongs to, for an operator; of others, their own name."""
+    match = re.fullmatch("(?:deleted_)?entity_([0-9]+)(?:_long)?", relation)
+    table = Table.objects.select_related("account").filter(pk=int(match[1])).first() if match else None
+    return f"the relation {relation}" if table is None else f"the table {table.account.name}/{table.name}"

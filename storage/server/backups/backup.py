@@ -194,6 +194,11 @@ def _connected(options: Options) -> Iterator[psycopg.Connection[Any]]:
     try:
         with contents.connect(options) as connection:
             yield connection
+    except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+        raise Refusal(
+            f"The database has damaged pages, and no backup was made: {error.diag.message_primary}. See which, and"
+            " what to do: tablero doctor --pages"
+        ) from None
     except psycopg.OperationalError as error:
         raise Refusal(
             f"The database cannot be read: {str(error).strip().splitlines()[0].rstrip('.')}."

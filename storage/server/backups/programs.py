@@ -26,6 +26,7 @@ _REMEDIES: Final = {
     "server version mismatch": "The database server is newer than the pg_dump of this package.",
     "WAL summarization": "Make a full backup, or set summarize_wal = on in config/custom.conf and restart the server.",
     "WAL summaries are required": "Make a full backup: the database no longer knows what changed since the last one.",
+    "checksum error": "See which pages are damaged, and what to do: tablero doctor --pages",
     "out of shared memory": "Give the database a larger max_locks_per_transaction: each table takes a lock.",
 }
 

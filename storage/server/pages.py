@@ -1,0 +1,85 @@
+"""Damaged pages: PostgreSQL has a checksum in each, and pg_basebackup reads and checks them all while clients work."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Final
+
+from storage.operations.relations import table_relations
+from storage.runtime.doctor import Finding, Severity
+from storage.server import installation
+from storage.server.backups import programs
+from storage.server.options import Options
+from storage.sql import diagnosis
+
+PART: Final = "pages"  # among those of the doctor
+_DAMAGE: Final = re.compile(r'checksum verification failed in file "\./(.+?)/([0-9]+)[^/"]*", block ([0-9]+)')
+_MORE: Final = re.compile(r"([0-9]+) total checksum verification failures")
+
+
+def examine(options: Options) -> Iterator[Finding]:
+    """Read all pages; yield what is damaged."""
+    if options.database_url:
+        yield Finding(
+            Severity.OK, "The database is not the embedded one. Examine its pages with pg_checksums."
+        )
+        return
+    if not diagnosis.has_checksums():
+        yield Finding(
+            Severity.WARNING,
+            "The pages have no checksums, so that damage is not noticed. Stop the server and add them:"
+            f" pg_checksums --enable -D {options.data / 'database'}",
+        )
+        return
+    lines = _read_all(options)
+    damages = [found.groups() for line in lines if (found := _DAMAGE.search(line))]
+    for folder, filenode, block in damages:
+        yield _describe(folder, int(filenode), int(block))
+    total = next((int(found[1]) for line in lines if (found := _MORE.search(line))), len(damages))
+    if total > len(damages):
+        yield Finding(Severity.ERROR, f"{total - len(damages)} more pages of these are damaged.")
+    if not damages:
+        reason = next((line for line in lines if "error:" in line), "")
+        yield (
+            Finding(Severity.ERROR, f"The pages could not be read: {reason}")
+            if reason
+            else Finding(Severity.OK, "All pages are as they were written.")
+        )
+
+
+def _read_all(options: Options) -> list[str]:
+    """Make a backup to nowhere; return what it says."""
+    program = installation.packaged_programs() / "pg_basebackup"
+    done = subprocess.run(
+        [program, "--pgdata=-", "--format=tar", "--wal-method=none", "--no-manifest", "--checkpoint=fast"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        env=programs.environment(options),
+    )
+    return done.stderr.splitlines()
+
+
+def _describe(folder: str, filenode: int, block: int) -> Finding:
+    found = None
+    if folder == diagnosis.database_folder():
+        found = diagnosis.relation_of_file(filenode)
+    if found is None:
+        return Finding(
+            Severity.ERROR, f"Page {block} of the file {folder}/{filenode} is damaged. Restore a backup."
+        )
+    owner = table_relations.describe(found.table)
+    if found.is_index:
+        return Finding(
+            Severity.ERROR,
+            f"Page {block} of the index {found.name} of {owner} is damaged: requests that use it answer 500. The"
+            f' entities are intact. Make the index again: tablero pg psql -c "REINDEX INDEX {found.name}"',
+        )
+    return Finding(
+        Severity.ERROR,
+        f"Page {block} of {owner} is damaged: requests that read it answer 500, and nothing else is affected."
+        " Restore the last backup into another folder, and take what is missing from there: see Damaged pages in"
+        " docs/operations.md.",
+    )

@@ -1,0 +1,102 @@
+"""Pages of the database that are damaged on disk: of an index, and of the entities of a table."""
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+import requests
+
+from storage.server.data_folder import DataFolder
+from tests.faults.connection import Change, Connection
+from tests.live_server import ROOT, clean_environment
+from tests.seeds import seeded
+
+ROWS = 100
+PAGE = 8192
+DAMAGED = 1  # the page: the first of an index describes the others
+
+
+def manage(*arguments, status=0):
+    command = [sys.executable, ROOT / "manage.py", *arguments]
+    done = subprocess.run(
+        command, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def fill(connection, table):
+    connection.create_table(table)
+    changes = [Change("POST", table, ("p", f"{row:03}"), {"text": "x" * 500}) for row in range(ROWS)]
+    assert connection.change_set(changes).done
+
+
+@pytest.fixture(scope="module")
+def damage(start, scratch):
+    """A server, and the RowKeys of the entities in a damaged page."""
+    data = seeded(scratch / "damaged")
+    with start(data) as live, Connection(live) as connection:
+        for table in ("intact", "entities", "index"):
+            fill(connection, table)
+        with psycopg.connect(
+            f"host={DataFolder(data).socket_folder} user=tablero dbname=tablero"
+        ) as database:
+            relations = dict(database.execute("SELECT name, 'entity_' || id FROM storage_table").fetchall())
+
+            def path(relation):
+                [found] = database.execute("SELECT pg_relation_filepath(%s)", [relation]).fetchone()
+                return data / "database" / found
+
+            heap, index = path(relations["entities"]), path(relations["index"] + "_pkey")
+            text = f"SELECT rk FROM {relations['entities']} WHERE (ctid::text::point)[0] = {DAMAGED}"
+            lost = {rk for (rk,) in database.execute(text).fetchall()}
+    for file in (heap, index):
+        with file.open("r+b") as opened:
+            opened.seek(PAGE * DAMAGED + PAGE // 2)
+            opened.write(b"\xde\xad\xbe\xef")
+    with start(data) as live:
+        yield live, lost
+
+
+def test_only_requests_that_need_a_damaged_page_fail(damage):
+    live, lost = damage
+    with Connection(live) as connection:
+        for row in range(ROWS):
+            key = ("p", f"{row:03}")
+            assert connection.get("intact", key).status == 200
+            answer = connection.get("entities", key)
+            assert (answer.status, answer.code) == ((500, "InternalError") if key[1] in lost else (200, ""))
+        assert connection.insert("entities", {"PartitionKey": "p", "RowKey": "new"}).status == 204
+        answer = connection.insert("index", {"PartitionKey": "p", "RowKey": "new"})
+        assert (answer.status, answer.code) == (500, "InternalError")
+        assert b"tablero doctor --pages" in answer.body
+    assert requests.get(f"{live.url}/ui/readyz", timeout=30).ok
+    said = "\n".join(live.output)
+    assert "The table devstoreaccount1/entities has a damaged page." in said
+    assert "The table devstoreaccount1/index has a damaged page." in said
+
+
+def test_what_is_damaged_is_found_and_not_backed_up(damage, scratch):
+    live, _ = damage
+    said = manage("doctor", "--data", live.data, "--pages", status=1)
+    assert (
+        f"pages: error: Page {DAMAGED} of the table devstoreaccount1/entities is damaged: requests that"
+        in said
+    )
+    index = next(line for line in said.splitlines() if "of the index" in line)
+    assert (
+        f"Page {DAMAGED} of the index entity_" in index
+        and "of the table devstoreaccount1/index is damaged" in index
+    )
+
+    said = manage("backup", scratch / "backups", "--data", live.data, status=1)
+    assert "damaged pages, and no backup was made" in said and "tablero doctor --pages" in said
+
+    # what the doctor says about the index mends it, while the server runs
+    command = index.partition("tablero pg psql -c ")[2].strip('"')
+    manage("pg", "--data", live.data, "psql", "-c", command)
+    with Connection(live) as connection:
+        assert len(connection.entities("index")) == ROWS
+    assert "of the index" not in manage("doctor", "--data", live.data, "--pages", status=1)
