@@ -103,6 +103,10 @@ class Tables(models.QuerySet["Table"]):
         """Return the tables that are listed: neither deleted nor metrics tables of the service."""
         return self.filter(deleted_at=None).exclude(folded_name__startswith="$")
 
+    def recording_apart(self) -> Self:
+        """Return the tables whose relations record changes themselves, not in the history of the account."""
+        return self.filter(distributed=True)
+
 
 class Table(models.Model):
     """A table; its entities are the rows of the relation ``entity_<id>``.

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import BigIntegerField
 from django.db.models.expressions import RawSQL
 
-from storage.sql.distribution import HasRelation
+from storage.sql.distribution import IS_DISTRIBUTED, HasRelation, capabilities_of, relation_of_row
 from storage.sql.django import execute, fetch, in_session, losing_locks
 from storage.sql.relations import relation_name, relation_of
 from storage.sql.statement import Lane, Result, Statement, integer_at
@@ -76,7 +76,7 @@ def delete_before(table_id: int, partition_key: str) -> None:
 
 
 def has_rows(table: HasRelation) -> bool:
-    if table.distributed and connection.in_atomic_block:
+    if not capabilities_of(table).joins_partitions and connection.in_atomic_block:
         # a read of all shards at once would keep the transaction from changing the relation and its function
         execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     return bool(fetch(f"SELECT 1 FROM {relation_of(table)} LIMIT 1"))
@@ -106,7 +106,7 @@ class Size(NamedTuple):
 
     capacity: int
     rows: int
-    is_distributed: bool = False
+    is_measured_here: bool = True
 
 
 def sizes_of(table_ids: Sequence[int]) -> dict[int, Size]:
@@ -148,7 +148,9 @@ def distributed_sizes() -> Mapping[str, Size]:
         for shard, (capacity, rows) in json.loads(shards).items():
             relation = shard.rpartition("_")[0]
             known = found.get(relation, Size(0, 0))
-            found[relation] = Size(known.capacity + capacity, known.rows + round(rows), is_distributed=True)
+            found[relation] = Size(
+                known.capacity + capacity, known.rows + round(rows), is_measured_here=False
+            )
     return found
 
 
@@ -236,13 +238,13 @@ _LONG_ROWS: Final = "coalesce(pg_stat_get_live_tuples(long.inhrelid), 0)"
 _LONG: Final = "LEFT JOIN pg_inherits AS long ON long.inhparent = c.oid"
 
 _SIZES_OF: Final = f"""
-SELECT c.relname, {_SIZE}, {_ROWS} + {_LONG_ROWS}, false
+SELECT c.relname, {_SIZE}, {_ROWS} + {_LONG_ROWS}, true
 FROM pg_class AS c
 {_LONG}
 WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace
 -- of a distributed relation, what the nodes were last asked for
-UNION ALL SELECT 'entity_' || t.id, distributed_bytes, distributed_rows, true FROM storage_table AS t
-WHERE t.distributed AND t.id = ANY (%s)
+UNION ALL SELECT 'entity_' || t.id, distributed_bytes, distributed_rows, false FROM storage_table AS t
+WHERE t.{IS_DISTRIBUTED} AND t.id = ANY (%s)
 """
 
 # n_distinct is a number, or the negative share of rows if it grows with them
@@ -267,7 +269,7 @@ GROUP BY c.oid, long.inhrelid
 """
 
 _OF_RELATION: Final = f"""(
-CASE WHEN storage_table.distributed THEN storage_table.{{known}} ELSE (
+CASE WHEN storage_table.{IS_DISTRIBUTED} THEN storage_table.{{known}} ELSE (
     SELECT {{value}} FROM pg_class AS c
     {_LONG}
     WHERE c.relname = 'entity_' || storage_table.id AND c.relnamespace = current_schema()::regnamespace
@@ -294,10 +296,10 @@ _TOTALS: Final = f"""
 WITH found AS (
     SELECT
         t.account_id, c.oid, c.reltuples, c.relpages, {_LONG_ROWS} AS long_rows, {_LONG_SIZE} AS long_size,
-        t.distributed, t.distributed_rows, t.distributed_bytes,
+        t.{IS_DISTRIBUTED} AS is_elsewhere, t.distributed_rows, t.distributed_bytes,
         count(*) OVER (PARTITION BY t.account_id) > %s AS are_many
     FROM storage_table AS t
-    JOIN pg_class AS c ON c.relname = CASE WHEN t.distributed THEN 'distributed_' ELSE 'entity_' END || t.id
+    JOIN pg_class AS c ON c.relname = {relation_of_row("t")}
         AND c.relnamespace = current_schema()::regnamespace
     {_LONG}
     WHERE t.account_id = ANY (%s) AND t.deleted_at IS NULL AND NOT starts_with(t.folded_name, '$')
@@ -306,12 +308,12 @@ SELECT
     account_id,
     count(*),
     sum(
-        CASE WHEN distributed THEN distributed_rows
+        CASE WHEN is_elsewhere THEN distributed_rows
             ELSE greatest(pg_stat_get_live_tuples(oid), reltuples, 0) + long_rows END
     )::bigint,
     sum(
         long_size + CASE
-            WHEN distributed THEN distributed_bytes
+            WHEN is_elsewhere THEN distributed_bytes
             WHEN are_many THEN relpages * current_setting('block_size')::bigint
             ELSE coalesce(pg_total_relation_size(oid), 0)
         END

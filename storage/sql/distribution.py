@@ -23,8 +23,17 @@ class HasRelation(Protocol):
     def distributed(self) -> bool: ...
 
 
+# SQL, in a row of storage_table: whether its relation is distributed
+IS_DISTRIBUTED: Final = "distributed"
+
+
 def relation_name(table_id: int, *, is_distributed: bool = False) -> str:
     return f"{_PREFIX if is_distributed else _LOCAL}{table_id}"
+
+
+def relation_of_row(table: str) -> str:
+    """Return SQL for the name of the relation of a row of storage_table."""
+    return f"CASE WHEN {table}.{IS_DISTRIBUTED} THEN '{_PREFIX}' ELSE '{_LOCAL}' END || {table}.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,8 @@ class Capabilities:
     ``merges_in_insert``: an INSERT may have subqueries, as a merge takes them.
     ``has_long_keys``: it may have a child for keys that are too long for an index.
     ``has_floor``: its Timestamps can be kept above the closed moments; this takes volatile functions.
+    ``is_measured_here``: PostgreSQL's statistics of this database have its size, its rows and the uses of its indexes;
+    else its table keeps what the nodes were last asked for.
     """
 
     joins_partitions: bool
@@ -46,10 +57,11 @@ class Capabilities:
     merges_in_insert: bool
     has_long_keys: bool
     has_floor: bool
+    is_measured_here: bool
 
 
-_LOCAL_ONE: Final = Capabilities(True, True, True, True, True, True)
-_DISTRIBUTED_ONE: Final = Capabilities(False, False, False, False, False, False)
+_LOCAL_ONE: Final = Capabilities(*[True] * 7)
+_DISTRIBUTED_ONE: Final = Capabilities(*[False] * 7)
 
 
 def capabilities(relation: str) -> Capabilities:

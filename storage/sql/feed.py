@@ -16,6 +16,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.service.feed import FeedPosition
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.sql import arrays
+from storage.sql.distribution import IS_DISTRIBUTED
 from storage.sql.record import Record, is_of, is_unseen
 from storage.sql.relations import source_name
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
@@ -49,13 +50,13 @@ class HistoryState(NamedTuple):
 
 # the number of the timeline changes when a standby is promoted or a backup is restored to a point in time: what a
 # reader has seen may be undone then
-_STATE: Final = """
+_STATE: Final = f"""
 SELECT CASE WHEN pg_is_in_recovery() THEN ''
     ELSE system_identifier || '.' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
     number, ended_at IS NULL,
     dropped_at IS NOT NULL OR ended_at IS NOT NULL AND last_xid IS NULL OR cluster IS DISTINCT FROM system_identifier,
     (extract(epoch FROM started_at) * 10000000)::bigint, pg_snapshot_xmax(pg_current_snapshot()),
-    (SELECT min(name) FROM storage_table WHERE account_id = $1::bigint AND distributed AND deleted_at IS NULL
+    (SELECT min(name) FROM storage_table WHERE account_id = $1::bigint AND {IS_DISTRIBUTED} AND deleted_at IS NULL
         AND ($2::bigint[] IS NULL OR id = ANY ($2::bigint[])))
 FROM pg_control_system() LEFT JOIN storage_historysegment ON account_id = $1::bigint
 ORDER BY number

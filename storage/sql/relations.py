@@ -9,7 +9,7 @@ from typing import Final
 
 from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
-from storage.sql.distribution import HasRelation, locally
+from storage.sql.distribution import IS_DISTRIBUTED, HasRelation, locally
 from storage.sql.distribution import relation_name as relation_name
 from storage.sql.django import fetch
 from storage.sql.history import writers_name
@@ -47,9 +47,9 @@ ALTER TABLE {deleted} RENAME TO {relation};
 ALTER TABLE IF EXISTS {deleted}_long RENAME TO {relation}_long;
 """
 
-_WITHOUT_FUNCTION: Final = """
+_WITHOUT_FUNCTION: Final = f"""
 SELECT id FROM storage_table
-WHERE deleted_at IS NULL AND NOT distributed AND to_regclass('entity_' || id) IS NOT NULL AND NOT EXISTS (
+WHERE deleted_at IS NULL AND NOT {IS_DISTRIBUTED} AND to_regclass('entity_' || id) IS NOT NULL AND NOT EXISTS (
     SELECT FROM pg_proc
     WHERE proname = 'entity_' || storage_table.id || '_change_set' AND pronamespace = current_schema()::regnamespace
 )"""

@@ -141,7 +141,7 @@ def _records(
     A distributed table has its own. Of many such tables, those that were written last are looked at.
     """
     local = recorded_changes(account.pk, since, until)
-    tables = Table.objects.filter(account=account, distributed=True)
+    tables = Table.objects.recording_apart().filter(account=account)
     if selection.tables is not None:
         tables = tables.filter(pk__in=selection.tables)
     latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_DISTRIBUTED]

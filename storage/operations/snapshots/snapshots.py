@@ -232,7 +232,7 @@ def _take(
         )
         _add_tables(snapshot, tables)
         # one may have been distributed since
-        _refuse_distributed(Table.objects.filter(pk__in=[table.pk for table in tables], distributed=True))
+        _refuse_distributed(Table.objects.filter(pk__in=[table.pk for table in tables]))
         if not is_recorded:
             snapshot_copies.copy(snapshot)
         if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):

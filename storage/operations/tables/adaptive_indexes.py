@@ -23,6 +23,7 @@ from storage.operations.counting.ledger import Ledger
 from storage.operations.tables import indexes
 from storage.sql import background
 from storage.sql import indexes as sql
+from storage.sql.distribution import capabilities_of
 
 _NAMES_LIMIT: Final = 1_000  # properties counted between two writes
 
@@ -68,8 +69,7 @@ def adapt(now: datetime) -> None:
     """Note which indexes were used, drop the adaptive ones that were not for weeks, and add those that are needed."""
     _note_uses(now)
     adaptive = Table.objects.own().filter(account__adaptive_indexes=True, account__read_only=False)
-    # the uses of an index that is on several nodes are not counted here
-    _drop_unused(adaptive.filter(distributed=False), now)
+    _drop_unused(adaptive, now)
     needed = (
         PropertyScans.objects.filter(table__in=adaptive, day__gt=(now - policy.SCAN_PERIOD).date())
         .values("table", "name")
@@ -100,7 +100,8 @@ def _drop_unused(tables: QuerySet[Table], now: datetime) -> None:
         origin=IndexOrigin.ADAPTIVE,
     )
     for index in unused.select_related("table"):
-        indexes.drop(index.table, index.name)
+        if capabilities_of(index.table).is_measured_here:  # else its uses are not known
+            indexes.drop(index.table, index.name)
 
 
 def _add(table: Table, name: str, now: datetime) -> None:

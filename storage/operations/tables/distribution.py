@@ -37,7 +37,7 @@ from storage.sql.relations import INDEXING, relation_name, relation_of
 
 logger = logging.getLogger(__name__)
 
-_EMPTY: Final = Size(0, 0, is_distributed=True)
+_EMPTY: Final = Size(0, 0, is_measured_here=False)
 _PATIENCE: Final = "2s"  # for statements that are running; others wait behind
 
 

@@ -13,11 +13,13 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from storage.domain.errors import TableNotFound
+from storage.domain.values.numbers import read_number
 from storage.models import Account, StoredAccessPolicy, Table
 from storage.operations.counting import table_use
 from storage.operations.counting.remembered import MANY_TABLES, Remembered
 from storage.sql import background
 from storage.sql import django as sql
+from storage.sql.distribution import capabilities_of
 from storage.sql.failures import Canceled
 from storage.sql.statement import Statement
 
@@ -118,7 +120,7 @@ def page(
     if order is TableOrder.NAME and not descending:
         rows = _with_policies(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
         return Listing(rows[:top], total, rows[top].folded_name if len(rows) > top else None)
-    offset = int(start) if start.isascii() and start.isdecimal() and len(start) < 9 else 0
+    offset = read_number(start, digits=8) or 0
     window = slice(offset, offset + top)
     following = str(offset + top) if total > offset + top else None
     if order in _SIZED and total <= PAGE:
@@ -229,7 +231,7 @@ def _smallest(known: Mapping[int, background.Size], about: int | None) -> dict[i
 
 
 def disk_usage(table: Table) -> background.DiskUsage:
-    if table.distributed:
+    if not capabilities_of(table).is_measured_here:
         return background.DiskUsage(table.distributed_bytes)
     return background.disk_usage(table.pk)
 
@@ -239,9 +241,7 @@ def _counted(
     count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
 ) -> dict[int, T]:
     """Count the tables that seem to be small, but for those on several nodes."""
-    table_ids = [
-        table_id for table_id, size in known.items() if size.rows < _COUNTED and not size.is_distributed
-    ]
+    table_ids = [it for it, size in known.items() if size.rows < _COUNTED and size.is_measured_here]
     if not table_ids:
         return {}
     try:
