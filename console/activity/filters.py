@@ -12,6 +12,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from console.activity.presentation import Group, verbs_of
 from storage.domain.access.actor import ActorKind
 from storage.domain.service.activity import Verb
+from storage.domain.values.numbers import read_number
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes.changes import ChangeFilter, Op
 
@@ -114,8 +115,8 @@ def read_query(data: QueryDict) -> LogQuery:
         "how": lambda text: text in set(ActorKind),
         "since": parse_moment,
         "until": parse_moment,
-        "before": parse_number,
-        "after": parse_number,
+        "before": read_number,
+        "after": read_number,
     }
     for name, check in is_valid.items():
         values[name] = values[name] if check(values[name]) else ""
@@ -136,16 +137,12 @@ def _is_guid(text: str) -> bool:
     return [len(part) for part in text.split("-")] == [8, 4, 4, 4, 12]
 
 
-def parse_number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
-
-
 def write_position(moment: datetime) -> str:
     return str((moment - _EPOCH) // _MICROSECOND)
 
 
 def read_position(text: str) -> datetime | None:
-    number = parse_number(text)
+    number = read_number(text)
     try:
         return None if number is None else _EPOCH + number * _MICROSECOND
     except OverflowError:

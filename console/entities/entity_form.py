@@ -22,6 +22,7 @@ from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.errors import PropertyNameTooLong, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_property_name
+from storage.domain.values.numbers import read_numbers
 from storage.editing import typed_text
 from storage.editing.conversions import convert
 from storage.editing.typed_text import InvalidText, TextForm
@@ -82,7 +83,7 @@ def read_property_row(data: QueryDict, files: Files, before: Properties, now: da
 def _numbers(data: QueryDict) -> list[int]:
     """The numbers of the rows, in the order of the form."""
     texts = (name.removeprefix("name-") for name in data if name.startswith("name-"))
-    return sorted({int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 7})
+    return sorted(set(read_numbers(texts, digits=6)))
 
 
 def _read_row(data: QueryDict, files: Files, before: Properties, number: int) -> PropertyRow:

@@ -13,6 +13,7 @@ from storage.domain.entities.entity import StoredEntity
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.service.snapshots import SnapshotReason
+from storage.domain.values.numbers import read_numbers
 from storage.models import Table
 from storage.operations.entities import edits, entities
 from storage.operations.snapshots import snapshots
@@ -76,6 +77,5 @@ def read_deletion(form: QueryDict, wanted: Filter | None) -> QueryDeletion:
     cursor = decode_cursor(form.get("after", ""))
     if cursor is None or not isinstance(cursor.position, Position):
         return QueryDeletion(wanted)
-    numbers = form.get("done", "").split(",")
-    activities = tuple(int(number) for number in numbers if number.isdecimal() and len(number) < 19)
+    activities = tuple(read_numbers(form.get("done", "").split(",")))
     return QueryDeletion(wanted, cursor.position, cursor.rows, activities)

@@ -23,6 +23,7 @@ from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
+from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.access import policies
 from storage.operations.activity import activity
@@ -80,7 +81,8 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _read_place(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else -1
+    number = read_number(text, digits=2)
+    return -1 if number is None else number
 
 
 # as a form

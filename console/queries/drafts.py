@@ -13,6 +13,7 @@ from django.http import QueryDict
 
 from storage.domain.filters.literals import RELATIVE_UNITS, RelativeTime, read_relative
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.numbers import read_number
 from storage.editing import typed_text
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator, operators_for
 from storage.editing.filters.lint import KnownTypes
@@ -176,9 +177,10 @@ def _read_value(draft: ConditionDraft, text: str, now: datetime) -> EdmValue:
 def _read_time(operator: RowOperator, text: str, now: datetime) -> int:
     if operator is RowOperator.IN_THE_LAST:
         amount, unit = text[:-1], text[-1:]
-        if not amount.isdecimal() or unit not in RELATIVE_UNITS or not 0 < int(amount) < 10_000:
+        number = read_number(amount)
+        if unit not in RELATIVE_UNITS or not number or number >= 10_000:
             raise InvalidText(TextFault.NOT_WHOLE)
-        return RelativeTime.at(now, -int(amount), unit)
+        return RelativeTime.at(now, -number, unit)
     moment = read_relative(text, now)
     return moment if moment is not None else cast("int", typed_text.read(Edm.DATETIME, text, now).value)
 
@@ -202,10 +204,10 @@ def apply_action(root: GroupDraft, action: str) -> str:
             condition.texts.append("")
             return f"{place}:value:{len(condition.texts) - 1}"
         case "drop", ConditionDraft() as condition if (
-            index.isdecimal() and len(index) < 5 and int(index) < len(condition.texts) > 1
-        ):
-            del condition.texts[int(index)]
-            return f"{place}:value:{max(0, int(index) - 1)}"
+            number := read_number(index, digits=4)
+        ) is not None and number < len(condition.texts) > 1:
+            del condition.texts[number]
+            return f"{place}:value:{max(0, number - 1)}"
         case "remove", ConditionDraft() | GroupDraft() if place != ROOT:
             return _remove(drafts, place)
     return ""

@@ -27,6 +27,7 @@ from storage.domain.service.service_properties import (
     PropertiesUpdate,
     ServiceProperties,
 )
+from storage.domain.values.numbers import read_number
 from storage.models import Account
 from storage.operations.accounts import service_properties
 from storage.operations.activity import activity
@@ -65,7 +66,8 @@ def save(request: HttpRequest, account: Account) -> HttpResponse:
     if "xml" in request.POST:
         return _submit_xml(request, account, action)
     forms = ServiceForms.from_post(request.POST)
-    index = int(target) if target.isdecimal() and len(target) < 4 else -1
+    index = read_number(target, digits=3)
+    index = -1 if index is None else index
     match action:
         case "check":
             return render(request, "console/accounts/service/_meter.html", _form_context(forms))

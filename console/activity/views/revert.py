@@ -28,6 +28,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.recorded import RecordedChange
+from storage.domain.values.numbers import read_numbers
 from storage.models import Account, Table
 from storage.operations.changes import changes, versions
 from storage.operations.changes.changes import Caller, ChangeFilter
@@ -91,7 +92,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | None:
     """None: nothing is selected, or something that has no changes."""
     requests = read_requests(request.GET.getlist("request"))
-    numbers = [int(it) for it in request.GET.getlist("number") if it.isdecimal() and len(it) < 19]
+    numbers = read_numbers(request.GET.getlist("number"))
     wanted = query.to_changes()
     if wanted is None or not (requests or numbers or query.selects_changes):
         return None

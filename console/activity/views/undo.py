@@ -23,6 +23,7 @@ from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
+from storage.domain.values.numbers import read_numbers
 from storage.models import Activity
 from storage.operations.access import members
 from storage.operations.activity import activity
@@ -56,7 +57,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
 
 
 def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:
-    wanted = {int(number) for number in numbers.split(",") if number.isdecimal() and len(number) < 19}
+    wanted = set(read_numbers(numbers.split(",")))
     user, roles = user_of(request), members.roles(user_of(request))
     several = [done for done in activity.of_numbers(wanted) if may_see(user, done, roles)]
     if not wanted or len(several) != len(wanted) or len(several) > _MOST:

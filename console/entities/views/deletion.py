@@ -17,6 +17,7 @@ from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
+from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.activity import activity
 from storage.operations.entities import edits, entities
@@ -57,12 +58,11 @@ def _answer(request: HttpRequest, table: Table, *, is_done: bool) -> HttpRespons
 def _delete_query(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
     """Delete the next step, unless the user has to confirm it first, or stopped it."""
     deletion = read_deletion(request.POST, wanted.filter)
-    total = request.POST.get("total", "")
+    total = read_number(request.POST.get("total", ""))
     if "confirmed" not in request.POST:
-        number = entities.total(table, EntityQuery(filter=wanted.filter)).number
-        if table.account.protected or number is None or number > ASKED_ABOVE:
-            return _ask(request, table, wanted, number)
-        total = str(number)
+        total = entities.total(table, EntityQuery(filter=wanted.filter)).number
+        if table.account.protected or total is None or total > ASKED_ABOVE:
+            return _ask(request, table, wanted, total)
     if request.POST.get("action") == "stop":
         return _finish(request, table, deletion)
     done = attempt(lambda: deletion.step(table, actor_of(request)))
@@ -77,7 +77,7 @@ def _delete_query(request: HttpRequest, table: Table, wanted: Selection) -> Http
         "deletion": deletion,
         "filter": wanted.text,
         # an estimate may be too small
-        "total": max(int(total), deletion.deleted) if total.isdecimal() and len(total) < 19 else None,
+        "total": None if total is None else max(total, deletion.deleted),
         "next": back_address(request, table),
     }
     return render_part(request, "console/entities/deletion/confirm.html", "_progress.html", context)

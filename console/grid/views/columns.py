@@ -23,6 +23,7 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
+from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.entities import entities, properties
 from storage.operations.entities.properties import Property
@@ -112,7 +113,7 @@ def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
 def _read(form: QueryDict) -> Columns:
     show, pins = set(form.getlist("show")), set(form.getlist("pin"))
     every = [
-        ColumnChoice(name, _width(form.get(f"width-{name}", "")), name in pins)
+        ColumnChoice(name, read_number(form.get(f"width-{name}", ""), digits=4), name in pins)
         for name in dict.fromkeys(form.getlist("name"))
     ]
     shown = [choice for choice in every if choice.name in show or choice.name in KEY_PROPERTIES]
@@ -123,10 +124,6 @@ def _read(form: QueryDict) -> Columns:
     return columns.parse_columns(
         str(columns.describe_columns(shown, hidden, loose=() if "rest" in form else None))
     )
-
-
-def _width(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else None
 
 
 def _may_share(request: HttpRequest) -> bool:

@@ -27,6 +27,7 @@ from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity
 from storage.domain.service.recorded import ChangePage, RecordedChange
 from storage.domain.values.etag import Precondition
+from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.changes import past, versions
 from storage.operations.entities import entities
@@ -46,7 +47,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     target = pages.find_target(request, table)
     if wants_part(request):  # from a drawer, which is too narrow for it
         return HttpResponse(headers={"HX-Redirect": request.get_full_path()})
-    start, wanted = _sequence(request.GET.get("from", "")), _sequence(request.GET.get("v", ""))
+    start, wanted = read_number(request.GET.get("from", "")), read_number(request.GET.get("v", ""))
     page = versions.page(table, target.key, first=start)
     selected = _find(page, wanted)
     if selected is None and wanted is not None:
@@ -105,10 +106,6 @@ def _tabs(target: EntityTarget, *, exists: bool) -> list[tuple[str, str, bool]]:
     return [tab for tab in pages.tab_links(target, "history") if exists or tab[2]]
 
 
-def _sequence(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 19 else None
-
-
 def _find(page: ChangePage[RecordedChange], sequence: int | None) -> RecordedChange | None:
     return next((it for it in page.entries if it.sequence == sequence), None)
 
@@ -122,7 +119,7 @@ def restore(request: HttpRequest, table: Table) -> HttpResponse:
     if table.deleted_at is not None:
         raise Http404
     target = pages.find_target(request, table)
-    sequence = _sequence(request.POST.get("v", ""))
+    sequence = read_number(request.POST.get("v", ""))
     version = _find(versions.page(table, target.key, first=sequence, top=1), sequence)
     if version is None or version.before is None:
         raise Http404

@@ -28,6 +28,7 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas import to_parameters
 from storage.domain.sas.explain import explain
 from storage.domain.sas.known import ACCEPTED_STATES, TokenState
+from storage.domain.values.numbers import read_number
 from storage.models import Account
 from storage.operations.access import keys, policies
 from storage.operations.access import sas as sas_operations
@@ -46,7 +47,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     all_rows = list_tokens(account, now)
     text, wanted = _read_filter(request)
     found = filter_rows(all_rows, text, wanted)
-    page = min(_read_page(request.GET.get("page", "")), max(0, (len(found) - 1) // PAGE_SIZE))
+    page = min(read_number(request.GET.get("page", ""), digits=5) or 0, max(0, (len(found) - 1) // PAGE_SIZE))
     query = {"q": text, "state": wanted}
     context = {
         "rows": found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE],
@@ -69,10 +70,6 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 def _read_filter(request: HttpRequest) -> tuple[str, str]:
     wanted = request.GET.get("state", "")
     return request.GET.get("q", "")[:200], wanted if wanted in {it.value for it in TokenState} else ""
-
-
-def _read_page(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
 def _address(name: str, account: Account, **query: str) -> str:

@@ -17,6 +17,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import ResourceNotFound, TableNotFound
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.changes import past, versions
 from storage.operations.tables import tables
@@ -45,8 +46,7 @@ class HistoryViewSet(AccountScopedViewSet):
         wanted = self.read_query()
         key = EntityKey(wanted["pk"], wanted["rk"])
         check_entity_key(*key, limit=LONGEST_KEY)
-        cursor = wanted["cursor"]
-        first = int(cursor) if cursor.isdecimal() and len(cursor) < 19 else None
+        first = read_number(wanted["cursor"])
         page = versions.page(self._find_table(wanted.get("as_of")), key, first=first, top=wanted["limit"])
         return self.answer_page(Page(page.entries, None if page.next is None else str(page.next)))
 

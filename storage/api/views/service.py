@@ -14,6 +14,7 @@ from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.numbers import read_number
 from storage.models import ApiToken, Membership
 from storage.operations.access import members
 from storage.operations.access.members import LastOwner, Person
@@ -150,7 +151,7 @@ class ActivityViewSet(AccountScopedViewSet):
     def index(self, request: Request, account: str) -> Response:
         wanted = self.read_query()
         before = wanted["cursor"]
-        if before and not (before.isascii() and before.isdigit() and len(before) < 19):
+        if before and read_number(before) is None:
             raise Http404
         found = activity.page(
             ActivityFilter(
