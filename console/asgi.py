@@ -22,10 +22,10 @@ from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems, streams  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
-from storage.protocol.body_budget import BodyBudget, longest_arrival  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
-from storage.protocol.http_request import RequestHead, body_size  # noqa: E402
+from storage.protocol.http_request import RequestHead, announced_size  # noqa: E402
+from storage.protocol.request_memory import SMALL, longest_arrival, memory  # noqa: E402
 from storage.protocol.table_service import TableService  # noqa: E402
 from storage.runtime import prometheus  # noqa: E402
 
@@ -116,42 +116,55 @@ django: Any = _Django()
 applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)
 
 
-large_bodies = BodyBudget(64 * 1024 * 1024)  # of the console and its API, which know a user only afterwards
-_LARGE: Final = 64 * 1024  # bytes
+memory.resize(settings.OPTIONS.request_memory)
 
 
 async def _console(application: Any, scope: Scope, receive: Receive, send: Send) -> None:
+    headers = dict(scope["headers"])
+    size = announced_size(headers)
+    if not size and b"transfer-encoding" not in headers:
+        await application(scope, receive, send)
+        return
     limit = ENTITY_LIMIT if ENTITY_PATH.match(scope["path"]) else BODY_LIMIT
-    size = body_size(dict(scope["headers"]), limit)
-    if size <= _LARGE:
-        await _with_limits(application, scope, _Body(receive, limit, size), send)
-        return
+    body = _Body(receive, limit, min(size, limit))
+    await body.take_memory()
     try:
-        await large_bodies.reserve(size)
-    except ServerBusy:
-        await _refuse_body(503, scope, send)
-        return
-    try:
-        await _with_limits(application, scope, _Body(receive, limit, size), send)
+        if not body.refused:
+            await application(scope, body.receive, send)
     finally:
-        large_bodies.release(size)
-
-
-async def _with_limits(application: Any, scope: Scope, body: "_Body", send: Send) -> None:
-    await application(scope, body.receive, send)
+        body.release()
     if body.refused:
-        await _refuse_body(body.refused, scope, send)
+        await _refuse_body(body, scope, send)
 
 
 class _Body:
-    """Receives a body up to a limit, and within the time that so many bytes may take; else nothing more comes."""
+    """Receives a body up to a limit, and within the time that so many bytes may take; else nothing more comes.
+
+    ``size`` is what was said of it, 0 if it comes in chunks.
+    """
 
     def __init__(self, receive: Receive, limit: int, size: int) -> None:
         self._receive = receive
-        self._left = limit
-        self._deadline = asyncio.get_running_loop().time() + longest_arrival(size)
+        self._limit = limit
+        self._size = size
+        self._received = 0
+        self._held = 0  # bytes of the budget
+        self._deadline = asyncio.get_running_loop().time() + longest_arrival(size or limit)
         self._is_complete = False
-        self.refused = 0  # the status, if the body is too large or too slow
+        self.refused = 0  # the status, if the body is too large or too slow, or there is no memory for it
+        self.retry_after = 0  # seconds
+
+    async def take_memory(self) -> None:
+        try:
+            if self._size > SMALL:
+                self._held = await memory.console.wait(self._size)
+            else:
+                self._held = memory.console.take(self._size)
+        except ServerBusy as error:
+            self._refuse(503, error.retry_after)
+
+    def release(self) -> None:
+        memory.console.release(self._held)
 
     async def receive(self) -> MutableMapping[str, Any]:
         if self._is_complete:
@@ -162,22 +175,29 @@ class _Body:
         except TimeoutError:
             return self._refuse(408)
         self._is_complete = not message.get("more_body")
-        self._left -= len(message.get("body", b""))
-        return message if self._left >= 0 else self._refuse(413)
+        self._received += len(message.get("body", b""))
+        if self._received > self._limit:
+            return self._refuse(413)
+        if self._received > self._size:
+            try:
+                self._held = memory.console.take(self._received, self._held)
+            except ServerBusy as error:
+                return self._refuse(503, error.retry_after)
+        return message
 
-    def _refuse(self, status: int) -> MutableMapping[str, Any]:
-        self.refused = status
+    def _refuse(self, status: int, retry_after: int = 0) -> MutableMapping[str, Any]:
+        self.refused, self.retry_after = status, retry_after
         return {"type": "http.disconnect"}  # the application then ends without an answer
 
 
-async def _refuse_body(status: int, scope: Scope, send: Send) -> None:
-    problem = api.refused_body(status, scope["path"])
+async def _refuse_body(body: _Body, scope: Scope, send: Send) -> None:
+    problem = api.refused_body(body.refused, scope["path"])
     headers = [(b"Content-Length", b"%d" % len(problem)), (b"Connection", b"close")]
-    if status == 503:
-        headers.append((b"Retry-After", b"1"))
+    if body.retry_after:
+        headers.append((b"Retry-After", b"%d" % body.retry_after))
     if problem:
         headers.append((b"Content-Type", problems.MEDIA_TYPE.encode()))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": body.refused, "headers": headers})
     await send({"type": "http.response.body", "body": problem})
 
 

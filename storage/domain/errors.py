@@ -352,6 +352,7 @@ class ServerBusy(StorageError):
 
     message = "The server is currently unable to receive requests. Please retry your request."
     status = 503
+    retry_after = 1  # seconds
 
     @property
     def code(self) -> str:

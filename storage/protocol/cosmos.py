@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from storage.domain import errors
-from storage.domain.errors import InvalidInput, InvalidResourceName, StorageError
+from storage.domain.errors import InvalidInput, InvalidResourceName, ServerBusy, StorageError
 from storage.protocol.accept import Format, read_best
 from storage.protocol.errors import HEADERS
 from storage.protocol.http_request import Headers
@@ -117,7 +117,8 @@ def refuse(
     written = write_error(error, request_id)
     headers: Headers = [(b"Content-Type", _error_type(error, method, fields))]
     if written.status == _THROTTLED.status:
-        wait = error.details.get("x-ms-retry-after-ms", RETRY_AFTER)
+        busy = f"{error.retry_after}000" if isinstance(error, ServerBusy) else RETRY_AFTER
+        wait = error.details.get("x-ms-retry-after-ms", busy)
         headers.append((b"x-ms-retry-after-ms", wait.encode()))
     headers += [(name.encode(), error.details[name].encode()) for name in HEADERS if name in error.details]
     return written.status, headers, written.body

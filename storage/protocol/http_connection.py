@@ -41,6 +41,7 @@ from storage.protocol.http_exchange import (
     write_head,
 )
 from storage.protocol.http_request import Headers, RequestHead, join_repeated
+from storage.protocol.request_memory import memory
 from storage.protocol.uvicorn_parts import (
     FlowControl,
     ProxyHeadersMiddleware,
@@ -62,7 +63,6 @@ FAREWELL: Final = 1.0  # seconds an idle TLS client has to close its side
 
 PIECE: Final = 16 * 1024  # bytes that are parsed at once
 PIPELINED: Final = 100  # requests of a connection that wait; what follows is parsed when they are answered
-UNREAD_LIMIT: Final = 256 * 1024 * 1024  # bytes of all answers that clients do not take
 
 _VERSIONS: Final = ("1.1", "1.0")
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
@@ -79,32 +79,6 @@ class Applications(NamedTuple):
     asgi: AsgiApplication
     is_asgi: Callable[[RequestHead], bool]
     proxies: tuple[str, ...] = ()
-
-
-class _UnreadAnswers:
-    """Connections with an answer that the client does not take, and the bytes that wait.
-
-    Together they may not take all memory: the one that has waited for the longest is closed for others.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[HttpConnection, int] = {}
-        self.size = 0
-
-    def add(self, connection: "HttpConnection") -> None:
-        self.discard(connection)
-        self._waiting[connection] = size = connection.transport.get_write_buffer_size()
-        self.size += size
-        while self.size > UNREAD_LIMIT:
-            oldest = next(iter(self._waiting))
-            self.discard(oldest)
-            oldest.transport.abort()
-
-    def discard(self, connection: "HttpConnection") -> None:
-        self.size -= self._waiting.pop(connection, 0)
-
-
-_unread: Final = _UnreadAnswers()
 
 
 class _Flow(FlowControl):
@@ -157,6 +131,7 @@ class HttpConnection(asyncio.Protocol):
         self._has_ended = False
         self._stage = _IDLE
         self._is_refused = False
+        self._is_holding = False  # bytes of a request that is incomplete
         self._chunk = 0
         self._pending = 0  # bytes since the parser last delivered the start of a message or a piece of a body
         self._url = b""
@@ -185,7 +160,8 @@ class HttpConnection(asyncio.Protocol):
         self.state.connections.discard(self)
         if self._timer is not None:
             self._timer.cancel()
-        _unread.discard(self)
+        memory.answers.release(self)
+        memory.arriving.release(self)
         self._unparsed = b""
         exchanges, self._exchanges = self._exchanges, deque()
         for exchange in exchanges:
@@ -216,13 +192,22 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         self.flow.pause_writing()
         self._expect(MAX_STALL)
-        _unread.add(self)
+        memory.answers.hold(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self.flow.resume_writing()
-        _unread.discard(self)
+        memory.answers.release(self)
         self._unsent = 0
         self._advance()
+
+    def drop_answer(self) -> None:
+        self.transport.abort()
+
+    def drop_request(self) -> None:
+        self._is_holding = False
+        self._refuse(ServerBusy())
+        self._arriving = None
+        self._unparsed = b""
 
     def shutdown(self) -> None:
         """Close when nothing is left to answer; called by uvicorn when the server ends."""
@@ -293,6 +278,9 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._stage = _IDLE
+        if self._is_holding:
+            self._is_holding = False
+            memory.arriving.release(self)
         exchange, self._arriving = self._arriving, None
         if exchange is not None:
             exchange.finish()
@@ -317,9 +305,25 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(InvalidHeaderValue(_TOO_LONG))
         elif self._stage is _BODY:
             self._expect(MAX_STALL)
+            self._hold()
         else:
             self._head_deadline = min(self._head_deadline, self.loop.time() + MAX_STALL)
             self._expect_at(self._head_deadline)
+            self._hold()
+
+    def _hold(self) -> None:
+        """Count what has arrived of a request that is incomplete, until it has a share of its own."""
+        size = len(self._unparsed)
+        if self._stage is _HEAD:
+            size += max(self._pending, self._head_length())
+        elif self._arriving is not None:
+            size += self._arriving.arriving
+        if size:
+            self._is_holding = True
+            memory.arriving.hold(self, size)
+        elif self._is_holding:
+            self._is_holding = False
+            memory.arriving.release(self)
 
     def _feed(self, data: bytes) -> None:
         """Parse until too many requests wait; keep the rest."""
@@ -331,6 +335,7 @@ class HttpConnection(asyncio.Protocol):
                 self._unparsed = data[start:]
                 self._limited_flow.is_full = True
                 self.flow.pause_reading()
+                self._hold()
                 return
             self._feed_piece(data[start : start + PIECE])
 
@@ -513,7 +518,7 @@ class HttpConnection(asyncio.Protocol):
             (b"x-ms-error-code", error.code.encode()),
         ]
         if isinstance(error, ServerBusy):
-            headers.append((b"retry-after", b"1"))
+            headers.append((b"retry-after", b"%d" % error.retry_after))
         # after an unknown verb the parser still holds the previous one; it has a URL only after the verb
         body = b"" if self._url and self._parser.get_method() == b"HEAD" else answer.body
         self.transport.write(write_head(answer.status, headers, keep_alive=False) + body)

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
-from storage.protocol.http_request import Headers, RequestBody, RequestHead
+from storage.protocol.http_request import Headers, RequestBody, RequestHead, announced_size
+from storage.protocol.request_memory import SMALL
 from storage.protocol.uvicorn_parts import (
     HIGH_WATER_LIMIT,
     STATUS_LINE,
@@ -51,6 +52,10 @@ class Exchange(Protocol):
     @property
     def is_complete(self) -> bool:
         """Whether the answer has been written."""
+
+    @property
+    def arriving(self) -> int:
+        """Bytes that have arrived and are not in the budget of memory yet."""
 
     def begin(self) -> None:
         """Its turn has come: all earlier requests of the connection are answered."""
@@ -97,9 +102,14 @@ class ServiceExchange:
     def is_started(self) -> bool:
         return self.is_complete
 
+    @property
+    def arriving(self) -> int:
+        return self._body.arriving
+
     def begin(self) -> None:
         self._is_turn = True
-        if self._body.complete or self._body.is_large:
+        # a large one may be refused before it is read
+        if self._body.complete or self._body.is_large or announced_size(self._head.headers) > SMALL:
             self._run()
 
     def feed(self, chunk: bytes) -> None:
@@ -184,6 +194,7 @@ class AsgiExchange:
     ) -> None:
         self._connection = connection
         self._application: Any = application
+        self._is_begun = False
         self._ending: asyncio.Event = scope["state"]["ending"]
         self._cycle = RequestResponseCycle(
             scope=scope,  # type: ignore[arg-type]
@@ -216,10 +227,15 @@ class AsgiExchange:
         return self._cycle.response_complete
 
     def begin(self) -> None:
+        self._is_begun = True
         tasks = self._connection.state.tasks
         task = self._connection.loop.create_task(self._cycle.run_asgi(self._application))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
+
+    @property
+    def arriving(self) -> int:
+        return 0 if self._is_begun else len(self._cycle.body)  # the application counts them from then on
 
     def feed(self, chunk: bytes) -> None:
         cycle = self._cycle

@@ -15,14 +15,12 @@ from storage.domain.errors import (
     OperationTimedOut,
     RequestBodyTooLarge,
 )
-from storage.protocol.body_budget import BodyBudget, longest_arrival
-from storage.protocol.uvicorn_parts import HIGH_WATER_LIMIT, FlowControl
+from storage.protocol.request_memory import SMALL, longest_arrival, memory
+from storage.protocol.uvicorn_parts import FlowControl
 
 BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes
 # bytes of a refused body that are read and discarded, so that the client receives the error
 DRAIN_LIMIT: Final = 64 * 1024 * 1024
-
-large_bodies: Final = BodyBudget(48 * 1024 * 1024)  # of the Table service
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -64,16 +62,16 @@ class ClientDisconnected(Exception):
 class RequestBody:
     """The body of a request: the connection feeds it; it is read once and whole, or else discarded.
 
-    The connection is told to stop reading when more than HIGH_WATER_LIMIT bytes wait here to be read.
-    A body that is longer is read when the budget has room for it, which it takes until ``release``.
+    The connection is told to stop reading when more than SMALL bytes wait here to be read. From when it is read until
+    ``release`` a body takes memory of the budget; a large one waits for that before it is read.
     """
 
     __slots__ = (
         "_chunks",
         "_flow",
+        "_held",
         "_is_late",
         "_lost",
-        "_reserved",
         "_taken",
         "_timer",
         "_turn",
@@ -88,8 +86,8 @@ class RequestBody:
         self._waiter: asyncio.Future[None] | None = None
         self._lost = False
         self._is_late = False
-        self._reserved = 0  # bytes
-        self._turn: asyncio.Future[None] | None = None
+        self._held = 0  # bytes of the budget
+        self._turn: asyncio.Future[int] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._taken = 0
         self.received = 0
@@ -100,7 +98,12 @@ class RequestBody:
     @property
     def is_large(self) -> bool:
         """Whether so much has arrived that reading stops until some of it is taken."""
-        return self.received - self._taken > HIGH_WATER_LIMIT
+        return self.received - self._taken > SMALL
+
+    @property
+    def arriving(self) -> int:
+        """Return how many bytes wait here without a share of the budget."""
+        return self.received - self._taken if self._turn is None and not self._held else 0
 
     def feed(self, chunk: bytes) -> None:
         self._chunks.append(chunk)
@@ -117,12 +120,12 @@ class RequestBody:
         self._wake()
 
     def release(self) -> None:
-        """Give the room in the budget back; the request is answered, or what was read is not needed."""
-        reserved, self._reserved = self._reserved, 0
+        """Give the memory back to the budget; the request is answered, or what was read is not needed."""
+        held, self._held = self._held, 0
         if self._timer is not None:
             self._timer.cancel()
-        if reserved:
-            large_bodies.release(reserved)
+        if held:
+            memory.service.release(held)
 
     def lose(self) -> None:
         self._lost = True
@@ -140,35 +143,45 @@ class RequestBody:
     async def read(self, head: RequestHead) -> bytes:
         """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch, ClientDisconnected.
 
-        Of a large body also ServerBusy, and OperationTimedOut if it arrives too slowly.
+        Without memory for it also ServerBusy, and OperationTimedOut for a large body that arrives too slowly.
         """
         headers = head.headers
         if b"content-length" not in headers and b"transfer-encoding" not in headers:
             if head.method in _WITH_BODY:
                 raise MissingContentLengthHeader
             return b""
-        if (size := body_size(headers, BODY_LIMIT)) > HIGH_WATER_LIMIT:
-            await self._reserve(size)
+        size = announced_size(headers)
+        if size > BODY_LIMIT:
+            raise RequestBodyTooLarge
+        if size > SMALL:
+            await self._wait_for_memory(size)
+        else:
+            self._held = memory.service.take(self.received)
+            if not self.complete:
+                self._limit_time(BODY_LIMIT)
         pieces = self._take()
         while not self.complete:
             await self._arrival()
             if self._is_late:
                 raise OperationTimedOut
+            if self.received > size:  # it comes in chunks, so its size was not known
+                self._held = memory.service.take(self.received, self._held)
             pieces += self._take()
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if b"content-md5" in headers:
             _check_md5(headers[b"content-md5"], body)
         return body
 
-    async def _reserve(self, size: int) -> None:
-        self._turn = large_bodies.reserve(size)
-        await self._turn
-        self._reserved = size
+    async def _wait_for_memory(self, size: int) -> None:
+        self._turn = memory.service.wait(size)
+        self._held = await self._turn
         if self._lost:
             raise ClientDisconnected
         if not self.complete:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(longest_arrival(size), self._be_late)
+            self._limit_time(size)
+
+    def _limit_time(self, size: int) -> None:
+        self._timer = asyncio.get_running_loop().call_later(longest_arrival(size), self._be_late)
 
     def _be_late(self) -> None:
         self._is_late = True
@@ -203,11 +216,9 @@ class RequestBody:
             raise ClientDisconnected
 
 
-def body_size(headers: Mapping[bytes, bytes], limit: int) -> int:
-    """Return how many bytes the body will have, the limit if that is not said."""
-    if b"transfer-encoding" in headers:
-        return limit
-    return min(int(headers.get(b"content-length", b"0")), limit)
+def announced_size(headers: Mapping[bytes, bytes]) -> int:
+    """Return how many bytes the body will have; 0 if it comes in chunks, or there is none."""
+    return int(headers.get(b"content-length", b"0"))
 
 
 def _check_md5(value: bytes, body: bytes) -> None:

@@ -281,7 +281,7 @@ def _refuse(
     if request is not None and request.method == "POST" and origin is ErrorOrigin.ODATA:
         headers += read_preference(fields.get(b"prefer"), request.version).headers
     if isinstance(error, ServerBusy):
-        headers.append((b"Retry-After", b"1"))
+        headers.append((b"Retry-After", b"%d" % error.retry_after))
     return Answer(written.status, headers, written.body)
 
 

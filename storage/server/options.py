@@ -15,7 +15,7 @@ import platformdirs
 
 from storage.domain.access.identity import Trust, is_loopback
 from storage.domain.access.sign_in import Provider
-from storage.server import bearer, sign_in
+from storage.server import bearer, memory, sign_in
 from storage.server.refusal import Refusal
 
 PREFIX = "TABLERO_"
@@ -66,6 +66,12 @@ VARIABLES = (
     Variable("OAUTH", "", "accept any access token that has not expired; on loopback only", None, ("basic",)),
     Variable("REPLICAS", "", "streaming replicas of DATABASE_URL (several: space)", "URL"),
     Variable("REPLICA_LAG", "30", "seconds by which a replica may be behind", "SECONDS"),
+    Variable(
+        "REQUEST_MEMORY",
+        "",
+        "memory for bodies and answers in flight, as 512M or 2G (a quarter of it)",
+        "SIZE",
+    ),
     Variable("METRICS_LISTEN", "", "serve Prometheus, without a token, on this address", "HOST:PORT"),
     Variable("METRICS_ACCOUNTS", "100", "accounts with metrics of their own; the rest counts as one", "N"),
     Variable(
@@ -105,6 +111,8 @@ _FOR_OTHERS = re.compile(
 _SERVICE_PORT = re.compile(r"TABLERO_(\w+_)?PORT")
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 KEYS = {variable.key: variable for variable in VARIABLES}
+LEAST_REQUEST_MEMORY = 32 << 20  # bytes; a body of 4 MiB takes most of that
+_SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40}
 _UNITS = {
     "s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
 }  # fmt: skip
@@ -156,6 +164,7 @@ class Options:
     replicas: tuple[str, ...]  # URLs
     replica_lag: int  # seconds
     backups: BackupSchedule | None
+    request_memory: int  # bytes, of a worker
 
     @property
     def is_loopback(self) -> bool:
@@ -179,12 +188,13 @@ def read(environ: Mapping[str, str]) -> Options:
         for name in (variable.name,)
     }
     host, port = read_address(value["LISTEN"])
+    workers = _read_number("WORKERS", value["WORKERS"], 1, 64)
     if bool(value["TLS_CERT"]) != bool(value["TLS_KEY"]):
         raise Refusal("TLS needs both --tls-cert and --tls-key; only one of them was given.")
     return Options(
         host=host,
         port=port,
-        workers=_read_number("WORKERS", value["WORKERS"], 1, 64),
+        workers=workers,
         host_suffixes=_read_suffixes(value["HOST_SUFFIX"]),
         data=Path(value["DATA"]).expanduser().absolute() if value["DATA"] else default_data(),
         relaxed=_read_choice("DURABILITY", value["DURABILITY"]) == "relaxed",
@@ -214,6 +224,7 @@ def read(environ: Mapping[str, str]) -> Options:
         replicas=tuple(value["REPLICAS"].split()),
         replica_lag=_read_number("REPLICA_LAG", value["REPLICA_LAG"], 1, 86_400),
         backups=_read_backups(value, environ),
+        request_memory=_read_request_memory(value["REQUEST_MEMORY"]) // workers,
     )
 
 
@@ -298,6 +309,21 @@ def _read_number(name: str, text: str, low: int, high: int) -> int:
 
 def _read_megabytes(name: str, text: str) -> int | None:
     return _read_number(name, text, 1, 1 << 30) << 20 if text else None
+
+
+def _read_request_memory(text: str) -> int:
+    return _read_size("REQUEST_MEMORY", text, LEAST_REQUEST_MEMORY) if text else memory.available() // 4
+
+
+def _read_size(name: str, text: str, least: int) -> int:
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMGT])", text)
+    size = int(match[1]) << _SHIFTS[match[2]] if match else 0
+    if size < least:
+        raise Refusal(
+            f"{PREFIX}{name} is {text!r}; it must be a number with K, M, G or T, for example 512M or 2G, and"
+            f" at least {least >> 20}M."
+        )
+    return size
 
 
 def _read_choice(name: str, text: str, choices: tuple[str, ...] | None = None) -> str:

@@ -10,7 +10,7 @@ from uvicorn.server import ServerState
 
 from storage.domain.errors import OperationTimedOut
 from storage.protocol import http_connection, http_request
-from storage.protocol.body_budget import BodyBudget
+from storage.protocol.request_memory import FACTOR, BodyBudget, memory
 
 LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
@@ -349,16 +349,15 @@ async def until(condition):
 
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
 async def test_closes_the_oldest_when_unread_answers_take_too_much_memory(monkeypatch, port):
-    monkeypatch.setattr(http_connection, "UNREAD_LIMIT", 40_000_000)
-    unread = http_connection._unread
+    monkeypatch.setattr(memory.answers, "limit", 40_000_000)
     request = b"GET /big?30000000 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
     first, first_writer = await ask(port, request)
-    await until(lambda: unread.size > 0)
+    await until(lambda: memory.answers.used > 0)
     second, second_writer = await ask(port, request)
 
     assert await read_all(second) > 30_000_000
     assert await read_all(first) < 30_000_000
-    assert unread.size == 0
+    assert memory.answers.used == 0
     first_writer.transport.abort()
     second_writer.transport.abort()
 
@@ -399,38 +398,53 @@ async def test_parses_no_more_requests_than_may_wait(port, state):
 
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
 async def test_large_bodies_wait_for_each_other(monkeypatch, port, talk):
-    budget = BodyBudget(100_000)
-    monkeypatch.setattr(http_request, "large_bodies", budget)
+    monkeypatch.setattr(memory, "service", budget := BodyBudget(120_000 * FACTOR))
     head = b"PUT /t HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 90000\r\n\r\n"
-    first, first_writer = await ask(port, head + b"x" * 80_000)
-    await until(lambda: budget.free == 10_000)
+    first, first_writer = await ask(port, head)  # before any of the body
+    await until(lambda: budget.used == 90_000 * FACTOR)
     second, second_writer = await ask(port, head + b"x" * 90_000)
 
     # small ones do not wait, and the second one has been seen after them
     assert seen(await talk(LAST)) == ["GET /last  0"]
-    assert budget.free == 10_000
+    assert budget.used == 90_000 * FACTOR
 
-    first_writer.write(b"x" * 10_000)
+    first_writer.write(b"x" * 90_000)
     assert seen(await first.read()) == seen(await second.read()) == ["PUT /t  90000"]
-    assert budget.free == 100_000
+    assert budget.used == 0
     first_writer.transport.abort()
     second_writer.transport.abort()
 
 
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
 async def test_a_client_that_goes_gives_its_room_back(monkeypatch, port, state):
-    budget = BodyBudget(100_000)
-    monkeypatch.setattr(http_request, "large_bodies", budget)
+    monkeypatch.setattr(memory, "service", budget := BodyBudget(120_000 * FACTOR))
     head = b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n"
     _, reads = await ask(port, head + b"x" * 80_000)
-    await until(lambda: budget.free == 10_000)
+    await until(lambda: budget.used == 90_000 * FACTOR)
     _, waits = await ask(port, head + b"x" * 80_000)
     await until(lambda: len(state.connections) == 2)
 
     waits.transport.abort()
     reads.transport.abort()
 
-    await until(lambda: budget.free == 100_000)
+    await until(lambda: budget.used == 0)
+
+
+@pytest.mark.parametrize("applications", ["service"], indirect=True)
+@pytest.mark.parametrize("head", [b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n", b"GET /"])
+async def test_refuses_the_oldest_when_incomplete_requests_take_too_much_memory(
+    monkeypatch, port, talk, head
+):
+    monkeypatch.setattr(memory.arriving, "limit", 50_000)
+    first, first_writer = await ask(port, head + b"x" * 30_000)
+    await until(lambda: memory.arriving.used >= 30_000)
+    _, second_writer = await ask(port, head + b"x" * 30_000)
+
+    assert refusal(await first.read()) == (503, "ServerBusy")
+    assert seen(await talk(LAST)) == ["GET /last  0"]
+    first_writer.transport.abort()
+    second_writer.transport.abort()
+    await until(lambda: memory.arriving.used == 0)
 
 
 class Unread(asyncio.Transport):

@@ -21,10 +21,10 @@ from storage.models import Account, Activity
 from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.tables import tables
-from storage.protocol import body_budget, http_request
-from storage.protocol.body_budget import BodyBudget
+from storage.protocol import http_request, request_memory
 from storage.protocol.call import ServerSettings
 from storage.protocol.http_request import RequestBody, RequestHead, join_repeated
+from storage.protocol.request_memory import FACTOR, SMALL, memory
 from storage.protocol.table_service import TableService
 from storage.runtime.threads import in_thread
 from storage.sql import lanes
@@ -247,14 +247,35 @@ async def test_a_body_that_is_too_large_is_read_to_its_end_so_that_the_connectio
     assert reply.headers["Connection"] == "close"
 
 
-async def test_a_large_body_without_room_gets_server_busy(send, people, monkeypatch):
-    monkeypatch.setattr(http_request, "large_bodies", BodyBudget(100_000))
-    monkeypatch.setattr(body_budget, "PATIENCE", 0)
+@pytest.fixture
+def full(monkeypatch):
+    """Large bodies have taken what they may of the budget."""
+    monkeypatch.setattr(request_memory, "PATIENCE", 0)
+    monkeypatch.setattr(memory, "service", budget := request_memory.BodyBudget(16 * SMALL * FACTOR))
+    budget.take(12 * SMALL)
+    return budget
 
-    reply = await send("POST", "/People", b"x" * 200_000)
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+async def test_a_large_body_without_memory_gets_server_busy(send, people, full, is_chunked):
+    headers = {**JSON, "Transfer-Encoding": "chunked"} if is_chunked else JSON
+    before = full.used
+
+    reply = await send("POST", "/People", b"x" * 200_000, headers)
 
     assert (reply.status, reply.error, reply.headers["Retry-After"]) == (503, "ServerBusy", "1")
-    assert http_request.large_bodies.free == 100_000
+    assert (await send("POST", "/People", ADA)).status == 201  # small ones go on
+    assert full.used == before
+
+
+async def test_a_small_body_without_memory_gets_server_busy(send, people, full):
+    full.used = full.size
+
+    assert (await send("POST", "/People", ADA)).error == "ServerBusy"
+
+    full.used = 0
+    assert (await send("POST", "/People", ADA)).status == 201
+    assert full.used == 0
 
 
 async def test_the_body_of_a_refused_request_is_read_as_well(send):

@@ -1,5 +1,6 @@
 import argparse
 import os
+from functools import partial
 
 import pytest
 
@@ -147,6 +148,11 @@ def test_trusted_proxies(text, listen, expected):
         ({"TABLERO_DURABILITY": "off"}, "must be on or relaxed"),
         ({"TABLERO_KEY_LENGTH_LIMIT": "600"}, "must be 512 or 1024"),
         ({"TABLERO_ACTIVITY_DAYS": "0"}, "must be a number from 1 to 3650"),
+        (
+            {"TABLERO_REQUEST_MEMORY": "512"},
+            "TABLERO_REQUEST_MEMORY is '512'; it must be a number with K, M, G",
+        ),
+        ({"TABLERO_REQUEST_MEMORY": "1M"}, "and at least 32M"),
         ({"TABLERO_SNAPSHOT_LIMIT": "0"}, "TABLERO_SNAPSHOT_LIMIT is '0'; it must be a number from 1"),
         ({"TABLERO_SNAPSHOT_MEGABYTES": "1.5"}, "TABLERO_SNAPSHOT_MEGABYTES is '1.5'"),
         ({"TABLERO_TLS_CERT": "cert.pem"}, "both --tls-cert and --tls-key"),
@@ -246,3 +252,30 @@ def test_every_command_of_ours_finds_a_database():
     folders = (ROOT / app / "management" / "commands" for app in ("storage", "console"))
     commands = {path.stem for folder in folders for path in folder.glob("[a-z]*.py")}
     assert commands == command_line.OWN | command_line.ALONE
+
+
+LIMIT = str(64 << 20)
+GROUPS = {
+    "1:memory:/outer/inner": {
+        "memory/outer/inner/memory.limit_in_bytes": "9223372036854771712",
+        "memory/outer/memory.limit_in_bytes": LIMIT,
+    },
+    "0::/a.service": {"a.service/memory.max": "max", "memory.max": LIMIT},
+    "0::/of/the/host": {"memory.max": LIMIT},
+}
+
+
+@pytest.mark.parametrize("line", GROUPS)
+def test_requests_may_take_a_quarter_of_the_memory_of_the_control_group(line, tmp_path, monkeypatch):
+    (groups := tmp_path / "groups").write_text(f"3:cpu:/\n{line}\n")
+    for name, text in GROUPS[line].items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(options.memory, "available", partial(options.memory.available, tmp_path, groups))
+
+    assert options.read({"TABLERO_WORKERS": "2"}).request_memory == 8 << 20
+    assert options.read({"TABLERO_REQUEST_MEMORY": "1G"}).request_memory == 1 << 30
+
+
+def test_all_memory_of_a_machine_without_control_groups(tmp_path):
+    assert options.memory.available(tmp_path, tmp_path / "none") > 64 << 20

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from console import asgi
-from storage.protocol import body_budget
-from storage.protocol.body_budget import BodyBudget
+from storage.protocol import request_memory
+from storage.protocol.request_memory import FACTOR, BodyBudget, memory
 
 
 @pytest.fixture
@@ -40,8 +40,9 @@ async def never():
 
 
 async def test_waits_for_room(post, monkeypatch):
-    monkeypatch.setattr(asgi, "large_bodies", BodyBudget(100_000))
-    monkeypatch.setattr(body_budget, "PATIENCE", 0)
+    monkeypatch.setattr(memory, "console", budget := BodyBudget(100_000 * FACTOR))
+    monkeypatch.setattr(request_memory, "PATIENCE", 0)
+    budget.take(50_000)
 
     head, body = await post("/ui/api/v1/accounts", never)
 
@@ -51,11 +52,9 @@ async def test_waits_for_room(post, monkeypatch):
 
 
 async def test_refuses_a_body_that_comes_too_slowly(post, monkeypatch):
-    budget = BodyBudget(1_000_000)
-    monkeypatch.setattr(asgi, "large_bodies", budget)
     monkeypatch.setattr(asgi, "longest_arrival", lambda size: 0.0)
 
     head, body = await post("/ui/login/", never)
 
     assert (head["status"], body["body"]) == (408, b"")
-    assert budget.free == 1_000_000
+    assert memory.console.used == 0

@@ -1,0 +1,178 @@
+"""The memory that requests and answers in flight may take in a process: one budget, in shares with an owner each.
+
+=========  =====  ==============================================  ==================================================
+share      part   what takes it                                   when it is full
+=========  =====  ==============================================  ==================================================
+service    3/8    bodies of the Table service that are worked on  large ones wait, then ``ServerBusy``
+console    1/8    bodies of the console and its API               the same
+answers    3/8    answers that clients do not take                the connection that has waited longest is closed
+arriving   1/8    heads and small bodies that are incomplete      the connection that has sent longest is refused
+=========  =====  ==============================================  ==================================================
+"""
+
+import asyncio
+import ctypes
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from storage.domain.errors import ServerBusy
+from storage.protocol.uvicorn_parts import HIGH_WATER_LIMIT
+
+DEFAULT: Final = 512 << 20  # bytes, of a process that no options were given to
+SMALL: Final = HIGH_WATER_LIMIT  # bytes; a larger body may have to wait for its turn
+# Bytes of memory for each byte of a body until its request is answered: its parts, the properties read from it, and the
+# parameters of its statement. Measured by tests/faults/pressure.py.
+FACTOR: Final = 9
+PATIENCE: Final = 20.0  # seconds a large body waits before its request gets ServerBusy
+SLOWEST: Final = 35_000  # bytes a second; a client that sends more slowly would keep its share for too long
+SHORTEST: Final = 30.0  # seconds that any body may take
+
+_TRIM: Final = 64 << 20  # bytes of bodies after which freed memory is given back to the system
+_QUIET: Final = 1.0  # seconds without a body before that
+_WAITING: Final = 128 * 1024  # bytes that the connection of a waiting body holds
+
+
+def longest_arrival(size: int) -> float:
+    """Return the seconds that a body of so many bytes may take to arrive."""
+    return max(SHORTEST, size / SLOWEST)
+
+
+class BodyBudget:
+    """Memory of the bodies that are read and worked on.
+
+    Large bodies may take three quarters. An eighth is left to small ones, which are answered while large ones wait;
+    an eighth is what waiting connections hold. A body that is alone is admitted, whatever its size.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.used = 0
+        self._waiting: deque[tuple[int, float, asyncio.Future[int]]] = deque()
+        self._released = 0  # by large bodies since memory was given back
+        self.resize(size)
+
+    def resize(self, size: int) -> None:
+        self.size = size
+        self._most = size - size // 8
+        self._most_large = size - size // 4
+        self._places = max(4, size // 8 // _WAITING)
+
+    def take(self, size: int, held: int = 0) -> int:
+        """Take memory for a body at once, in place of what it holds; return what it holds now. Raises ServerBusy."""
+        weight = size * FACTOR
+        used = self.used - held + weight
+        if used > (self._most if size <= SMALL else self._most_large) and self.used > held:
+            raise self._busy()
+        self.used = used
+        return weight
+
+    def wait(self, size: int) -> "asyncio.Future[int]":
+        """Return what is done when memory for a large body is taken, with ServerBusy if that takes too long."""
+        if len(self._waiting) >= self._places:
+            raise self._busy()
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[int] = loop.create_future()
+        self._waiting.append((size * FACTOR, loop.time(), turn))
+        self._admit()
+        if not turn.done():
+            timer = loop.call_later(PATIENCE, self._give_up, turn)
+            turn.add_done_callback(lambda _: timer.cancel())
+        return turn
+
+    def release(self, held: int) -> None:
+        self.used -= held
+        if self._waiting:
+            self._admit()
+        if held > SMALL * FACTOR:
+            self._released += held
+            if self._released > _TRIM and not self.used:
+                self._released = 0
+                asyncio.get_running_loop().call_later(_QUIET, self._give_back)
+
+    def _give_back(self) -> None:
+        """Return to the system what large bodies have left behind: the allocator would keep it."""
+        if self.used:
+            self._released = _TRIM
+        else:
+            _trim()
+
+    def _admit(self) -> None:
+        while self._waiting:
+            weight, _, turn = self._waiting[0]
+            if not turn.done():
+                if self.used and self.used + weight > self._most_large:
+                    return
+                self.used += weight
+                turn.set_result(weight)
+            self._waiting.popleft()
+
+    def _give_up(self, turn: "asyncio.Future[int]") -> None:
+        if not turn.done():
+            turn.set_exception(self._busy())
+            self._admit()
+
+    def _busy(self) -> ServerBusy:
+        """Have clients come back the later, the longer the first in the queue has waited."""
+        error = ServerBusy()
+        if self._waiting:
+            waited = asyncio.get_running_loop().time() - self._waiting[0][1]
+            error.retry_after = max(error.retry_after, round(waited))
+        return error
+
+
+def _trim() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
+    if trim is not None:
+        trim(0)
+
+
+class Holder(Protocol):
+    """A connection that holds bytes because its client is slow."""
+
+    def drop_answer(self) -> None:
+        """Close the connection, whose client does not take an answer."""
+
+    def drop_request(self) -> None:
+        """Refuse the request that is arriving."""
+
+
+class HeldBytes:
+    """Connections by the bytes they hold; the one that has held some for the longest is dropped for others."""
+
+    def __init__(self, limit: int, drop: Callable[[Holder], None]) -> None:
+        self.limit = limit
+        self.used = 0
+        self._drop = drop
+        self._held: dict[Holder, int] = {}
+
+    def hold(self, holder: Holder, size: int) -> None:
+        self.used += size - self._held.get(holder, 0)
+        self._held[holder] = size
+        while self.used > self.limit:
+            oldest = next(iter(self._held))
+            self.release(oldest)
+            self._drop(oldest)
+
+    def release(self, holder: Holder) -> None:
+        self.used -= self._held.pop(holder, 0)
+
+
+class RequestMemory:
+    """The budget of a process, in bytes."""
+
+    def __init__(self) -> None:
+        self.service = BodyBudget(0)
+        self.console = BodyBudget(0)  # apart: it knows a user only when it has read a body
+        self.answers = HeldBytes(0, lambda holder: holder.drop_answer())
+        self.arriving = HeldBytes(0, lambda holder: holder.drop_request())
+        self.resize(DEFAULT)
+
+    def resize(self, size: int) -> None:
+        part = size // 8
+        self.service.resize(3 * part)
+        self.console.resize(part)
+        self.answers.limit = 3 * part
+        self.arriving.limit = part
+
+
+memory: Final = RequestMemory()
