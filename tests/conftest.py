@@ -28,7 +28,7 @@ hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
 
 FINISHED = itertools.count(1)  # tests of this process
-LIFE = 1  # tests that one connection serves
+LIFE = 30  # tests that one connection serves
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
 
