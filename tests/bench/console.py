@@ -65,7 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
             lines += [
                 "",
                 *report.table(
-                    ["in Chromium", "p50 ms", "p95 ms", "budget ms"], browse(chromium, contender, session)
+                    ["in Chromium", "p50 ms", "p95 ms", "budget ms"],
+                    browse(chromium, contender, session, options.requests),
                 ),
             ]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -144,10 +145,10 @@ def measured(server: Server, session: requests.Session, title: str, address: str
     return [title, *(f"{number:.0f}" for number in numbers), budget]
 
 
-def browse(program: str, contender: Contender, session: requests.Session) -> list[list[str]]:
+def browse(program: str, contender: Contender, session: requests.Session, count: int) -> list[list[str]]:
     with grid(program, contender, session) as page:
         arrows = page.evaluate(ARROW)
-        swaps = [turn(page, "next" if number % 2 == 0 else "previous") for number in range(20)]
+        swaps = [turn(page, "next" if number % 2 == 0 else "previous") for number in range(min(count, 20))]
     return [
         ["arrow key in the grid", f"{median(arrows):.1f}", f"{quantiles(arrows, n=20)[-1]:.1f}", "100"],
         [

@@ -1,5 +1,6 @@
 """A process is killed in the middle of a long operation: nothing stays that another process does not end."""
 
+import os
 import time
 from contextlib import nullcontext
 
@@ -23,7 +24,7 @@ from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
 
-POINTS = 20  # at which each operation is killed
+POINTS = int(os.environ.get("TEST_KILLS", "6"))  # at which each operation is killed
 ENDED_TIMEOUT = 60
 
 pytestmark = pytest.mark.django_db(transaction=True)
