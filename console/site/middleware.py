@@ -1,5 +1,6 @@
 """The console's middleware: headers, redirects, time zone, compression, upgrades and concurrent deletion."""
 
+import logging
 import uuid
 from collections.abc import Callable
 from typing import Final, cast
@@ -20,8 +21,11 @@ from storage.api import middleware as api
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 from storage.operations.health import database_version
 
+logger = logging.getLogger(__name__)
+
 Next = Callable[[HttpRequest], HttpResponse]
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
+_REFUSALS: Final = (401, 403, 429)
 SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
 # the console uses none of the browser's devices
@@ -41,6 +45,11 @@ def response_headers(get_response: Next) -> Next:
         response = get_response(request)
         response.headers["X-Request-Id"] = request.number  # type: ignore[attr-defined]
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        if request.is_secure():  # also where a trusted proxy has TLS
+            for cookie in response.cookies.values():
+                cookie["secure"] = True
+        if response.status_code in _REFUSALS:
+            _log_refusal(request, response.status_code)
         if request.is_secure() and not _is_local(request):
             # sent with 0 too: a browser that knows an earlier value forgets it
             response.headers["Strict-Transport-Security"] = settings.STRICT_TRANSPORT_SECURITY
@@ -51,6 +60,21 @@ def response_headers(get_response: Next) -> Next:
         return response
 
     return answer
+
+
+def _log_refusal(request: HttpRequest, status: int) -> None:
+    user = getattr(request, "_cached_user", None)  # unless nothing has asked who it is
+    address, number = request.META.get("REMOTE_ADDR", ""), request.number  # type: ignore[attr-defined]
+    logger.info(
+        "%s %s refused with %d to %s from %s: request %s",
+        request.method,
+        request.path,
+        status,
+        user if user is not None and user.is_authenticated else "an unknown user",
+        address,
+        number,
+        extra={"request_id": number},
+    )
 
 
 def _is_local(request: HttpRequest) -> bool:

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 APPLICATION = "console.asgi:application"
 APPLICATIONS = "console.asgi:applications"
 BACKLOG = 2048
+# for TLS 1.2; by default uvicorn offers only suites that are older than authenticated encryption
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they close first
 DRAIN = 10  # seconds for requests in flight when the server ends
 
@@ -124,6 +126,7 @@ def _config(options: Options) -> uvicorn.Config:
         timeout_graceful_shutdown=DRAIN,
         ssl_certfile=options.tls_cert or None,
         ssl_keyfile=options.tls_key or None,
+        ssl_ciphers=CIPHERS,
     )
 
 

@@ -12,6 +12,7 @@ import ssl
 import subprocess
 import sys
 import time
+import warnings
 
 import psutil
 import psycopg
@@ -195,9 +196,28 @@ def test_tls_and_an_idle_client_that_does_not_delay_the_end(used, scratch):
         with TableServiceClient.from_connection_string(live.connection_string, connection_verify=cert) as sdk:
             assert list(sdk.list_tables()) == []
         assert idle.get(f"{live.url}/ui/healthz", verify=cert).status_code == 200
+        assert idle.get(f"{live.url}/ui/login/", verify=cert).headers["Set-Cookie"].count("; Secure") == 1
+        assert "GCM" in agreed(live, ssl.TLSVersion.TLSv1_2)
+        for version, ciphers in ((ssl.TLSVersion.TLSv1_1, "ALL"), (ssl.TLSVersion.TLSv1_2, "ECDHE+AES+SHA")):
+            with pytest.raises(ssl.SSLError):
+                agreed(live, version, ciphers)
         began = time.monotonic()
         assert live.stop() == 0
         assert time.monotonic() - began < 10  # which requests in flight would have
+
+
+def agreed(live, version, ciphers="DEFAULT"):
+    """The cipher suite of a connection of this version of TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with warnings.catch_warnings(action="ignore"):  # for the old version
+        context.minimum_version = context.maximum_version = version
+    context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
+    with (
+        socket.create_connection(("127.0.0.1", live.port), 10) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secure,
+    ):
+        return secure.cipher()[0]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

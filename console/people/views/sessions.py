@@ -85,6 +85,12 @@ class SignOut(views.LogoutView):  # type: ignore[misc]
     def get_redirect_url(self) -> str:
         return providers.sign_out_url(self.request) or str(super().get_redirect_url())
 
+    def post(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().post(*args, **kwargs)
+        # drafts, and the pages that "back" would show
+        response["Clear-Site-Data"] = '"cache", "storage"'
+        return response
+
 
 def _render_invalid(view: Any, form: Any) -> HttpResponse:
     """Render the form with status 422, or 429 if the client has to wait."""

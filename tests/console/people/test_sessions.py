@@ -17,6 +17,7 @@ def test_signs_in_and_out(visit):
     assert client.get("/ui/").status_code == 200
     answer = client.post("/ui/logout/")
     assert (answer.status_code, answer["Location"]) == (302, "/ui/login/")
+    assert answer["Clear-Site-Data"] == '"cache", "storage"'
     assert client.get("/ui/").status_code == 302
     assert client.get("/ui/signup/").status_code == 404
 

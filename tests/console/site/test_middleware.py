@@ -1,5 +1,7 @@
 """What every page says about itself."""
 
+import logging
+
 import pytest
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
@@ -33,6 +35,27 @@ def test_browsers_stay_with_https(settings):
     assert header(headers={"X-Forwarded-Proto": "https"}) is None
     settings.STRICT_TRANSPORT_SECURITY = "max-age=0"
     assert header(secure=True) == "max-age=0"
+
+
+def test_cookies_are_for_https_where_a_trusted_proxy_has_it():
+    def cookie(**options):
+        answer = HttpResponse()
+        answer.set_cookie("tablero_session", "x")
+        return response_headers(lambda request: answer)(RequestFactory().get("/ui/", **options)).cookies
+
+    assert cookie(secure=True)["tablero_session"]["secure"]
+    assert not cookie()["tablero_session"]["secure"]
+
+
+def test_who_was_refused_is_logged(visit, caplog):
+    with caplog.at_level(logging.INFO, "console.site.middleware"):
+        assert visit("victor").post("/ui/a/acme/tables/new/", {"name": "orders"}).status_code == 403
+        assert Client().get("/ui/api/v1/accounts").status_code == 401
+    page, api = [record.getMessage() for record in caplog.records]
+    assert page.startswith("POST /ui/a/acme/tables/new/ refused with 403 to victor from 127.0.0.1: request ")
+    assert api.startswith(
+        "GET /ui/api/v1/accounts refused with 401 to an unknown user from 127.0.0.1: request "
+    )
 
 
 def test_policies():
