@@ -13,16 +13,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from console.entities.cell_changes import read_key, read_name
-from console.entities.saving import Conflict
-from console.entities.typed_input import TypedInput, read_form, read_input, read_type, write_input
+from console.entities.typed_input import TypedInput, read_form, read_input, read_type
 from console.grid import cells
 from console.site.typed_text import LOSSES, edited_text, sentence
-from storage.domain.entities.changes import Change, Insert, Update
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored
+from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import BINARY_PREVIEW_LENGTH, STRING_PREVIEW_LENGTH
-from storage.domain.errors import ResourceNotFound, StorageError, UpdateConditionNotSatisfied
+from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
 from storage.editing.typed_text import InvalidText, TextForm
@@ -87,51 +84,6 @@ class Editor:
     note: Note | None = None
     conflict: dict[str, Any] | None = None
     status: int = 200
-
-
-def value_of(draft: CellDraft, stored: StoredEntity | None) -> EdmValue | None:
-    return None if stored is None else read_stored(stored).properties.get(draft.name)
-
-
-def open_cell(draft: CellDraft, stored: StoredEntity) -> Editor:
-    value = value_of(draft, stored)
-    typed = write_input(value, draft.typed.type)
-    note = None if value is None else hint(value, typed)
-    if draft.etag not in ("", write_etag(stored.timestamp)):
-        text = _("This entity has changed since the page was loaded. This is the current value.")
-        note = Note("warn", text)
-    return Editor(typed, note)
-
-
-def change_of(
-    draft: CellDraft, stored: StoredEntity | None, value: EdmValue | None, deleted: StoredEntity | None
-) -> Change:
-    """The change of one property, which None removes; ``deleted``: an entity to insert again."""
-    if deleted is not None and value is not None:
-        return Insert(Entity(draft.key, {**read_stored(deleted).properties, draft.name: value}))
-    condition = read_if_match(draft.etag)
-    if condition == ANY:  # the console never overwrites an unknown version
-        raise UpdateConditionNotSatisfied
-    if stored is None:
-        raise ResourceNotFound
-    if value is not None:
-        return Update(Entity(draft.key, {draft.name: value}), condition, merge=True)
-    rest = dict(read_stored(stored).properties)
-    rest.pop(draft.name, None)
-    return Update(Entity(draft.key, rest), condition, merge=False)
-
-
-def describe_conflict(draft: CellDraft, conflict: Conflict, value: EdmValue | None) -> dict[str, Any]:
-    """The values when the editor was opened, now and as typed; of a deleted entity, what is typed can be inserted."""
-    return {
-        "is_gone": conflict.stored is None,
-        "can_insert": conflict.deleted is not None,
-        "was": draw_preview(draft.was or ""),
-        "theirs": draw_value(value_of(draft, conflict.stored)),
-        "mine": draw_value(value),
-        "etag": conflict.etag,
-        "last": conflict.last,
-    }
 
 
 def _error(refusal: InvalidText, type_: Edm) -> Note:

@@ -150,10 +150,12 @@ def changes_of(table: Table, cells: Sequence[CellChange]) -> list[Change]:
     found: dict[EntityKey, list[CellChange]] = {}
     for one in cells:
         found.setdefault(one.key, []).append(one)
-    return [_change(key, those, stored.get(key)) for key, those in found.items()]
+    return [change_entity(those, stored.get(key)) for key, those in found.items()]
 
 
-def _change(key: EntityKey, cells: Sequence[CellChange], stored: StoredEntity | None) -> Change:
+def change_entity(cells: Sequence[CellChange], stored: StoredEntity | None) -> Change:
+    """The change of the entity of some cells."""
+    key = cells[0].key
     condition = read_if_match(cells[0].etag)
     values = {one.name: one.value for one in cells if one.value is not None}
     removed = {one.name for one in cells if one.value is None}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeVar
 
 from django.http import HttpRequest
@@ -86,6 +87,32 @@ class Conflict:
 def find_conflict(table: Table, key: EntityKey) -> Conflict:
     stored = entities.get(table, key)
     return Conflict(stored, last_change.of_entity(table, key, stored))
+
+
+@dataclass
+class EntityEdit:
+    """An edit of one entity by a user: it is saved, or refused, or another change came first."""
+
+    request: HttpRequest
+    table: Table
+    key: EntityKey
+
+    @cached_property
+    def stored(self) -> StoredEntity | None:
+        """The entity as it was last read."""
+        return entities.get(self.table, self.key)
+
+    def conflict(self) -> Conflict:
+        """Read what is stored now, and who left it so."""
+        found = find_conflict(self.table, self.key)
+        self.stored = found.stored
+        return found
+
+    def save(self, make: Callable[[StoredEntity | None], Change]) -> Applied | Refusal | Conflict:
+        """Apply a change that is made of the stored entity, or refused with a StorageError."""
+        by, stored = actor_of(self.request), self.stored
+        done = attempt(lambda: edits.apply(self.table, [make(stored)], by=by, known=stored))
+        return self.conflict() if isinstance(done, Refusal) and done.is_conflict else done
 
 
 def next_address(request: HttpRequest) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Final
+from typing import Final, Self
 
 from django.http import QueryDict
 from django.urls import reverse
@@ -19,6 +19,7 @@ from console.grid.time_travel import UNCHANGED, ChangesSince
 from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_stored
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.numbers import read_number
 from storage.models import Table
 
 _WIDTHS: Final = range(88, 361)  # pixels, of columns without a chosen width
@@ -79,21 +80,36 @@ def _selected(shown: Sequence[ColumnChoice], select: Sequence[str]) -> list[Colu
     ]
 
 
-def draw_row(table: Table, stored: StoredEntity, page: QueryDict) -> SafeString:
-    """Draw one row again for the grid that a page shows.
+@dataclass(frozen=True, slots=True)
+class ShownGrid:
+    """The grid that a page shows, as the forms of its cells name it; ``index``: the aria-rowindex of their row.
 
-    The fields of ``page``: ``next``, the address of the grid, ``column``, the names of its columns, and ``index``,
-    the aria-rowindex of the row.
+    It is None on a page without a grid, where no row is drawn.
     """
-    state = read_state(QueryDict(page.get("next", "").partition("?")[2]), table)
-    shown = columns.list_columns(state.columns, page.getlist("column"))
-    setting = GridOptions(table, GridState(columns=shown, is_utc=state.is_utc))
-    entity = read_stored(stored)
-    glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
-    index = page.get("index", "")
-    number = int(index) if index.isdecimal() and len(index) < 19 else 2
-    (row,) = build_grid(setting, [glance], before=number - 2, is_last=False).rows
-    return row
+
+    options: GridOptions
+    index: int | None
+
+    @classmethod
+    def read(cls, table: Table, address: str, form: QueryDict) -> Self:
+        """Read it from the address of the grid and the fields ``column``, the names of its columns, and ``index``."""
+        state = read_state(QueryDict(address.partition("?")[2]), table)
+        shown = columns.list_columns(state.columns, form.getlist("column"))
+        options = GridOptions(table, GridState(columns=shown, is_utc=state.is_utc))
+        return cls(options, read_number(form.get("index", "")))
+
+    @property
+    def is_utc(self) -> bool:
+        return self.options.state.is_utc
+
+    def draw_row(self, stored: StoredEntity) -> SafeString:
+        """Draw the row again with the entity as it is stored now."""
+        if self.index is None:
+            return SafeString("")
+        entity = read_stored(stored)
+        glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
+        (row,) = build_grid(self.options, [glance], before=self.index - 2, is_last=False).rows
+        return row
 
 
 def _types(found: Iterable[EntityPreview]) -> Mapping[str, Set[Edm]]:
