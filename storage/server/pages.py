@@ -80,6 +80,6 @@ def _describe(folder: str, filenode: int, block: int) -> Finding:
     return Finding(
         Severity.ERROR,
         f"Page {block} of {owner} ({found.table}) is damaged: requests that read it answer 500, and nothing else is"
-        " affected. Restore the last backup into another folder, and take what is missing from there: see Damaged pages in"
-        " docs/operations.md.",
+        " affected. Restore the last backup into another folder, and take what is missing from there: see Damaged pages"
+        " in docs/operations.md.",
     )
