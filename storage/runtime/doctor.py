@@ -87,6 +87,9 @@ def _disk() -> Iterator[Finding]:
     if settings.OPTIONS.database_url:
         yield _fine("The database is on another machine, whose disk is not examined.")
         return
+    if disk.is_read_only(folder):
+        yield _error(disk.problem(folder))
+        return
     space = disk.space_of(folder)
     text = disk.describe(folder, space)
     if space.is_full:

@@ -193,6 +193,9 @@ class Observer:
                 ledger.write()
             except (OperationalError, InterfaceError):
                 raise
+            except OSError as error:  # a disk that is full or read-only
+                ledger.give_up()
+                logger.error("Request logs could not be written and are lost: %s", error)
             except Exception:
                 # writing the same again would fail again
                 ledger.give_up()

@@ -10,17 +10,10 @@ from typing import ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from asgiref.sync import sync_to_async
-from django.db import (
-    InterfaceError,
-    InternalError,
-    OperationalError,
-    close_old_connections,
-    connection,
-)
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
 
 from storage.domain.errors import ServerBusy
-from storage.sql.django import RESERVED_CONNECTIONS, reading_from, reserved_connection
-from storage.sql.failures import READ_ONLY
+from storage.sql.django import RESERVED_CONNECTIONS, is_unavailable, reading_from, reserved_connection
 from storage.sql.interruption import interrupt
 
 logger = logging.getLogger(__name__)
@@ -91,10 +84,10 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T], *, is_a
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database does not answer: %s", error)
             raise ServerBusy from None
-        except InternalError as error:
-            if getattr(error.__cause__, "sqlstate", None) != READ_ONLY:
+        except DatabaseError as error:  # such as a standby, or a disk that is read-only
+            if not is_unavailable(error):
                 raise
-            logger.warning("The database is a standby: %s", error)
+            logger.warning("The database cannot do this now: %s", error)
             raise ServerBusy from None
         finally:
             connection.close()

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from storage.operations.health import disk
 from storage.server.refusal import Refusal
 
 LONGEST_SOCKET_FOLDER = (
@@ -65,11 +66,10 @@ class DataFolder:
                 f"The data folder {self.path} cannot be created ({error.strerror}); choose another with --data DIR."
             ) from None
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
-            raise Refusal(
-                f"The data folder {self.path} is not writable for you; choose another with --data DIR."
-            )
+            reason = disk.problem(self.path) or f"The data folder {self.path} is not writable for you."
+            raise Refusal(f"{reason} Or choose another with --data DIR.")
         self._refuse_other_files()
-        with suppress(PermissionError):  # a volume that another user owns
+        with suppress(OSError):  # a volume that another user owns, or that is read-only
             # root's PostgreSQL, another user, passes through
             self.path.chmod(0o701 if os.geteuid() == 0 else 0o700)
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from storage.operations.health import disk
@@ -102,11 +102,16 @@ def running(
     """Hold the data folder and run its PostgreSQL; do something ``meanwhile`` it starts."""
     folder = DataFolder(options.data)
     folder.create()
-    with folder.held(purpose) as lock:
-        found = installation.find(options, folder)
-        if not folder.database.exists():
-            say(f"Creating the database in {folder.path} ...")
-        cluster.prepare(found, folder, settings or {}, workers=options.workers)
+    with ExitStack() as stack:
+        try:
+            lock = stack.enter_context(folder.held(purpose))
+            found = installation.find(options, folder)
+            if not folder.database.exists():
+                say(f"Creating the database in {folder.path} ...")
+            cluster.prepare(found, folder, settings or {}, workers=options.workers)
+        except OSError as error:
+            reason = disk.problem(folder.path) or f"{error.strerror}: {error.filename}."
+            raise Refusal(f"The data folder cannot be used. {reason}") from None
         embedded = Embedded(_plan(options, found, folder), lock, say)
         try:
             meanwhile()

@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIServer
@@ -22,10 +22,16 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; it looks when it is im
 def counting() -> Iterator[None]:
     """A folder in which every process counts; what those that ended have counted stays in it."""
     _remove_abandoned()
-    with (
-        tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder,
-        _held(Path(folder)),
-    ):
+    with ExitStack() as stack:
+        try:
+            made = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+            folder = stack.enter_context(made)
+            stack.enter_context(_held(Path(folder)))
+        except OSError as error:
+            raise Refusal(
+                f"No temporary files can be made ({error.strerror}). Make room on that disk, or name another folder"
+                " with the variable TMPDIR."
+            ) from None
         os.environ[FOLDER] = folder
         try:
             yield

@@ -59,19 +59,21 @@ class Supervisor:
             if not self._sleep(wait):
                 return 0
             started = time.monotonic()
-            with self.lock.open("w") as lock:
-                if not self._others_are_gone(lock.fileno()):
+            try:
+                with self.lock.open("w") as lock:
+                    if not self._others_are_gone(lock.fileno()):
+                        return 0
+                    child = self._start(lock.fileno())
+            except OSError as error:  # such as a file system that has become read-only
+                what = f"could not be started ({error.strerror}) and is tried again."
+            else:
+                if not self._watch(child):
                     return 0
-                child = self._start(lock.fileno())
-            if not self._watch(child):
-                return 0
+                what = f"ended unexpectedly ({describe(child.returncode)}) and is being started again."
             if not self.was_ready:
                 return 1
             wait = 0.0 if time.monotonic() - started > STEADY else min(max(0.5, wait * 2), LONGEST_WAIT)
-            self._say(
-                f"PostgreSQL ended unexpectedly ({describe(child.returncode)}) and is being started again."
-                f"{' The disk is full.' if is_full(self.database) else ''}"
-            )
+            self._say(f"PostgreSQL {what}{' The disk is full.' if is_full(self.database) else ''}")
 
     def _start(self, lock: int) -> subprocess.Popen[bytes]:
         # no other supervisor runs (see the lock): the pids in these files are old, and may be other programs' by now

@@ -21,6 +21,8 @@ READ_ONLY = "25006"
 DISK_FULL = "53100"
 _DAMAGED = ("XX001", "XX002")  # a page, or what an index says
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
+_NO_PRIVILEGE = "42501"
+_READ_ONLY_DISK = "Read-only file system"  # to PostgreSQL it lacks a privilege
 _NODE_LOST = ("failure on connection", "postmaster was shut down")
 
 
@@ -61,6 +63,9 @@ def failure(sqlstate: str | None, message: str) -> Exception:
         return DamagedPage()
     if sqlstate in TRANSIENT:
         return RolledBack()
+    if sqlstate == _NO_PRIVILEGE and message.endswith(_READ_ONLY_DISK):
+        logger.error("PostgreSQL cannot write to its disk: %s", message)
+        return ServerBusy()
     if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):
         return ServerBusy()
     return UnexpectedFailure(f"{sqlstate}: {message}")

@@ -1,6 +1,8 @@
 """Free space on the disk of the data folder, which has the embedded database, its log and the request logs."""
 
+import errno
 import logging
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -39,8 +41,22 @@ def space_of(folder: Path) -> Space:
     return Space(usage.free, usage.total)
 
 
+def is_read_only(folder: Path) -> bool:
+    """Return whether nothing can be written to the file system of a folder, as after an error of its disk."""
+    flags = getattr(os, "O_TMPFILE", 0)
+    try:
+        if not flags:
+            return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+        os.close(os.open(folder, flags | os.O_WRONLY, 0o600))  # a file without a name
+    except OSError as error:
+        return error.errno == errno.EROFS
+    return False
+
+
 def problem(folder: Path, space: Space | None = None) -> str:
-    """Return a sentence if the disk of a folder is full; otherwise an empty string."""
+    """Return a sentence if nothing can be written to a folder; otherwise an empty string."""
+    if is_read_only(folder):
+        return f"The file system of {folder} is read-only. Repair it, and mount it again."
     space = space or space_of(folder)
     if not space.is_full:
         return ""
@@ -49,8 +65,11 @@ def problem(folder: Path, space: Space | None = None) -> str:
 
 def reason_for_no_database() -> str:
     """Return why the database cannot be reached, as far as this machine knows; readers are the public."""
-    if not settings.OPTIONS.database_url and space_of(settings.OPTIONS.data).is_full:
-        return "The disk of the database is full."
+    if not settings.OPTIONS.database_url:
+        if is_read_only(settings.OPTIONS.data):
+            return "The disk of the database is read-only."
+        if space_of(settings.OPTIONS.data).is_full:
+            return "The disk of the database is full."
     return "The database cannot be reached."
 
 

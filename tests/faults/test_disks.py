@@ -1,0 +1,130 @@
+"""Disks that are full, or that the system makes read-only because of an error."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import requests
+
+from storage.server import metrics
+from storage.server.refusal import Refusal
+from tests.faults.connection import Connection
+from tests.faults.write_load import WriteLoad
+from tests.live_server import ROOT, clean_environment, start_server
+from tests.replication.postgres import wait_for
+from tests.seeds import seeded
+
+SIZE = "224m"  # a database, its log, and some more
+BEFORE = 100
+
+
+def mounts():
+    """Return whether this user may mount file systems."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return False
+    folder = Path(tempfile.mkdtemp())
+    try:
+        with mounted(folder, "-t", "tmpfs", "-o", "size=1m", "tmpfs"):
+            return True
+    except subprocess.CalledProcessError:
+        return False
+    finally:
+        folder.rmdir()
+
+
+@contextmanager
+def mounted(folder, *what):
+    subprocess.run(["mount", *what, folder], check=True, capture_output=True)
+    try:
+        folder.chmod(0o711)  # root's PostgreSQL passes through
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+needs_mounts = pytest.mark.skipif(not mounts(), reason="only root may mount a small disk")
+
+
+def readiness(live):
+    answer = requests.get(f"{live.url}/ui/readyz", timeout=30)
+    return answer.json().get("reason", "")
+
+
+def doctor(data):
+    command = [sys.executable, ROOT / "manage.py", "doctor", "--data", data]
+    done = subprocess.run(
+        command, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def refusal(data):
+    with start_server(data, wait=False) as live:
+        assert live.process.wait(60) == 1
+        live.reader.join(60)
+    assert not any("Traceback" in line for line in live.output), "\n".join(live.output)
+    return live.output[-1]
+
+
+@needs_mounts
+def test_a_full_disk_loses_nothing_and_the_server_recovers(start, scratch, table):
+    small = scratch / "small"
+    small.mkdir()
+    with mounted(small, "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs"), start(seeded(small / "data")) as live:
+        load = WriteLoad(live, table)
+        with load.running():
+            load.wait_for_answers(BEFORE)
+            filler = small / "filler"
+            with filler.open("wb") as file, suppress(OSError):
+                while True:
+                    os.write(file.fileno(), bytes(65536))
+            wait_for(lambda: load.outages, "the disk to be full")
+            assert "PostgreSQL cannot write. Make room on it." in doctor(live.data)
+            filler.unlink()
+            load.wait_for_answers(BEFORE)
+            wait_for(lambda: readiness(live) == "", "readiness")
+        with Connection(live) as connection:
+            load.check(connection)
+        said = "\n".join(live.output)
+        # it stops only when it needs another file for its log; until then it answers reads
+        assert "PostgreSQL has no space left on its disk" in said or "The disk is full." in said
+
+
+@needs_mounts
+@pytest.mark.skipif(not shutil.which("mkfs.ext4", path="/usr/sbin:/sbin"), reason="there is no mkfs.ext4")
+def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(start, scratch, table):
+    """As ext4 does after an error of its device, with files open; it is repaired and mounted again."""
+    folder, image = scratch / "ext4", scratch / "image"
+    folder.mkdir()
+    with image.open("wb") as file:
+        file.truncate(300 << 20)
+    subprocess.run(["/usr/sbin/mkfs.ext4", "-q", image], check=True)
+    data = folder / "data"
+    with mounted(folder, "-o", "loop", image):
+        seeded(data)
+        subprocess.run(["sync", "--file-system", folder], check=True)  # what was copied is not part of the test
+        with start(data) as live:
+            load = WriteLoad(live, table)
+            with load.running():
+                load.wait_for_answers(BEFORE)
+                subprocess.run(["mount", "-o", "remount,abort", folder], check=True)
+                reason = "The disk of the database is read-only."
+                wait_for(lambda: readiness(live) == reason, "the reason")
+                wait_for(lambda: "(Read-only file system)" in "\n".join(live.output), "the message")
+            assert live.process.poll() is None
+            assert live.stop() == 0
+        assert f"The file system of {data} is read-only. Repair it, and mount it again." in refusal(data)
+    subprocess.run(["/usr/sbin/fsck.ext4", "-y", image], check=False, capture_output=True)
+    with mounted(folder, "-o", "loop", image), start(data) as live, Connection(live) as connection:
+        load.check(connection)
+
+
+def test_a_folder_for_temporary_files_that_cannot_be_used(scratch, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch / "missing"))
+    with pytest.raises(Refusal, match=r"No temporary files can be made .*TMPDIR"), metrics.counting():
+        pass
