@@ -19,7 +19,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "upgrade": "Bring the database to this version without starting the server.",
         "doctor": "Examine the database and what belongs to it.",
         "backup": "Back up the database and the secret, or test a backup.",
-        "restore": "Restore a backup into a new data folder or an empty database.",
+        "restore": "Restore a backup, or the embedded database to a moment of the past.",
+        "archive": "Show what can be restored from the archive, or examine all of it.",
         "pg": "Run a program of PostgreSQL on the embedded database.",
     },
     "Accounts and people": {
@@ -48,7 +49,12 @@ DEVELOPMENT: Final = {
 }  # fmt: skip
 TESTS: Final = Path(__file__).parents[2] / "tests"
 
-ALONE: Final = {"backup", "pg", "restore"}  # of ours; start the database themselves and check what they need
+ALONE: Final = {
+    "archive",
+    "backup",
+    "pg",
+    "restore",
+}  # of ours; start the database themselves and check what they need
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

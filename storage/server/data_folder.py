@@ -17,6 +17,7 @@ LONGEST_SOCKET_FOLDER = (
 )
 _MARKS = {"database", "secret", "database.lock"}  # a folder with one of these was a data folder before
 _NAMES = {
+    "archive",
     "config",
     "database.new",
     "last-backup.json",
@@ -25,6 +26,7 @@ _NAMES = {
     "lost+found",
     "postgres.log",
     "postgres.log.1",
+    "restored.json",
     "run",
 }
 PATIENCE = 60.0  # seconds for a process that is leaving the folder
@@ -41,6 +43,11 @@ class DataFolder:
     @property
     def config(self) -> Path:
         return self.path / "config"
+
+    @property
+    def archiving(self) -> Path:
+        """What the server and its archiver know of the archive."""
+        return self.path / "archive"
 
     @property
     def log(self) -> Path:
@@ -94,17 +101,24 @@ class DataFolder:
     @contextmanager
     def held(self, purpose: str) -> Iterator[int]:
         """Hold the folder; yields the descriptor of the lock, which children may keep open."""
-        try:
-            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except PermissionError:
-            raise Refusal(f"The data folder {self.path} belongs to another user; choose another.") from None
+        descriptor = self._open_lock()
         try:
             self._take(descriptor)
+            while not os.path.samestat(os.fstat(descriptor), (self.path / "lock").stat()):
+                os.close(descriptor)  # another folder has taken the place of the one that was waited for
+                descriptor = self._open_lock()
+                self._take(descriptor)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()} {purpose}\n".encode(), 0)
             yield descriptor
         finally:
             os.close(descriptor)
+
+    def _open_lock(self) -> int:
+        try:
+            return os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except PermissionError:
+            raise Refusal(f"The data folder {self.path} belongs to another user; choose another.") from None
 
     def server(self) -> int | None:
         """Process id of the live server that holds this folder."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from storage.operations.health import disk
 from storage.server import cluster, installation, supervisor
+from storage.server.archive import archiver, archiving
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -108,11 +109,16 @@ def running(
             found = installation.find(options, folder)
             if not folder.database.exists():
                 say(f"Creating the database in {folder.path} ...")
-            cluster.prepare(found, folder, settings or {}, workers=options.workers)
+            archive = (
+                archiving.configure(options, folder) if purpose == "serve" else archiving.Config.read(folder)
+            )
+            given = {**archiving.settings(folder, archive), **(settings or {})}
+            cluster.prepare(found, folder, given, workers=options.workers)
+            plan = _plan(options, found, folder, archive)
         except OSError as error:
             reason = disk.problem(folder.path) or f"{error.strerror}: {error.filename}."
             raise Refusal(f"The data folder cannot be used. {reason}") from None
-        embedded = Embedded(_plan(options, found, folder), lock, say)
+        embedded = Embedded(plan, lock, say)
         try:
             meanwhile()
             embedded.wait_until_ready()
@@ -151,7 +157,10 @@ def attached_or_new(options: Options, *, purpose: str, say: Say) -> Iterator[Non
     yield
 
 
-def _plan(options: Options, found: installation.Installation, folder: DataFolder) -> str:
+def _plan(
+    options: Options, found: installation.Installation, folder: DataFolder, archive: archiving.Config | None
+) -> str:
+    archiver_plan = archiving.plan(folder, archive)
     plan = {
         "command": cluster.command(found, folder),
         "database": str(folder.database),
@@ -162,6 +171,9 @@ def _plan(options: Options, found: installation.Installation, folder: DataFolder
         "lock": str(folder.path / "database.lock"),
         "sockets": str(folder.socket_folder),
         "user": found.popen,
+        "archiver": [sys.executable, "-I", "-S", archiver.__file__, json.dumps(archiver_plan)]
+        if archiver_plan
+        else None,
     }
     return json.dumps(plan)
 

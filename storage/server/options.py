@@ -85,6 +85,10 @@ VARIABLES = (
         "BACKUP_PASSPHRASE_FILE", "", "seal the secret in backups with the first line of a file", "FILE"
     ),
     Variable("LOGIN_PROVIDERS", "", "sign-in providers of the console, as JSON", "FILE"),
+    Variable("ARCHIVE", "", "archive the log, to restore the database to any moment", "DIR"),
+    Variable("ARCHIVE_KEEP", "7d", "how far back the database can be restored, as 12h or 7d", "TIME"),
+    Variable("ARCHIVE_SIZE", "", "largest size of the archive, as 50GB; shortens the time kept", "SIZE"),
+    Variable("ARCHIVE_BACKLOG", "8GB", "how much may wait while the archive fails, before a gap", "SIZE"),
     Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
     Variable("OIDC_AUDIENCE"),
@@ -116,6 +120,7 @@ _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40}
 _UNITS = {
     "s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
 }  # fmt: skip
+_SHIFTS = {"MB": 20, "GB": 30, "TB": 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,18 @@ class BackupSchedule:
     folder: Path
     every: timedelta
     keep: int
+    passphrase_file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveOptions:
+    """The archive of the embedded database's log."""
+
+    folder: Path
+    keep: timedelta
+    size: int | None  # bytes
+    backlog: int  # bytes
+    every: timedelta  # from one base backup to the next
     passphrase_file: Path | None
 
 
@@ -165,6 +182,7 @@ class Options:
     replica_lag: int  # seconds
     backups: BackupSchedule | None
     request_memory: int  # bytes, of a worker
+    archive: ArchiveOptions | None
 
     @property
     def is_loopback(self) -> bool:
@@ -225,6 +243,7 @@ def read(environ: Mapping[str, str]) -> Options:
         replica_lag=_read_number("REPLICA_LAG", value["REPLICA_LAG"], 1, 86_400),
         backups=_read_backups(value, environ),
         request_memory=_read_request_memory(value["REQUEST_MEMORY"]) // workers,
+        archive=_read_archive(value, environ),
     )
 
 
@@ -342,7 +361,8 @@ def _read_flag(name: str, text: str) -> bool:
 def _read_backups(value: Mapping[str, str], environ: Mapping[str, str]) -> BackupSchedule | None:
     if not value["BACKUP_TO"]:
         for name in ("BACKUP_EVERY", "BACKUP_KEEP", "BACKUP_PASSPHRASE_FILE"):
-            if environ.get(PREFIX + name):
+            is_for_archive = value["ARCHIVE"] and name != "BACKUP_KEEP"
+            if environ.get(PREFIX + name) and not is_for_archive:
                 raise Refusal(f"{PREFIX}{name} needs {PREFIX}BACKUP_TO too: the folder of the backups.")
         return None
     passphrase = value["BACKUP_PASSPHRASE_FILE"]
@@ -352,6 +372,30 @@ def _read_backups(value: Mapping[str, str], environ: Mapping[str, str]) -> Backu
         keep=_read_number("BACKUP_KEEP", value["BACKUP_KEEP"], 1, 10_000),
         passphrase_file=Path(passphrase).expanduser().absolute() if passphrase else None,
     )
+
+
+def _read_archive(value: Mapping[str, str], environ: Mapping[str, str]) -> ArchiveOptions | None:
+    if not value["ARCHIVE"]:
+        for name in ("ARCHIVE_KEEP", "ARCHIVE_SIZE", "ARCHIVE_BACKLOG"):
+            if environ.get(PREFIX + name):
+                raise Refusal(f"{PREFIX}{name} needs {PREFIX}ARCHIVE too: the folder of the archive.")
+        return None
+    passphrase = value["BACKUP_PASSPHRASE_FILE"]
+    return ArchiveOptions(
+        folder=Path(value["ARCHIVE"]).expanduser().absolute(),
+        keep=_read_time("ARCHIVE_KEEP", value["ARCHIVE_KEEP"]),
+        size=_read_size("ARCHIVE_SIZE", value["ARCHIVE_SIZE"]) if value["ARCHIVE_SIZE"] else None,
+        backlog=_read_size("ARCHIVE_BACKLOG", value["ARCHIVE_BACKLOG"]),
+        every=_read_time("BACKUP_EVERY", value["BACKUP_EVERY"]),
+        passphrase_file=Path(passphrase).expanduser().absolute() if passphrase else None,
+    )
+
+
+def _read_size(name: str, text: str) -> int:
+    match = re.fullmatch(r"([1-9][0-9]{0,5})(MB|GB|TB)", text)
+    if match is None:
+        raise Refusal(f"{PREFIX}{name} is {text!r}; it must be a number with MB, GB or TB, for example 50GB.")
+    return int(match[1]) << _SHIFTS[match[2]]
 
 
 def _read_time(name: str, text: str) -> timedelta:

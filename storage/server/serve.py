@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from storage.server import database, descriptors, embedded, http_server, metrics, migration, startup_message
+from storage.server.archive import archiving, keeper
 from storage.server.backups import schedule
 from storage.server.options import Options
 from storage.server.workers import Workers
@@ -64,6 +65,7 @@ def run(options: Options, say: Say) -> None:
     descriptors.raise_limit()
     http_server.check_tls(options)
     schedule.check(options)
+    archiving.check(options)
     try:
         with ExitStack() as stack:
             listener = stack.enter_context(http_server.bind(options))
@@ -73,6 +75,7 @@ def run(options: Options, say: Say) -> None:
             stack.callback(database.close_pools)
             migration.prepare(options, say)
             stack.enter_context(schedule.running(options))
+            stack.enter_context(keeper.running(options))
             _serve(options, listener, metrics_url, signals, say)
             say("Stopping ...")
     except Stopped:

@@ -29,6 +29,8 @@ SHUTDOWN_PATIENCE = 30.0
 LOG_INTERVAL = 60.0  # seconds between looks at the size of PostgreSQL's log
 LOOK_INTERVAL = 10.0  # seconds between questions whether PostgreSQL accepts connections, and for an answer
 SSL_REQUEST = bytes.fromhex("0000000804d2162f")  # which any PostgreSQL answers with a letter before all else
+ARCHIVER_PAUSE = 1.0  # seconds between two starts of the archiver
+ARCHIVER_PATIENCE = 5.0  # seconds until it is killed, in the middle of a copy that is then made again
 SEGMENT = 16 << 20
 PR_SET_PDEATHSIG = 1
 
@@ -45,6 +47,9 @@ class Supervisor:
         self.lock = Path(plan["lock"])
         self.sockets = Path(plan["sockets"])
         self.user: dict[str, Any] = plan["user"]
+        self.archiver: list[str] | None = plan["archiver"]
+        self.archiving: subprocess.Popen[bytes] | None = None
+        self.archiver_began = -ARCHIVER_PAUSE
         self.was_ready = False
         self.at_once = False
         self.wakeup, descriptor = os.pipe()
@@ -54,6 +59,12 @@ class Supervisor:
         signal.signal(signal.SIGTERM, self._stop_at_once)
 
     def run(self) -> int:
+        try:
+            return self._run()
+        finally:
+            self._end_archiver()
+
+    def _run(self) -> int:
         wait = 0.0
         while True:
             if not self._sleep(wait):
@@ -98,12 +109,14 @@ class Supervisor:
         is_ready = False
         answered_at = bounded_at = time.monotonic()
         while child.poll() is None:
+            is_archiving = self._keep_archiver()
             if not is_ready and self._is_ready(child.pid):
                 is_ready = True
                 if not self.was_ready:
                     self.was_ready = True
                     report("ready")
-            if not self._sleep(self.look_interval if is_ready else 0.01):
+            pause = self.look_interval if is_archiving else ARCHIVER_PAUSE
+            if not self._sleep(pause if is_ready else 0.01):
                 self._shut_down(child)
                 return False
             now = time.monotonic()
@@ -129,6 +142,25 @@ class Supervisor:
                 return client.recv(1) != b""
         except OSError:
             return False
+
+    def _keep_archiver(self) -> bool:
+        """Start the archiver, and again when it is killed; False while it waits for that."""
+        if self.archiver is None or (self.archiving is not None and self.archiving.poll() is None):
+            return True
+        if time.monotonic() - self.archiver_began < ARCHIVER_PAUSE:
+            return False
+        self.archiver_began = time.monotonic()
+        # its standard input is a pipe that ends with this process
+        self.archiving = subprocess.Popen(self.archiver, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        return True
+
+    def _end_archiver(self) -> None:
+        if self.archiving is not None:
+            assert self.archiving.stdin is not None
+            self.archiving.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.archiving.wait(ARCHIVER_PATIENCE)
+            self.archiving.kill()
 
     def _shut_down(self, child: subprocess.Popen[bytes]) -> None:
         worked_at, work = time.monotonic(), -1

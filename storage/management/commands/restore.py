@@ -1,12 +1,17 @@
-"""The command `restore`: make a server of a backup again."""
+"""The command `restore`: make a server of a backup again, or bring its database back to a moment of the past."""
 
 import argparse
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandError
 
 from storage.management.command import TableroCommand
+from storage.operations.health import archive_catalog
+from storage.server.archive import moments, point_in_time
 from storage.server.backups import restore, sealing
 from storage.server.backups.backup_folder import SecretIn
 
@@ -14,7 +19,8 @@ from storage.server.backups.backup_folder import SecretIn
 class Command(TableroCommand):
     help = (
         "Restore a backup into a data folder that has no database. With DATABASE_URL, restore a dump into that"
-        " database, which must be empty."
+        " database, which must be empty. With --to TIME, restore an archive to that time, into a new folder beside the"
+        " data folder; --switch then puts it into the place of the data folder."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -23,7 +29,19 @@ class Command(TableroCommand):
             "backup",
             metavar="BACKUP",
             type=Path,
-            help="a backup, or a folder of which to take the last backup",
+            nargs="?",
+            help="a backup, or a folder of which to take the last backup; with --to an archive (that of the data"
+            " folder); with --switch a restored folder (the newest)",
+        )
+        parser.add_argument(
+            "--to",
+            metavar="TIME",
+            help="in UTC as 2026-11-26T08:30:00Z, or '10 minutes ago', or latest: see the command archive",
+        )
+        parser.add_argument(
+            "--switch",
+            action="store_true",
+            help="put a restored folder into the place of the data folder, which is kept beside it",
         )
         parser.add_argument(
             "--passphrase-file",
@@ -38,18 +56,64 @@ class Command(TableroCommand):
         )
 
     def handle(
-        self, *args: Any, backup: Path, passphrase_file: Path | None, replace: bool, **options: Any
+        self,
+        *args: Any,
+        backup: Path | None,
+        to: str | None,
+        switch: bool,
+        passphrase_file: Path | None,
+        replace: bool,
+        **options: Any,
     ) -> None:
-        found = restore.find(backup.absolute())
+        path = None if backup is None else backup.absolute()
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
+        if (to is not None or switch) and settings.OPTIONS.database_url:
+            raise CommandError("An external database is restored to a time with the tools of its PostgreSQL.")
+        if to is not None and switch:
+            raise CommandError("Give --to or --switch; --to with --replace does both.")
+        if switch:
+            self._show(point_in_time.switch(settings.OPTIONS, path))
+        elif to is not None:
+            moment = moments.parse(to, datetime.now(UTC))
+            request = point_in_time.Request(moment, path, passphrase, replace)
+            self._show(point_in_time.restore_moment(settings.OPTIONS, request, self.stderr.write))
+        elif path is None:
+            raise CommandError("Name a backup, or a time with --to; see: restore --help.")
+        else:
+            self._restore_backup(path, passphrase, replaces=replace)
+
+    def _show(self, restored: point_in_time.Restored) -> None:
+        if restored.counts:
+            self.stdout.write(f"Restored into {restored.path}: {_count(restored.counts)}.")
+        if restored.notes:
+            self.stdout.write(restored.notes)
+        if restored.kept is not None:
+            self.stdout.write(
+                f"The data from before are in {restored.kept}. Delete them when you are satisfied."
+            )
+        if restored.path == settings.OPTIONS.data:
+            self.stdout.write(f"Start the server: tablero serve --data {restored.path}")
+        else:
+            self.stdout.write(
+                "Nothing has changed for the server yet. To use the restored folder, stop the server and run:"
+                f" tablero restore --switch --data {settings.OPTIONS.data}"
+            )
+
+    def _restore_backup(self, path: Path, passphrase: bytes | None, *, replaces: bool) -> None:
+        if (path / archive_catalog.DESCRIPTION).exists():
+            raise CommandError(f"{path} is an archive; say to which time with --to TIME, or --to latest.")
+        found = restore.find(path)
         restored = restore.restore(
-            settings.OPTIONS, found, self.stderr.write, passphrase=passphrase, replaces=replace
+            settings.OPTIONS, found, self.stderr.write, passphrase=passphrase, replaces=replaces
         )
-        counts = ", ".join(f"{name}: {number:,}" for name, number in restored.counts.items())
-        self.stdout.write(f"Restored {found.path}: {counts}.")
+        self.stdout.write(f"Restored {found.path}: {_count(restored.counts)}.")
         if restored.kept is not None:
             self.stdout.write(f"The data from before are in {restored.kept}.")
         if found.secret is SecretIn.ABSENT:
             self.stdout.write("The secret is not in the backup: start the server with its TABLERO_SECRET.")
         here = "" if settings.OPTIONS.database_url else f" --data {settings.OPTIONS.data}"
         self.stdout.write(f"Start the server: tablero serve{here}")
+
+
+def _count(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}: {number:,}" for name, number in counts.items())

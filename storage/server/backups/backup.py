@@ -40,6 +40,7 @@ class BackupRequest:
     passphrase: bytes | None = None
     is_incremental: bool = False
     keep: int | None = None
+    is_recorded: bool = True  # as the last backup of the server
 
 
 def back_up(options: Options, request: BackupRequest, say: Say) -> Backup:
@@ -108,7 +109,7 @@ def _back_up(options: Options, request: BackupRequest, lock: int, say: Say) -> B
         synchronize(draft)
         draft.rename(final)
         synchronize(folder.path)
-    if options.data.is_dir():
+    if request.is_recorded and options.data.is_dir():
         made = last_backup.LastBackup(started_at, str(final), backup.size, backup.kind)
         last_backup.record(options.data, made)
     if request.keep is not None:

@@ -13,7 +13,7 @@ from typing import Final
 import psycopg
 
 from storage.operations.health.last_backup import Kind
-from storage.server import embedded, installation, secret
+from storage.server import embedded, folder_switch, installation, secret
 from storage.server.backups import contents, programs, sealing
 from storage.server.backups.backup_folder import DESCRIPTION, Backup, BackupFolder, SecretIn, verify
 from storage.server.data_folder import DataFolder
@@ -52,15 +52,12 @@ def restore(
 ) -> Restored:
     """Restore into the data folder, or into the empty database of DATABASE_URL."""
     chain = _verified(backup, say)
-    found = _secret_of(backup, passphrase)
+    found = secret_of(backup, passphrase)
     if options.database_url:
         return Restored(_load(options, backup, found, say))
     target = DataFolder(options.data)
     has_database = target.database.exists()
-    if (pid := target.server()) is not None:
-        raise Refusal(
-            f"A server runs on {target.path} (process {pid}); stop it, or choose another folder with --data."
-        )
+    folder_switch.refuse_running(target)
     if has_database and not replaces:
         raise Refusal(
             f"There is a database in {target.path}. Choose another folder with --data DIR, or keep the present one"
@@ -77,16 +74,11 @@ def restore(
     except Refusal:
         shutil.rmtree(beside.data, ignore_errors=True)
         raise
-    kept = target.path.with_name(f"{target.path.name}.{stamp}") if has_database else None
-    try:
-        if kept is not None:
-            with target.held("restore"):
-                target.path.rename(kept)
+    if not has_database:
         beside.data.rename(target.path)
-    except OSError as error:
-        raise Refusal(
-            f"{target.path} cannot be replaced ({error.strerror}); the restored folder is {beside.data}."
-        ) from None
+        return Restored(counts)
+    kept = target.path.with_name(f"{target.path.name}.{stamp}")
+    folder_switch.put_in_place(target.path, beside.data, kept)
     return Restored(counts, kept)
 
 
@@ -101,6 +93,13 @@ def drill(options: Options, backup: Backup, say: Say) -> list[str]:
                 _run_restore(scratch, backup)
             with contents.connect(scratch) as connection:
                 return contents.differences(connection, backup.relations)
+
+
+def copy(options: Options, backup: Backup, found: bytes | None, say: Say) -> None:
+    """Make a data folder of a backup and the secret, without opening the database."""
+    chain = _verified(backup, say)
+    with _explaining():
+        _fill(options, chain, found, say)
 
 
 @contextmanager
@@ -144,7 +143,8 @@ def _verified(backup: Backup, say: Say) -> list[Backup]:
     return chain
 
 
-def _secret_of(backup: Backup, passphrase: bytes | None) -> bytes | None:
+def secret_of(backup: Backup, passphrase: bytes | None) -> bytes | None:
+    """Return the secret in a backup; raises Refusal without the right passphrase."""
     if backup.secret is SecretIn.ABSENT:
         return None
     content = (backup.path / backup.secret).read_bytes()

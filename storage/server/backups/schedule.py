@@ -87,31 +87,7 @@ class _Scheduler:
 
     def _back_up(self) -> str:
         """Return why it failed, or an empty string."""
-        with tempfile.TemporaryFile() as output:
-            with subprocess.Popen(
-                [sys.executable, "-P", "-m", "storage.server.backups.scheduled", *self._arguments()],
-                stdin=subprocess.PIPE,  # ends when we do, and with it the backup
-                stdout=subprocess.DEVNULL,
-                stderr=output,
-                env=self._environment(),
-                process_group=0,  # Ctrl-C is for the server
-            ) as process:
-                while process.poll() is None and not self._is_stopping.wait(_POLL):
-                    pass
-                assert process.stdin is not None
-                process.stdin.close()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_PATIENCE)
-                process.kill()
-            output.seek(0)
-            lines = output.read().decode(errors="replace").split("\n")
-        return _reason(process.returncode, [line.strip() for line in lines if line.strip()])
-
-    @staticmethod
-    def _environment() -> dict[str, str]:
-        found = workers.environment()
-        del found[metrics.FOLDER]  # its counts are of no interest
-        return found
+        return run_command(["backup", *self._arguments()], self._is_stopping)
 
     def _arguments(self) -> list[str]:
         schedule = self._schedule
@@ -127,9 +103,36 @@ class _Scheduler:
             last_backup.record_failure(self._data, BackupFailure(datetime.now(UTC), reason))
 
 
-def _reason(status: int, lines: list[str]) -> str:
+def run_command(arguments: list[str], is_stopping: threading.Event) -> str:
+    """Run a command of ours until it ends or the server stops; return why it failed, or an empty string."""
+    environment = workers.environment()
+    del environment[metrics.FOLDER]  # its counts are of no interest
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(
+            [sys.executable, "-P", "-m", "storage.server.backups.scheduled", *arguments],
+            stdin=subprocess.PIPE,  # ends when we do, and with it the command
+            stdout=subprocess.DEVNULL,
+            stderr=output,
+            env=environment,
+            process_group=0,  # Ctrl-C is for the server
+        ) as process:
+            while process.poll() is None and not is_stopping.wait(_POLL):
+                pass
+            assert process.stdin is not None
+            process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
+            process.kill()
+        output.seek(0)
+        lines = output.read().decode(errors="replace").split("\n")
+    return _reason(arguments[0], process.returncode, [line.strip() for line in lines if line.strip()])
+
+
+def _reason(command: str, status: int, lines: list[str]) -> str:
     if status < 0:
-        return f"The command backup was ended by {signal.Signals(-status).name}."
+        return f"The command {command} was ended by {signal.Signals(-status).name}."
     if status == 0:
         return ""
-    return lines[-1].removeprefix("tablero: ") if lines else f"The command backup ended with status {status}."
+    return (
+        lines[-1].removeprefix("tablero: ") if lines else f"The command {command} ended with status {status}."
+    )

@@ -1,4 +1,4 @@
-"""The process of a scheduled backup: the command `backup`, which gives up in order when its standard input ends."""
+"""The process of a scheduled backup: a command of ours, which gives up in order when its standard input ends."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ def main() -> None:
     # what an exception leaves removes its files, and unlike KeyboardInterrupt waits for the programs it runs
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     threading.Thread(target=_end_with_input, daemon=True).start()
-    command_line.main(["backup", *sys.argv[1:]])
+    command_line.main(sys.argv[1:])
 
 
 def _end_with_input() -> None:

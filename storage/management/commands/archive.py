@@ -1,0 +1,108 @@
+"""The command `archive`: what can be restored from an archive, and whether all of it can be read."""
+
+import argparse
+import json as json_format
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from storage.management.command import TableroCommand
+from storage.operations.health import archive
+from storage.operations.health.archive import ArchiveSummary
+from storage.server.archive import base_backups, inspection
+from storage.server.archive.archiving import Config
+from storage.server.backups import sealing
+from storage.server.data_folder import DataFolder
+from storage.server.refusal import Refusal
+
+
+class Command(TableroCommand):
+    help = "Show to which moments the embedded database can be restored; the exit status is 1 if something is wrong."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--data", metavar="DIR", help="folder of the database (TABLERO_DATA)")
+        parser.add_argument(
+            "folder", metavar="DIR", type=Path, nargs="?", help="the archive (that of the data folder)"
+        )
+        parser.add_argument("--json", action="store_true", help="print a JSON object")
+        parser.add_argument(
+            "--verify",
+            action="store_true",
+            help="read every base backup and all of the log, which takes a while",
+        )
+        parser.add_argument(
+            "--base", action="store_true", help="make a base backup first, and delete what is no longer kept"
+        )
+        parser.add_argument(
+            "--passphrase-file", metavar="FILE", type=Path, help="seal the secret in the base backup"
+        )
+
+    def handle(
+        self,
+        *args: Any,
+        folder: Path | None,
+        json: bool,
+        verify: bool,
+        base: bool,
+        passphrase_file: Path | None,
+        **options: Any,
+    ) -> None:
+        data = DataFolder(settings.OPTIONS.data)
+        config = Config(folder.absolute(), 0) if folder else Config.read(data)
+        if config is None:
+            raise Refusal(
+                f"The server of {data.path} has no archive; start it with --archive DIR, or name an archive here."
+            )
+        if base:
+            self._make_base(config, passphrase_file)
+        known = settings.OPTIONS.archive
+        found = inspection.summarize(
+            data, config, known.every if known else None, known.size if known else None
+        )
+        damaged = inspection.verify(config.archive, self.stderr.write) if verify else []
+        if json:
+            self.stdout.write(_in_json(found, damaged))
+        else:
+            self._show(found)
+            for sentence in damaged:
+                self.stdout.write(f"Damaged: {sentence}")
+            if verify and not damaged:
+                self.stdout.write("All of it can be read.")
+        if damaged or found.problems:
+            raise SystemExit(1)
+
+    def _make_base(self, config: Config, passphrase_file: Path | None) -> None:
+        options = settings.OPTIONS
+        remembered = Config.read(DataFolder(options.data))
+        if remembered is None or remembered.archive != config.archive:
+            raise CommandError(f"The server of {options.data} does not use the archive {config.archive}.")
+        passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
+        made = base_backups.make(options, config, passphrase, self.stderr.write)
+        self.stderr.write(f"Made the base backup {made.name}.")
+        if options.archive is not None:
+            base_backups.prune(config.archive, options.archive.keep, options.archive.size, self.stderr.write)
+
+    def _show(self, found: ArchiveSummary) -> None:
+        self.stdout.write(f"Archive:         {found.folder}")
+        for period in found.periods:
+            self.stdout.write(f"Can be restored: {_text(period.start)} to {_text(period.end)}")
+        if found.base_at is not None:
+            self.stdout.write(f"Last base:       {_text(found.base_at)}")
+        self.stdout.write(f"Size:            {found.size / 2**20:,.1f} MiB")
+        for problem in found.problems:
+            self.stdout.write(f"Problem:         {archive.describe(problem)}")
+
+
+def _text(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _in_json(found: ArchiveSummary, damaged: list[str]) -> str:
+    content = {**asdict(found), "damaged": damaged}
+    content["problems"] = [{"problem": it.problem, "text": archive.describe(it)} for it in found.problems]
+    content["periods"] = [it._asdict() for it in found.periods]
+    return json_format.dumps(content, default=datetime.isoformat)

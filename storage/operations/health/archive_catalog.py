@@ -1,0 +1,251 @@
+"""The content of an archive: base backups, the segments of PostgreSQL's log since, and the times it can restore.
+
+An archive is a folder:
+
+archive.json     format and the system identifier of the database
+base/NAME        base backups, each with NAME.json beside it
+timelines/       an empty file for each time at which a server began to use another timeline
+wal/             segments and timeline histories, each compressed by gzip; the header has the time of its last record
+"""
+
+import gzip
+import json
+import os
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+DESCRIPTION: Final = "archive.json"
+FORMAT: Final = 1
+SEGMENT: Final = 16 << 20  # bytes
+SUFFIX: Final = ".gz"
+_PER_LOG: Final = (1 << 32) // SEGMENT
+_STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
+_FOREVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class Segment(NamedTuple):
+    timeline: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.timeline:08X}{self.number // _PER_LOG:08X}{self.number % _PER_LOG:08X}"
+
+    @classmethod
+    def parse(cls, name: str) -> "Segment | None":
+        """Return None for the name of something else."""
+        try:
+            timeline, log, number = (int(name[at : at + 8], 16) for at in (0, 8, 16))
+        except ValueError:
+            return None
+        found = cls(timeline, log * _PER_LOG + number)
+        return found if found.name == name else None
+
+
+class BaseBackup(NamedTuple):
+    """``first`` and ``last``: numbers of the segments that make the copy consistent."""
+
+    name: str
+    finished_at: datetime
+    timeline: int
+    first: int
+    last: int
+    size: int  # bytes
+
+    @classmethod
+    def read(cls, path: Path) -> "BaseBackup":
+        content = json.loads(path.read_text())
+        return cls(**{**content, "finished_at": datetime.fromisoformat(content["finished_at"])})
+
+    def in_json(self) -> str:
+        return json.dumps({**self._asdict(), "finished_at": self.finished_at.isoformat()})
+
+
+class Period(NamedTuple):
+    start: datetime
+    end: datetime
+
+
+class Use(NamedTuple):
+    """A period in which servers used a timeline; ``end`` of the present one is in the distance."""
+
+    timeline: int
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a moment is restored: by replaying segments, in their order, over a base backup."""
+
+    base: BaseBackup
+    timeline: int
+    segments: Sequence[Segment]
+
+
+class NotAnArchive(Exception):
+    """The folder cannot be read as an archive; the text is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    path: Path
+    system: str
+    bases: Sequence[BaseBackup]  # the oldest first
+    uses: Sequence[Use]
+    segments: Mapping[Segment, int]  # bytes
+    forks: Mapping[
+        int, Mapping[int, int]
+    ]  # per timeline: its ancestors, and the segment in which each was left
+
+    @classmethod
+    def read(cls, path: Path) -> "Catalog":
+        """Raise NotAnArchive unless there is one that this version understands."""
+        system = read_system(path)
+        try:
+            segments: dict[Segment, int] = {}
+            forks: dict[int, Mapping[int, int]] = {}
+            for entry in os.scandir(path / "wal"):
+                name = entry.name.removesuffix(SUFFIX)
+                if (segment := Segment.parse(name)) is not None:
+                    segments[segment] = entry.stat().st_size
+                elif name.endswith(".history"):
+                    forks[int(name[:8], 16)] = _read_forks(gzip.decompress(Path(entry.path).read_bytes()))
+            bases = [
+                BaseBackup.read(it) for it in (path / "base").glob("*.json") if it.with_suffix("").is_dir()
+            ]
+            uses = _read_uses(sorted(it.name for it in (path / "timelines").iterdir()))
+        except (OSError, EOFError, ValueError, TypeError, KeyError) as error:
+            raise NotAnArchive(f"The archive {path} cannot be read: {error}.") from None
+        return cls(path, system, sorted(bases, key=lambda it: it.finished_at), uses, segments, forks)
+
+    def path_of(self, segment: Segment) -> Path:
+        return self.path / "wal" / f"{segment.name}{SUFFIX}"
+
+    def time_of(self, segment: Segment) -> datetime:
+        """Return when the last record of a segment was written."""
+        return read_time(self.path_of(segment))
+
+    @property
+    def size(self) -> int:
+        """Bytes of all base backups and segments."""
+        return sum(it.size for it in self.bases) + sum(self.segments.values())
+
+    def periods(self) -> list[Period]:
+        """Return the periods of which every moment can be restored, the oldest first."""
+        found: list[Period] = []
+        for use in self.uses:
+            for base in self.bases_for(use.timeline):
+                chain = self._chain(base, use.timeline)
+                if len(chain) <= base.last - base.first:
+                    continue
+                start, end = max(base.finished_at, use.start), min(self.time_of(chain[-1]), use.end)
+                if found and found[-1].start <= start <= found[-1].end:
+                    found[-1] = Period(found[-1].start, max(end, found[-1].end))
+                elif start < end:
+                    found.append(Period(start, end))
+        return sorted(found)
+
+    def missing(self) -> list[Segment]:
+        """Return the segments that are missing on the present timeline between those that are there."""
+        if not self.uses or not (bases := self.bases_for(self.uses[-1].timeline)):
+            return []
+        timeline = self.uses[-1].timeline
+        last = max((it.number for it in self.segments if it.timeline == timeline), default=-1)
+        wanted = (self._segment(timeline, number) for number in range(bases[0].first, last + 1))
+        return [it for it in wanted if it not in self.segments]
+
+    def plan(self, moment: datetime | None) -> list[Plan]:
+        """Return the ways to restore a moment, or the latest one, the fastest first; empty if it cannot be restored."""
+        uses = [it for it in self.uses if moment is None or it.start <= moment < it.end]
+        if not uses:
+            return []
+        timeline = uses[-1].timeline
+        found = []
+        for base in reversed(self.bases_for(timeline)):
+            chain = self._chain(base, timeline)
+            if len(chain) <= base.last - base.first:
+                continue
+            if moment is not None:
+                needed = bisect_left(chain, moment, key=self.time_of) + 1
+                if base.finished_at > moment or needed > len(chain):
+                    continue
+                chain = chain[: max(needed, base.last - base.first + 1)]
+            found.append(Plan(base, timeline, chain))
+        return found
+
+    def needed_bases(self, since: datetime) -> set[BaseBackup]:
+        """Return the base backups without which a moment from then on could not be restored."""
+        moments = [since, *(it.start for it in self.uses if it.start > since)]
+        kept = {it for it in self.bases if it.finished_at >= since}
+        for moment in moments:
+            kept |= {it.base for it in self.plan(moment)[:1]}
+        # the first base of a moment that is not archived yet
+        return kept | set(self.bases[-1:])
+
+    def bases_for(self, timeline: int) -> list[BaseBackup]:
+        """Return the base backups from which the log leads to a timeline."""
+        forks = self.forks.get(timeline, {})
+        return [it for it in self.bases if it.timeline == timeline or it.last <= forks.get(it.timeline, -1)]
+
+    def _chain(self, base: BaseBackup, timeline: int) -> list[Segment]:
+        """Return the segments from a base backup on, up to the first that is missing."""
+        found = []
+        number = base.first
+        while (segment := self._segment(timeline, number)) in self.segments:
+            found.append(segment)
+            number += 1
+        return found
+
+    def _segment(self, timeline: int, number: int) -> Segment:
+        """Return a segment as a database on this timeline reads it: the one of an ancestor before the fork."""
+        older = (it for it, fork in sorted(self.forks.get(timeline, {}).items()) if number < fork)
+        return Segment(next(older, timeline), number)
+
+
+def read_system(path: Path) -> str:
+    """Return the system identifier of the database that an archive is of; raises NotAnArchive."""
+    try:
+        content: dict[str, Any] = json.loads((path / DESCRIPTION).read_text())
+        if content["format"] != FORMAT:
+            raise NotAnArchive(f"The archive {path} was made by another version of Tablero.")
+        return str(content["system"])
+    except FileNotFoundError:
+        raise NotAnArchive(f"{path} is not an archive: it has no {DESCRIPTION}.") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotAnArchive(f"The archive {path} cannot be read: {error}.") from None
+
+
+def number_of(position: str) -> int:
+    """Return the number of the segment that has a position of the log, written as 0/3000028."""
+    high, low = (int(it, 16) for it in position.split("/"))
+    return ((high << 32) + low) // SEGMENT
+
+
+def read_time(path: Path) -> datetime:
+    """Return the time in the comment of a gzip header."""
+    with path.open("rb") as file:
+        comment = file.read(64)[10:].partition(b"\0")[0]
+    return datetime.fromisoformat(comment.decode())
+
+
+def name_of_use(timeline: int, start: datetime) -> str:
+    return f"{start.strftime(_STAMP)}.{timeline:08X}"
+
+
+def _read_uses(names: Sequence[str]) -> list[Use]:
+    starts = []
+    for name in names:
+        stamp, _, timeline = name.rpartition(".")
+        starts.append((datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC), int(timeline, 16)))
+    ends = [*(start for start, _ in starts[1:]), _FOREVER]
+    return [Use(timeline, start, end) for (start, timeline), end in zip(starts, ends, strict=False)]
+
+
+def _read_forks(text: bytes) -> dict[int, int]:
+    lines = [line.split() for line in text.decode().splitlines() if line.strip() and not line.startswith("#")]
+    return {int(timeline): number_of(position) for timeline, position, *_ in lines}

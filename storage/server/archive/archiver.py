@@ -1,0 +1,266 @@
+"""A process that copies PostgreSQL's write-ahead log into the archive, segment by segment.
+
+Run by path with `python -I -S`, so it uses the standard library only. The supervisor of PostgreSQL starts it and holds
+its standard input. It runs as the user of the server, who may be another than PostgreSQL's.
+
+PostgreSQL marks a complete segment with NAME.ready and keeps it until its archive_command succeeds, which waits for a
+file NAME in the folder `done`. That is made when the segment is in the archive and on its disk, or when it is dropped
+because too much waits: then the state says which, and the server begins with a new base backup.
+"""
+
+import contextlib
+import fcntl
+import gzip
+import json
+import os
+import select
+import shutil
+import struct
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+INTERVAL = 0.2  # seconds between two looks
+PAUSE = 5.0  # seconds after a failure
+HANGS = 60.0  # seconds after which an archive that does not answer has failed
+LOW = 1 << 30  # bytes that must be free on the disk of the database, or a fifth of a small one
+SEGMENT = 16 << 20
+LEVEL = 1  # of compression: others cost twice the time for a tenth of the size
+
+
+class Failure(Exception):
+    """A segment cannot be archived; the text is a sentence."""
+
+
+class Archiver:
+    def __init__(self, wal: Path, archive: Path, system: str, folder: Path, backlog: int) -> None:
+        self.wal = wal
+        self.ready = wal / "archive_status"
+        self.archive = archive
+        self.system = system
+        self.state_file = folder / "state.json"
+        self.failing = folder / "failing"
+        self.done = folder / "done"
+        self.backlog = backlog
+        self.state = read_state(self.state_file)
+        self.push: Push | None = None
+        self.wait_until = 0.0
+        self.is_first = True
+
+    def run(self) -> None:
+        while not select.select([0], [], [], INTERVAL)[0]:
+            with contextlib.suppress(OSError):  # of the disk of the database, which others report
+                self.step()
+
+    def step(self) -> None:
+        waiting = self.waiting()
+        for mark in self.done.iterdir():
+            if not (self.ready / f"{mark.name}.ready").exists():
+                mark.unlink()
+        if self.push is not None:
+            self.finish_push(self.push)
+        if self.push is None and time.monotonic() >= self.wait_until:
+            # PostgreSQL does not offer again what was dropped, or what was restored into its folder
+            names = [*(self.histories() if self.is_first else []), *waiting[:1]]
+            if names:
+                self.push = Push(self, names[0])
+            else:
+                self.succeed()
+        self.bound(waiting)
+
+    def waiting(self) -> list[str]:
+        """Return what PostgreSQL wants to have archived, as it would choose: histories, then the oldest."""
+        names = [it.name.removesuffix(".ready") for it in self.ready.glob("*.ready")]
+        names = [it for it in names if not (self.done / it).exists()]
+        return sorted(names, key=lambda it: (not it.endswith(".history"), it))
+
+    def histories(self) -> list[str]:
+        found = sorted(it.name for it in self.wal.glob("*.history"))
+        missing = [it for it in found if not (self.archive / "wal" / f"{it}.gz").exists()]
+        self.is_first = bool(missing)
+        return missing
+
+    def finish_push(self, push: "Push") -> None:
+        if push.thread.is_alive():
+            if time.monotonic() - push.began > HANGS:
+                self.fail("The archive does not answer.")
+            return
+        self.push = None
+        if push.problem:
+            self.wait_until = time.monotonic() + PAUSE
+            self.fail(push.problem)
+            return
+        if (self.ready / f"{push.name}.ready").exists():
+            (self.done / push.name).touch()
+        self.state["archived"], self.state["archived_at"] = push.name, now()
+        self.state["failure"] = None
+        self.succeed()
+        write_state(self.state_file, self.state)
+
+    def succeed(self) -> None:
+        self.failing.unlink(missing_ok=True)
+        gap = self.state["gap"]
+        if gap is not None and gap["until"] is None and self.state["failure"] is None:
+            gap["until"] = now()
+            self.is_first = True
+            write_state(self.state_file, self.state)
+
+    def fail(self, reason: str) -> None:
+        since = (self.state["failure"] or {}).get("since") or now()
+        self.state["failure"] = {"since": since, "at": now(), "reason": reason}
+        write_state(self.state_file, self.state)
+        self.failing.touch()
+
+    def bound(self, waiting: list[str]) -> None:
+        """Drop what waits before it fills the disk of the database, which would stop the server."""
+        if self.state["failure"] is None or not waiting:
+            return
+        gap = self.state["gap"]
+        is_open = gap is not None and gap["until"] is None
+        disk = shutil.disk_usage(self.wal)
+        is_low = disk.free < min(LOW, disk.total // 5)
+        if not (is_open or len(waiting) * SEGMENT > self.backlog or is_low):
+            return
+        if not is_open:
+            reason = "the disk of the database is nearly full" if is_low else "more waited than the limit"
+            gap = {"from": waiting[0], "at": now(), "until": None, "reason": reason}
+        self.state["gap"] = {**gap, "to": waiting[-1]}
+        write_state(self.state_file, self.state)  # first: nothing is dropped without a record
+        for name in waiting:
+            (self.done / name).touch()
+        self.failing.unlink(missing_ok=True)  # so that archive_command looks
+
+
+class Push:
+    """A thread, because an archive on a network may not answer for hours."""
+
+    def __init__(self, archiver: Archiver, name: str) -> None:
+        self.name = name
+        self.problem = ""
+        self.began = time.monotonic()
+        self.thread = threading.Thread(target=self.run, args=(archiver,), daemon=True)
+        self.thread.start()
+
+    def run(self, archiver: Archiver) -> None:
+        try:
+            push(archiver.wal / self.name, archiver.archive, archiver.system)
+        except Failure as failure:
+            self.problem = str(failure)
+        except OSError as error:
+            self.problem = f"{error.filename or archiver.archive}: {error.strerror}."
+
+
+def push(source: Path, archive: Path, system: str) -> None:
+    """Put a file into the archive: under its name it is always complete and on disk."""
+    check(archive, system)
+    target = archive / "wal" / f"{source.name}.gz"
+    with held(target.parent):
+        content = source.read_bytes()
+        if not target.exists():
+            draft = target.with_name(f".{source.name}.part")
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(compress(content, source.stat().st_mtime_ns))
+            synchronize(draft)
+            draft.rename(target)
+        elif not has(target, content):
+            raise Failure(
+                f"{target} has other content than the segment of this database, so that another server seems to use the"
+                " archive. Start one of them with another archive."
+            )
+        synchronize(target)
+        synchronize(target.parent)
+
+
+def check(archive: Path, system: str) -> None:
+    """Raise Failure unless the archive is there and is of this database: its disk may not be mounted."""
+    try:
+        found = json.loads((archive / "archive.json").read_text())["system"]
+    except FileNotFoundError:
+        raise Failure(
+            f"{archive} is not the archive: it has no archive.json. Is its disk mounted? A new archive needs another"
+            " folder."
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise Failure(f"{archive / 'archive.json'} is damaged.") from None
+    if found != system:
+        raise Failure(f"{archive} is the archive of another database.")
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep out the archiver of a server that was killed, which may still copy the same segment."""
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def compress(content: bytes, modified: int) -> bytes:
+    """Return a gzip file whose comment is the time of the last change, which copies of the file keep."""
+    when = datetime.fromtimestamp(modified // 1_000_000_000, UTC).replace(
+        microsecond=modified // 1000 % 1_000_000
+    )
+    header = b"\x1f\x8b\x08\x10" + struct.pack("<IBB", modified // 1_000_000_000 & 0xFFFFFFFF, 4, 3)
+    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -15)
+    body = deflate.compress(content) + deflate.flush()
+    return b"".join(
+        (
+            header,
+            when.isoformat().encode() + b"\0",
+            body,
+            struct.pack("<II", zlib.crc32(content), len(content)),
+        )
+    )
+
+
+def has(path: Path, content: bytes) -> bool:
+    try:
+        return gzip.decompress(path.read_bytes()) == content
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return False
+
+
+def synchronize(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    state: dict[str, Any] = {"archived": "", "archived_at": None, "failure": None, "gap": None}
+    with contextlib.suppress(OSError, ValueError):
+        state |= json.loads(path.read_text())
+    return state
+
+
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    draft = path.with_suffix(".new")
+    with draft.open("w") as file:
+        json.dump(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def main(plan: dict[str, Any], run: Callable[[Archiver], None] = Archiver.run) -> None:
+    folder = Path(plan["folder"])
+    run(Archiver(Path(plan["wal"]), Path(plan["archive"]), plan["system"], folder, plan["backlog"]))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
+    os._exit(0)  # not waiting for a thread that hangs

@@ -1,0 +1,91 @@
+"""What a server does for its archive: base backups when they are due, retention, and a summary for those who look.
+
+A thread of the process that starts the others decides when; the command `archive`, in a process of its own, does it.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final
+
+import psycopg
+
+from storage.operations.health import archive
+from storage.operations.health.archive import ArchiveSummary, Problem
+from storage.operations.health.archive_catalog import Catalog, NotAnArchive
+from storage.server.archive import archiving, inspection
+from storage.server.backups import schedule
+from storage.server.data_folder import DataFolder
+from storage.server.options import ArchiveOptions, Options
+
+logger = logging.getLogger(__name__)
+
+_LOOK: Final = 5.0  # seconds
+_PAUSE: Final = timedelta(minutes=15).total_seconds()  # after a base backup that failed
+
+
+@contextmanager
+def running(options: Options) -> Iterator[None]:
+    """Look after the archive for as long as this lasts; end a base backup that is being made then."""
+    if options.archive is None:
+        yield
+        return
+    archiving.begin(options)
+    is_stopping = threading.Event()
+    keeper = _Keeper(options, options.archive, is_stopping)
+    thread = threading.Thread(target=keeper.run, name="archive", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_stopping.set()
+        thread.join(timedelta(seconds=30).total_seconds())  # an archive on a network may hang
+
+
+class _Keeper:
+    def __init__(self, options: Options, archive: ArchiveOptions, is_stopping: threading.Event) -> None:
+        self._options = options
+        self._archive = archive
+        self._folder = DataFolder(options.data)
+        self._config = archiving.Config(archive.folder, archive.backlog)
+        self._is_stopping = is_stopping
+        self._next_base = 0.0
+        self._known: set[Problem] = set()
+
+    def run(self) -> None:
+        while not self._is_stopping.is_set():
+            try:
+                self._look()
+            except (OSError, NotAnArchive, psycopg.Error) as error:
+                logger.warning("The archive cannot be looked after: %s", error)
+            self._is_stopping.wait(min(_LOOK, self._archive.every.total_seconds()))
+
+    def _look(self) -> None:
+        found = inspection.summarize(self._folder, self._config, self._archive.every, self._archive.size)
+        self._log(found)
+        found.write(self._folder.archiving)
+        if any(it.problem in {Problem.UNREADABLE, Problem.FAILING} for it in found.problems):
+            return
+        archiving.begin(self._options)
+        catalog = Catalog.read(self._archive.folder)
+        is_due = inspection.is_base_due(self._folder, catalog, self._archive.every, self._archive.size)
+        if is_due and time.monotonic() >= self._next_base:
+            self._make_base()
+
+    def _make_base(self) -> None:
+        arguments = ["archive", "--base", "--data", str(self._options.data)]
+        if self._archive.passphrase_file is not None:
+            arguments += ["--passphrase-file", str(self._archive.passphrase_file)]
+        reason = schedule.run_command(arguments, self._is_stopping)
+        if reason and not self._is_stopping.is_set():
+            self._next_base = time.monotonic() + min(_PAUSE, self._archive.every.total_seconds())
+            logger.error("The base backup of the archive failed and is tried again later: %s", reason)
+
+    def _log(self, found: ArchiveSummary) -> None:
+        for it in found.problems:
+            if it.problem not in self._known and it.problem is not Problem.NO_BASE:
+                logger.error("The archive %s: %s", self._archive.folder, archive.describe(it))
+        self._known = {it.problem for it in found.problems}

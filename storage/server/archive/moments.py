@@ -1,0 +1,33 @@
+"""Moments of the past as people write them: ISO 8601 in UTC, `10 minutes ago`, `latest`."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from storage.server.refusal import Refusal
+
+LATEST: Final = "latest"
+_UNITS: Final = {
+    "s": timedelta(seconds=1), "second": timedelta(seconds=1), "m": timedelta(minutes=1),
+    "min": timedelta(minutes=1), "minute": timedelta(minutes=1), "h": timedelta(hours=1), "hour": timedelta(hours=1),
+    "d": timedelta(days=1), "day": timedelta(days=1),
+}  # fmt: skip
+_AGO: Final = re.compile(r"(\d{1,6}) ?([a-z]+?)s? ago")
+
+
+def parse(text: str, now: datetime) -> datetime | None:
+    """Return None for the latest moment; raises Refusal for text that is no moment, and for the future."""
+    if text == LATEST:
+        return None
+    if (match := _AGO.fullmatch(text.strip().lower())) and match[2] in _UNITS:
+        return now - int(match[1]) * _UNITS[match[2]]
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise Refusal(
+            f"{text!r} is not a time; write it in UTC as 2026-11-26T08:30:00Z, or as '10 minutes ago', or latest."
+        ) from None
+    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    if found > now:
+        raise Refusal(f"{found:%Y-%m-%dT%H:%M:%SZ} is in the future; it is {now:%Y-%m-%dT%H:%M:%SZ}.")
+    return found

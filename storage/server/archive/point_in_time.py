@@ -1,0 +1,294 @@
+"""Restore the embedded database to a moment of the past, into a new data folder, and put that into its place."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from storage.operations.health.archive_catalog import SEGMENT, SUFFIX, Catalog, NotAnArchive, Plan
+from storage.server import embedded, folder_switch, installation, secret, workers
+from storage.server.archive import archiver, archiving, inspection
+from storage.server.archive.archiving import Config
+from storage.server.backups import contents, programs, restore
+from storage.server.backups.backup_folder import Backup
+from storage.server.backups.programs import Say
+from storage.server.data_folder import DataFolder
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+MARK: Final = "restored.json"  # in a folder that is complete and checked, until it is in place
+_STAMP: Final = "%Y-%m-%dT%H-%M-%SZ"
+_PATIENCE: Final = 60.0  # seconds until the last segment is in the archive
+_SHOWN: Final = 5  # periods in a refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``moment`` None: the latest; ``archive`` None: that of the data folder."""
+
+    moment: datetime | None
+    archive: Path | None = None
+    passphrase: bytes | None = None
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """``path`` is where the restored data are; ``kept`` where those are that they have replaced."""
+
+    path: Path
+    counts: Mapping[str, int]
+    notes: str
+    kept: Path | None = None
+
+
+def restore_moment(options: Options, request: Request, say: Say) -> Restored:
+    """Restore beside a data folder that has a database, else in its place."""
+    target = DataFolder(options.data)
+    has_database = target.database.exists()
+    if os.path.ismount(target.path):
+        raise Refusal(
+            f"{target.path} is a mount point, so nothing can take its place. Restore into another folder with --data"
+            " DIR, and start the server with that."
+        )
+    if request.replaces:
+        folder_switch.refuse_running(target)
+    remembered = Config.read(target)
+    archive = request.archive or (remembered.archive if remembered else None)
+    if archive is None:
+        raise Refusal(
+            f"The server of {target.path} has no archive. Name one: tablero restore ARCHIVE --to TIME"
+        )
+    if has_database and remembered is not None and remembered.archive == archive:
+        _flush(options, archive, say)
+    try:
+        catalog = Catalog.read(archive)
+        plans = catalog.plan(request.moment)
+        if not plans:
+            raise _out_of_range(catalog, request.moment)
+    except NotAnArchive as error:
+        raise Refusal(str(error)) from None
+    if has_database and archiving.system_of(target) != catalog.system:
+        raise Refusal(f"{archive} is the archive of another database than that of {target.path}.")
+    stamp = datetime.now(UTC).strftime(_STAMP)
+    _remove_unfinished(target)
+    draft = replace(options, data=_beside(target, f"{stamp}.part"))
+    try:
+        counts, notes = _build(draft, target, catalog, plans, request, say)
+        if remembered is not None:
+            replace(remembered, archive=archive).write(DataFolder(draft.data))
+        (draft.data / MARK).write_text(json.dumps({"moment": _text(request.moment), "archive": str(archive)}))
+        os.sync()
+    except BaseException:
+        shutil.rmtree(draft.data, ignore_errors=True)
+        raise
+    new = _beside(target, f"{stamp}.restored")
+    draft.data.rename(new)
+    if has_database and not request.replaces:
+        return Restored(new, counts, notes)
+    return replace(switch(options, new), counts=counts, notes=notes)
+
+
+def switch(options: Options, new: Path | None) -> Restored:
+    """Put a restored folder into the place of the data folder; by default the newest beside it."""
+    target = DataFolder(options.data)
+    folder_switch.refuse_running(target)
+    if new is None:
+        new = _newest(target)
+    kept = _beside(target, new.name.removeprefix(f"{target.path.name}.").removesuffix(".restored"))
+    if not (new / MARK).exists():
+        if not (target.path / MARK).exists():
+            raise Refusal(f"{new} is not a restored folder; make one: tablero restore --to TIME")
+        new.rename(kept)  # a switch that was interrupted after the exchange
+    elif not target.database.exists() and not _has_files(target):
+        target.path.mkdir(parents=True, exist_ok=True)
+        new.rename(target.path)
+        (target.path / MARK).unlink(missing_ok=True)
+        return Restored(target.path, {}, "")
+    else:
+        folder_switch.put_in_place(target.path, new, kept)
+    (target.path / MARK).unlink(missing_ok=True)
+    return Restored(target.path, {}, "", kept)
+
+
+def _newest(target: DataFolder) -> Path:
+    found = sorted(target.path.parent.glob(f"{target.path.name}.*.restored"))
+    if not found:
+        raise Refusal(
+            f"There is no restored folder beside {target.path}; make one: tablero restore --to TIME"
+        )
+    return found[-1]
+
+
+def _has_files(folder: DataFolder) -> bool:
+    return folder.path.exists() and any(folder.path.iterdir())
+
+
+def _beside(target: DataFolder, suffix: str) -> Path:
+    return target.path.with_name(f"{target.path.name}.{suffix}")
+
+
+def _remove_unfinished(target: DataFolder) -> None:
+    """Remove what restores that were killed have left."""
+    for path in target.path.parent.glob(f"{target.path.name}.*Z.part"):
+        try:
+            with DataFolder(path).held("restore"):
+                shutil.rmtree(path, ignore_errors=True)
+        except (OSError, Refusal):
+            continue
+
+
+def _flush(options: Options, archive: Path, say: Say) -> None:
+    """Let everything that was acknowledged until now be in the archive."""
+    say("Archiving the log up to now ...")
+    try:
+        with embedded.attached(options, purpose="archive", say=say):
+            name = archiving.flush(options)
+            deadline = time.monotonic() + _PATIENCE
+            state = DataFolder(options.data).archiving / "state.json"
+            while not (archive / "wal" / f"{name}{SUFFIX}").exists():
+                failure = archiver.read_state(state)["failure"]
+                if failure is not None or time.monotonic() > deadline:
+                    say(f"The latest part of the log is not archived. {failure['reason'] if failure else ''}")
+                    return
+                time.sleep(0.05)
+    except Refusal as refusal:
+        say(f"The latest part of the log cannot be archived, because the database does not run: {refusal}")
+
+
+def _out_of_range(catalog: Catalog, moment: datetime | None) -> Refusal:
+    periods = catalog.periods()
+    if not periods:
+        return Refusal(f"{catalog.path} has no base backup with the log since, so nothing can be restored.")
+    text = "; ".join(f"{_text(it.start)} to {_text(it.end)}" for it in periods[-_SHOWN:])
+    return Refusal(
+        f"{_text(moment)} cannot be restored from {catalog.path}. These times can: {text}; and latest."
+    )
+
+
+def _build(
+    options: Options, target: DataFolder, catalog: Catalog, plans: list[Plan], request: Request, say: Say
+) -> tuple[dict[str, int], str]:
+    """Make the folder from the first base backup that is not damaged."""
+    for number, plan in enumerate(plans, start=1):
+        try:
+            base = Backup.read(catalog.path / "base" / plan.base.name)
+            _copy_base(options, target, base, request, say)
+            break
+        except Refusal as refusal:
+            if number == len(plans) or "is damaged" not in str(refusal):
+                raise
+            say(f"{refusal} The one before is used.")
+            shutil.rmtree(options.data, ignore_errors=True)
+    folder = DataFolder(options.data)
+    _place_log(options, catalog, plan, say)
+    say(f"Replaying the log up to {_text(request.moment)} ...")
+    settings = _recovery_settings(plan, request.moment)
+    try:
+        counts, notes = _recover(options, settings, say)
+    except Refusal:
+        # nothing was committed between the moment and the end of the last segment, which is later
+        if request.moment is None or "recovery ended before configured recovery target" not in _log_of(
+            folder
+        ):
+            raise
+        counts, notes = _recover(options, _recovery_settings(plan, None), say)
+    say("Verifying the checksums of the restored database ...")
+    programs.run(options, "pg_checksums", "--check", "--pgdata", folder.database)
+    _reserve_timeline(folder, catalog)
+    return counts, notes
+
+
+def _copy_base(options: Options, target: DataFolder, base: Backup, request: Request, say: Say) -> None:
+    """Use the secret of the folder to be replaced; that of the backup may be sealed."""
+    kept = secret.path_of(replace(options, data=target.path))
+    found = kept.read_bytes().strip() if kept.exists() else restore.secret_of(base, request.passphrase)
+    restore.copy(options, base, found, say)
+
+
+def _place_log(options: Options, catalog: Catalog, plan: Plan, say: Say) -> None:
+    """Put the segments where PostgreSQL reads them, all before it starts: one that is damaged is found then."""
+    folder = DataFolder(options.data)
+    needed = len(plan.segments) * SEGMENT
+    free = shutil.disk_usage(folder.path).free
+    if free < 2 * needed:  # one half is written while the log is replayed
+        raise Refusal(
+            f"The disk of {folder.path} is too full: {free >> 20:,} MiB are free, and replaying the log needs"
+            f" {2 * needed >> 20:,} MiB. Make room on it."
+        )
+    say(f"Reading {len(plan.segments):,} segments of the log ...")
+    programs_of = installation.find(options, folder)
+    wal = folder.database / "pg_wal"
+    names = [segment.name for segment in plan.segments]
+    # all histories: the new timeline gets a number that none has
+    histories = [it.name.removesuffix(SUFFIX) for it in (catalog.path / "wal").glob(f"*.history{SUFFIX}")]
+    for name in (*names, *histories):
+        path = catalog.path / "wal" / f"{name}{SUFFIX}"
+        content = inspection.read_compressed(path) if name in histories else inspection.read_segment(path)
+        for place, text in ((wal / name, content), (wal / "archive_status" / f"{name}.done", b"")):
+            place.unlink(missing_ok=True)
+            place.touch(mode=0o600)
+            place.write_bytes(text)
+            programs_of.own(place)
+    signal = folder.database / "recovery.signal"
+    signal.touch(mode=0o600)
+    programs_of.own(signal)
+
+
+def _recovery_settings(plan: Plan, moment: datetime | None) -> dict[str, str]:
+    found = {
+        "restore_command": "false",  # all that is needed lies in the folder
+        "recovery_target_timeline": str(plan.timeline),
+        "recovery_target_action": "promote",
+        "hot_standby": "off",
+        # what it writes waits for the archive until a server uses the folder
+        "archive_mode": "on",
+        "archive_command": "",
+    }
+    if moment is not None:
+        found["recovery_target_time"] = moment.isoformat()
+    return found
+
+
+def _recover(options: Options, settings: Mapping[str, str], say: Say) -> tuple[dict[str, int], str]:
+    with embedded.running(options, purpose="restore", say=say, settings=settings):
+        say("Examining the restored database ...")
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "storage.server.archive.restored"],
+            env={**workers.environment(), "TABLERO_DATA": str(options.data)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            reason = done.stderr.strip().rpartition("\n")[2] or f"status {done.returncode}"
+            raise Refusal(f"The restored database cannot be used: {reason}")
+        with contents.connect(options) as connection:
+            return contents.count(connection), done.stdout.strip()
+
+
+def _log_of(folder: DataFolder) -> str:
+    try:
+        return folder.log.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _reserve_timeline(folder: DataFolder, catalog: Catalog) -> None:
+    """Let another restore choose another number for its timeline."""
+    for path in (folder.database / "pg_wal").glob("*.history"):
+        # an archive that can only be read has no server that would use the number
+        with suppress(OSError, archiver.Failure):
+            archiver.push(path, catalog.path, catalog.system)
+
+
+def _text(moment: datetime | None) -> str:
+    return "the end" if moment is None else f"{moment:%Y-%m-%dT%H:%M:%SZ}"
