@@ -12,7 +12,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from storage.models import Account, DistributionRequest, Table
-from storage.operations.health import backups, connections, disk
+from storage.operations.health import archive, backups, connections, disk
 from storage.operations.relations import history, table_relations
 from storage.runtime import jobs, replicas
 from storage.runtime.replicas import ReplicaProblem, ReplicaState
@@ -115,6 +115,22 @@ def _backup() -> Iterator[Finding]:
     if found.failure is not None and found.is_failing:
         at = found.failure.failed_at
         yield _warning(f"The scheduled backup of {at:%Y-%m-%d %H:%M} UTC failed: {found.failure.reason}")
+
+
+def _archive() -> Iterator[Finding]:
+    found = archive.summary()
+    if found is None:
+        yield _fine(
+            "The log is not archived; serve --archive DIR does, and the database can be restored to any moment."
+        )
+        return
+    for it in found.problems:
+        yield _warning(f"{archive.describe(it)} The archive is {found.folder}.")
+    if found.periods:
+        start, end = found.periods[-1]
+        yield _fine(
+            f"The database can be restored to {start:%Y-%m-%d %H:%M:%S} UTC until {end:%Y-%m-%d %H:%M:%S} UTC."
+        )
 
 
 def _tables() -> Iterator[Finding]:
@@ -249,6 +265,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "database": _database,
     "disk": _disk,
     "backup": _backup,
+    "archive": _archive,
     "tables": _tables,
     "cluster": _cluster,
     "connections": _connections,

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection
 
 from storage.models import Account
-from storage.operations.health import connections, disk, last_backup
+from storage.operations.health import archive, connections, disk, last_backup
 from storage.runtime import prometheus
 from storage.sql import diagnosis
 
@@ -20,6 +20,7 @@ def measure(late_jobs: Callable[[], Sized]) -> None:
     prometheus.note(disk_free_bytes=space.free, disk_size_bytes=space.total)
     backup = last_backup.read(settings.OPTIONS.data)
     prometheus.note(last_backup_timestamp_seconds=0 if backup is None else backup.made_at.timestamp())
+    _measure_archive()
     _measure_pool()
     counts = connections.state().counts
     prometheus.note(
@@ -34,6 +35,21 @@ def labelled_accounts() -> frozenset[int]:
     """Return the accounts with series of their own: the oldest, so that passing branches make none."""
     oldest = Account.objects.order_by("pk").values_list("pk", flat=True)
     return frozenset(oldest[: settings.OPTIONS.metrics_accounts])
+
+
+def _measure_archive() -> None:
+    found = archive.summary()
+    if found is None:
+        return
+    # the last period: in an earlier one there may be a gap
+    oldest, latest = found.periods[-1] if found.periods else (None, None)
+    prometheus.note(
+        archive_oldest_timestamp_seconds=oldest.timestamp() if oldest else 0,
+        archive_latest_timestamp_seconds=latest.timestamp() if latest else 0,
+        archive_lag_seconds=found.lag,
+        archive_size_bytes=found.size,
+        archive_problems=len(found.problems),
+    )
 
 
 def _measure_pool() -> None:

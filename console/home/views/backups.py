@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 
 from console.models import User
 from console.site.access import admin_required, user_of
-from storage.operations.health import backups
+from storage.operations.health import archive, backups
+from storage.operations.health.archive import Problem
 from storage.operations.health.last_backup import Kind
 
 _KINDS: Final = {
@@ -20,6 +21,19 @@ _KINDS: Final = {
     Kind.INCREMENTAL: _("incremental"),
     Kind.DUMP: _("dump of the external database"),
 }
+
+_PROBLEMS: Final = {
+    Problem.UNREADABLE: _("The archive cannot be read."),
+    Problem.FAILING: _("The log cannot be archived. The database keeps it until that succeeds, up to a limit."),
+    Problem.LAGGING: _("Some of the log has waited for more than five minutes."),
+    Problem.INTERRUPTED: _("Some of the log is missing. The server makes a new base backup."),
+    Problem.NO_BASE: _("There is no base backup yet. The server makes one."),
+    Problem.OVERDUE: _("The last base backup is older than twice the interval."),
+    Problem.TOO_LARGE: _("The archive is larger than its limit."),
+    Problem.STALE: _("The server has not looked at the archive for more than five minutes."),
+}
+# an alarm on the home page, unlike what passes by itself
+_ALARMS: Final = frozenset(Problem) - {Problem.NO_BASE, Problem.INTERRUPTED}
 
 
 @require_safe
@@ -29,6 +43,7 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {
         **alarm(user_of(request)),
         "kinds": _KINDS,
+        "archive_problems": _PROBLEMS,
         "schedule": settings.OPTIONS.backups,
         "now": timezone.now(),
     }
@@ -39,5 +54,11 @@ def alarm(user: User) -> dict[str, Any]:
     """Return what the alarm needs, which only admins see."""
     if not user.is_admin:
         return {}
-    found = backups.state()
-    return {"backups": found, "is_backup_missing": backups.is_missing(found)}
+    found, archived = backups.state(), archive.summary()
+    problems = () if archived is None else archived.problems
+    return {
+        "backups": found,
+        "is_backup_missing": archived is None and backups.is_missing(found),
+        "archive": archived,
+        "is_archive_failing": any(it.problem in _ALARMS for it in problems),
+    }

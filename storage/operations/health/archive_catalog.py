@@ -190,7 +190,7 @@ class Catalog:
     def bases_for(self, timeline: int) -> list[BaseBackup]:
         """Return the base backups from which the log leads to a timeline."""
         forks = self.forks.get(timeline, {})
-        return [it for it in self.bases if it.timeline == timeline or it.last <= forks.get(it.timeline, -1)]
+        return [it for it in self.bases if it.timeline == timeline or it.last < forks.get(it.timeline, 0)]
 
     def _chain(self, base: BaseBackup, timeline: int) -> list[Segment]:
         """Return the segments from a base backup on, up to the first that is missing."""

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from storage.operations.health.archive_catalog import SUFFIX, BaseBackup, Catalog, Segment, number_of
-from storage.server.archive import archiver
+from storage.server import embedded
+from storage.server.archive import archiver, archiving
 from storage.server.archive.archiving import Config
 from storage.server.backups import backup
 from storage.server.backups.backup_folder import MANIFEST
@@ -33,6 +34,8 @@ def make(options: Options, config: Config, passphrase: bytes | None, say: Say) -
     archiver.synchronize(draft)
     draft.rename(path)
     archiver.synchronize(path.parent)
+    with embedded.attached(options, purpose="archive", say=say):
+        archiving.flush(options)  # what can be restored begins with the end of a segment
     return base
 
 

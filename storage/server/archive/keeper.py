@@ -24,6 +24,7 @@ from storage.server.options import ArchiveOptions, Options
 logger = logging.getLogger(__name__)
 
 _LOOK: Final = 5.0  # seconds
+_LOOK_AFTER_PROBLEM: Final = 1.0
 _PAUSE: Final = timedelta(minutes=15).total_seconds()  # after a base backup that failed
 
 
@@ -61,7 +62,7 @@ class _Keeper:
                 self._look()
             except (OSError, NotAnArchive, psycopg.Error) as error:
                 logger.warning("The archive cannot be looked after: %s", error)
-            self._is_stopping.wait(min(_LOOK, self._archive.every.total_seconds()))
+            self._is_stopping.wait(_LOOK_AFTER_PROBLEM if self._known else _LOOK)
 
     def _look(self) -> None:
         found = inspection.summarize(self._folder, self._config, self._archive.every, self._archive.size)

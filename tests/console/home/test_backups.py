@@ -8,7 +8,9 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from storage.models import Table
-from storage.operations.health import last_backup
+from storage.operations.health import archive, last_backup
+from storage.operations.health.archive import ArchiveSummary, Found, Problem
+from storage.operations.health.archive_catalog import Period
 from storage.operations.health.last_backup import BackupFailure, Kind, LastBackup
 from storage.operations.tables import tables
 from storage.server.options import BackupSchedule
@@ -94,6 +96,36 @@ def test_a_hint_for_data_without_backups(visit, data, account, settings):
     settings.OPTIONS = replace(settings.OPTIONS, database_url="")
     made(data, HOUR)
     assert HINT not in text(visit("ada"), "/ui/")
+
+
+def archived(data, *problems, ago=timedelta(0), **facts):
+    (data / "archive").mkdir(exist_ok=True)
+    (data / "archive" / archive.CONFIG).touch()
+    found = ArchiveSummary(timezone.now() - ago, "/archive", problems=problems, **facts)
+    found.write(data / "archive")
+
+
+def test_what_the_archive_can_restore(visit, data):
+    assert "The log of the database is not archived." in text(visit("ada"))
+    end = timezone.now()
+    archived(data, periods=(Period(end - HOUR, end),), base_at=end - HOUR, size=5 << 20)
+    page = text(visit("ada"))
+    assert f"Can be restored {end - HOUR:%Y-%m-%d %H:%M:%S} – {end:%Y-%m-%d %H:%M:%S} UTC" in page
+    assert "Folder/archive" in page and "Size5.0 MB" in page and "Last base backup1 hour ago" in page
+    assert "Problem" not in page
+
+
+def test_admins_are_warned_when_the_archive_fails(visit, data):
+    alarm = "The archive needs attention"
+    archived(data, Found(Problem.NO_BASE))
+    assert alarm not in text(visit("ada"), "/ui/")
+    assert "Problem There is no base backup yet." in text(visit("ada"))
+    archived(data, Found(Problem.FAILING, "The disk is full."))
+    assert alarm in text(visit("ada"), "/ui/") and alarm not in text(visit("alice"), "/ui/")
+    assert "up to a limit. The disk is full." in text(visit("ada"))
+    archived(data, ago=timedelta(minutes=6))
+    assert "The server has not looked at the archive" in text(visit("ada"))
+    assert "存档需要处理" in text(visit("ada"), "/ui/", **{"Accept-Language": "zh-hans"})
 
 
 def test_all_texts_are_translated(visit, data, scheduled, account):

@@ -1,0 +1,530 @@
+"""`serve --archive` and `restore --to`: archived log, and the database as it was at a moment."""
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import psutil
+import psycopg
+import pytest
+from azure.core.exceptions import AzureError
+from azure.data.tables import TableServiceClient
+
+from storage.operations.health import archive
+from storage.operations.health.archive import Problem
+from storage.operations.health.archive_catalog import (
+    BaseBackup,
+    Catalog,
+    NotAnArchive,
+    Period,
+    Segment,
+    name_of_use,
+    number_of,
+)
+from storage.server import embedded, folder_switch, options
+from storage.server.archive import archiver, archiving, base_backups, inspection, moments, point_in_time
+from storage.server.data_folder import DataFolder
+from storage.server.refusal import Refusal
+from tests.live_server import ROOT, start_server
+from tests.server.test_backup import manage
+from tests.server.test_scheduled_backups import wait_for
+
+NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+SYSTEM = "7000000000000000001"
+BLOCK = 1 << 20
+
+
+def fill(number):
+    return bytes([number % 256]) * (16 << 20)
+
+
+class Synthetic:
+    """An archive of empty segments that end an hour apart from each other, from NOW on."""
+
+    def __init__(self, path):
+        self.path = path
+        for name in ("base", "timelines", "wal"):
+            (path / name).mkdir(parents=True)
+        (path / "archive.json").write_text(json.dumps({"format": 1, "system": SYSTEM}))
+
+    def segments(self, timeline, *numbers, start=NOW):
+        for number in numbers:
+            modified = int((start + number * HOUR).timestamp() * 1e9)
+            path = self.path / "wal" / f"{Segment(timeline, number).name}.gz"
+            path.write_bytes(archiver.compress(b"", modified))
+
+    def base(self, name, timeline, number, at):
+        (self.path / "base" / name).mkdir()
+        made = BaseBackup(name, at, timeline, number, number, 100)
+        (self.path / "base" / f"{name}.json").write_text(made.in_json())
+
+    def use(self, timeline, start):
+        (self.path / "timelines" / name_of_use(timeline, start)).touch()
+
+    def fork(self, timeline, text):
+        path = self.path / "wal" / f"{timeline:08X}.history.gz"
+        path.write_bytes(archiver.compress(text.encode(), 0))
+
+    @property
+    def catalog(self):
+        return Catalog.read(self.path)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Segments 2 to 9 that end at 2 to 9 hours, a base backup after 2.5 hours and one after 6.5."""
+    found = Synthetic(tmp_path / "archive")
+    found.use(1, NOW)
+    found.segments(1, *range(2, 10))
+    found.base("a", 1, 2, NOW + 2.5 * HOUR)
+    found.base("b", 1, 6, NOW + 6.5 * HOUR)
+    return found
+
+
+def at(hours):
+    return NOW + hours * HOUR
+
+
+def chosen(catalog, hours):
+    moment = None if hours is None else at(hours)
+    return [(it.base.name, it.segments[-1].name[-2:]) for it in catalog.plan(moment)]
+
+
+def test_names_and_positions_of_segments():
+    assert Segment(1, 255).name == "0000000100000000000000FF"
+    assert Segment(26, 256).name == "0000001A0000000100000000"
+    assert Segment.parse(Segment(26, 999).name) == Segment(26, 999)
+    for name in ("00000002.history", "000000010000000000000002.00000028.backup", "00000001000000000000000g"):
+        assert Segment.parse(name) is None
+    assert number_of("1/2000028") == 258
+
+
+def test_the_plan_begins_with_the_newest_base_backup_before_the_moment(made):
+    catalog = made.catalog
+    assert catalog.periods() == [Period(at(2.5), at(9))]
+    assert chosen(catalog, 2.4) == [] and chosen(catalog, 9.1) == []
+    assert chosen(catalog, 3.5) == [("a", "04")]
+    assert chosen(catalog, 4) == [("a", "04")]
+    assert chosen(catalog, 7.5) == [("b", "08"), ("a", "08")]
+    assert chosen(catalog, None) == [("b", "09"), ("a", "09")]
+
+
+def test_a_missing_segment_ends_what_can_be_restored_until_the_next_base_backup(made):
+    (made.path / "wal" / f"{Segment(1, 5).name}.gz").unlink()
+    catalog = made.catalog
+    assert catalog.missing() == [Segment(1, 5)]
+    assert catalog.periods() == [Period(at(2.5), at(4)), Period(at(6.5), at(9))]
+    assert chosen(catalog, 4.5) == [] and chosen(catalog, 7) == [("b", "07")]
+    assert not inspection.is_interrupted(catalog, catalog.bases[-1])
+    assert inspection.is_interrupted(catalog, catalog.bases[0])
+
+
+def test_a_moment_is_restored_on_the_timeline_that_was_in_use_then(made):
+    """Restored at 10 hours to 7.5 hours; at 20 hours the former folder was taken back."""
+    made.fork(2, "1\t0/8000100\tbefore 2026-11-25 19:30:00+00\n")
+    made.fork(3, "1\t0/8000100\tbefore 2026-11-25 19:30:00+00\n")  # of a restore that was never used
+    made.use(2, at(10))
+    made.segments(2, 8, 9, 10, start=at(4))
+    catalog = made.catalog
+    assert catalog.periods() == [Period(at(2.5), at(9)), Period(at(10), at(14))]
+    assert [it.timeline for it in catalog.plan(at(8.5))] == [1, 1]
+    [plan, _] = catalog.plan(at(13))
+    assert (plan.timeline, plan.base.name) == (2, "b")
+    assert plan.segments == [Segment(1, 6), Segment(1, 7), Segment(2, 8), Segment(2, 9)]
+    # a base backup of the old timeline from after the fork does not lead to the new one
+    made.base("c", 1, 8, at(8.5))
+    assert [it.name for it in made.catalog.bases_for(2)] == ["a", "b"]
+    made.use(1, at(20))
+    made.segments(1, 10, start=at(11))
+    assert [it.timeline for it in made.catalog.plan(at(20.5))] == [1, 1, 1]
+    assert made.catalog.plan(at(13))[0].timeline == 2
+    assert made.catalog.plan(at(8.7))[0].base.name == "c"
+
+
+def test_retention_keeps_what_the_oldest_moment_needs(made):
+    assert {it.name for it in made.catalog.needed_bases(at(5))} == {"a", "b"}
+    assert {it.name for it in made.catalog.needed_bases(at(7))} == {"b"}
+    keep = datetime.now(UTC) - at(5)
+    base_backups.prune(made.path, keep, None, print)
+    assert made.catalog.periods() == [Period(at(2.5), at(9))]
+    size = made.catalog.size - 1
+    base_backups.prune(made.path, keep, size, print)
+    assert made.catalog.periods() == [Period(at(6.5), at(9))]
+    assert min(made.catalog.segments) == Segment(1, 6)
+    assert sorted(it.name for it in (made.path / "base").iterdir()) == ["b", "b.json"]
+    base_backups.prune(made.path, timedelta(0), 1, print)  # the last one stays, however large
+    assert made.catalog.periods() == [Period(at(6.5), at(9))]
+
+
+def test_an_archive_that_is_none(tmp_path):
+    with pytest.raises(NotAnArchive, match=r"has no archive\.json"):
+        Catalog.read(tmp_path)
+    (tmp_path / "archive.json").write_text("{}")
+    with pytest.raises(NotAnArchive, match="cannot be read"):
+        Catalog.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("latest", None),
+        ("10 minutes ago", NOW - timedelta(minutes=10)),
+        ("1 hour ago", NOW - HOUR),
+        ("90s ago", NOW - timedelta(seconds=90)),
+        ("2 d ago", NOW - timedelta(days=2)),
+        ("2026-11-25T11:59:00Z", NOW - timedelta(minutes=1)),
+        ("2026-11-25 11:59", NOW - timedelta(minutes=1)),
+        ("2026-11-25T14:59:00.5+03:00", NOW - timedelta(seconds=59.5)),
+    ],
+)
+def test_times(text, expected):
+    assert moments.parse(text, NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["yesterday", "10 weeks ago", "", "11:59", "-5 minutes ago"])
+def test_text_that_is_no_time(text):
+    with pytest.raises(Refusal, match="10 minutes ago"):
+        moments.parse(text, NOW)
+    with pytest.raises(Refusal, match="in the future"):
+        moments.parse("2026-11-25T12:00:01Z", NOW)
+
+
+def test_the_options():
+    given = {"TABLERO_ARCHIVE": "/archive"}
+    assert options.read({}).archive is None
+    found = options.read(given).archive
+    assert (str(found.folder), found.keep, found.size, found.backlog) == (
+        "/archive",
+        7 * 24 * HOUR,
+        None,
+        8 << 30,
+    )
+    found = options.read({**given, "TABLERO_ARCHIVE_SIZE": "50GB", "TABLERO_BACKUP_EVERY": "6h"}).archive
+    assert (found.size, found.every) == (50 << 30, 6 * HOUR)
+    for text in ("50", "50 GB", "0GB", "1PB"):
+        with pytest.raises(Refusal, match="for example 50GB"):
+            options.read({**given, "TABLERO_ARCHIVE_SIZE": text})
+    with pytest.raises(Refusal, match="TABLERO_ARCHIVE_KEEP needs TABLERO_ARCHIVE"):
+        options.read({"TABLERO_ARCHIVE_KEEP": "3d"})
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / Segment(1, 3).name
+    path.write_bytes(fill(3))
+    return path
+
+
+def test_a_segment_may_come_twice_but_not_with_other_content(made, source):
+    target = made.path / "wal" / f"{source.name}.gz"
+    target.unlink()
+    archiver.push(source, made.path, SYSTEM)
+    assert gzip.decompress(target.read_bytes()) == inspection.read_segment(target) == fill(3)
+    modified = datetime.fromtimestamp(source.stat().st_mtime, UTC)
+    assert abs(made.catalog.time_of(Segment(1, 3)) - modified) < timedelta(milliseconds=1)
+    archiver.push(source, made.path, SYSTEM)
+    source.write_bytes(fill(4))
+    with pytest.raises(archiver.Failure, match="another server seems to use"):
+        archiver.push(source, made.path, SYSTEM)
+    target.write_bytes(target.read_bytes()[:-9])
+    with pytest.raises(archiver.Failure, match="other content"):
+        archiver.push(source, made.path, SYSTEM)
+    with pytest.raises(Refusal, match="is damaged"):
+        inspection.read_segment(target)
+    with pytest.raises(archiver.Failure, match="of another database"):
+        archiver.push(source, made.path, "1")
+    (made.path / "archive.json").unlink()
+    with pytest.raises(archiver.Failure, match="Is its disk mounted"):
+        archiver.push(source, made.path, SYSTEM)
+
+
+def test_a_copy_that_was_killed_is_no_segment(made, tmp_path):
+    """Killed at random moments while it copies segments; what has its name is complete."""
+    names = [Segment(1, number).name for number in range(20, 60)]
+    content = random.Random(1).randbytes(BLOCK) * 16
+    for name in names:
+        (tmp_path / name).write_bytes(content)
+    code = (
+        "import sys; from pathlib import Path; from storage.server.archive.archiver import push\n"
+        f"for name in {names!r}: push(Path({str(tmp_path)!r}) / name, Path({str(made.path)!r}), {SYSTEM!r})"
+    )
+    for _ in range(2):
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+        wait_for(
+            lambda process=process: list((made.path / "wal").glob(".*.part")) or process.poll() is not None
+        )
+        time.sleep(random.uniform(0, 0.3))
+        process.kill()
+        process.wait()
+        pushed = [it for it in (made.path / "wal").glob("*.gz") if it.name[:24] in names]
+        assert all(len(inspection.read_segment(it)) == 16 << 20 for it in pushed[-3:])
+    archiver.push(tmp_path / names[0], made.path, SYSTEM)
+
+
+@pytest.fixture
+def waiting(tmp_path, made):
+    """An archiver whose archive is away, and three segments that wait."""
+    wal = tmp_path / "pg_wal"
+    (wal / "archive_status").mkdir(parents=True)
+    folder = tmp_path / "data-archive"
+    (folder / "done").mkdir(parents=True)
+    for number in (20, 21, 22):
+        (wal / Segment(1, number).name).write_bytes(fill(number))
+        (wal / "archive_status" / f"{Segment(1, number).name}.ready").touch()
+    made.path.rename(made.path.with_name("away"))
+    return archiver.Archiver(wal, made.path, SYSTEM, folder, 3 * (16 << 20))
+
+
+def work(found, steps=3):
+    for _ in range(steps):
+        found.wait_until = 0.0
+        found.step()
+        if found.push is not None:
+            found.push.thread.join()
+
+
+def test_what_cannot_be_archived_waits_up_to_a_bound_and_is_not_dropped_in_silence(waiting, made):
+    work(waiting)
+    assert waiting.failing.exists() and not list(waiting.done.iterdir())
+    assert "Is its disk mounted" in waiting.state["failure"]["reason"]
+    assert waiting.state["gap"] is None
+    more = Segment(1, 23).name
+    (waiting.wal / more).write_bytes(fill(23))
+    (waiting.ready / f"{more}.ready").touch()
+    work(waiting)
+    assert len(list(waiting.done.iterdir())) == 4
+    gap = archiver.read_state(waiting.state_file)["gap"]
+    assert (gap["from"], gap["to"], gap["until"]) == (Segment(1, 20).name, more, None)
+    for path in waiting.ready.iterdir():  # as PostgreSQL does with what it takes for archived
+        path.unlink()
+    made.path.with_name("away").rename(made.path)
+    last = Segment(1, 24).name
+    (waiting.wal / last).write_bytes(fill(24))
+    (waiting.ready / f"{last}.ready").touch()
+    work(waiting)
+    assert [it.name for it in waiting.done.iterdir()] == [last] and not waiting.failing.exists()
+    state = archiver.read_state(waiting.state_file)
+    assert state["failure"] is None and state["gap"]["until"] is not None
+    assert (made.path / "wal" / f"{last}.gz").exists()
+
+
+def test_two_folders_are_exchanged_at_once(tmp_path):
+    """Killed at random moments while it does nothing else: both names are there, one each way."""
+    for name in ("data", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    code = (
+        "from pathlib import Path; from storage.server.folder_switch import exchange\n"
+        f"one, other = Path({str(tmp_path / 'data')!r}), Path({str(tmp_path / 'new')!r})\n"
+        "print(flush=True)\n"
+        "while True: exchange(one, other)"
+    )
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(random.uniform(0, 0.05))
+        process.kill()
+        process.communicate()
+        found = [[it.name for it in (tmp_path / name).iterdir()] for name in ("data", "new")]
+        assert sorted(found) == [["data"], ["new"]]
+
+
+class Writer(threading.Thread):
+    """Inserts entities one after the other, and remembers when each was sent and acknowledged."""
+
+    def __init__(self, live, name):
+        super().__init__()
+        self.name = name
+        self.live = live
+        self.is_over = threading.Event()
+        self.sent, self.acknowledged = [], []
+
+    def run(self):
+        with TableServiceClient.from_connection_string(self.live.connection_string, retry_total=0) as client:
+            table = client.get_table_client("stock")
+            while not self.is_over.is_set():
+                number = len(self.sent)
+                self.sent.append(datetime.now(UTC))
+                try:
+                    table.create_entity(
+                        {"PartitionKey": self.name, "RowKey": f"{number:06}", "Text": "x" * 1000}
+                    )
+                except (AzureError, OSError):
+                    return
+                self.acknowledged.append(datetime.now(UTC))
+
+    def check(self, found, moment):
+        """Everything acknowledged before the moment is there, and nothing that was sent after it."""
+        assert found == list(range(len(found)))
+        assert (
+            sum(it < moment for it in self.acknowledged)
+            <= len(found)
+            <= sum(it <= moment for it in self.sent)
+        )
+
+
+@contextmanager
+def writing(live, prefix, number=3):
+    writers = [Writer(live, f"{prefix}{index}") for index in range(number)]
+    for it in writers:
+        it.start()
+    wait_for(lambda: all(len(it.acknowledged) > 20 for it in writers))
+    try:
+        yield writers
+    finally:
+        for it in writers:
+            it.is_over.set()
+            it.join()
+
+
+def rows(data):
+    """Return the numbers of the entities of each writer, as a database has them."""
+    found = options.read({"TABLERO_DATA": str(data)})
+    with (
+        embedded.running(found, purpose="test", say=print),
+        psycopg.connect(host=str(DataFolder(data).socket_folder), user="tablero", dbname="tablero") as db,
+    ):
+        [[table]] = db.execute("SELECT id FROM storage_table WHERE name = 'stock' AND deleted_at IS NULL")
+        numbers = {}
+        for pk, rk in db.execute(f"SELECT pk, rk FROM entity_{table} ORDER BY pk, rk"):
+            numbers.setdefault(pk, []).append(int(rk))
+    return numbers
+
+
+def end_segment(data):
+    archiving.flush(options.read({"TABLERO_DATA": str(data)}))
+
+
+def summary_of(data):
+    return archive.read(data)
+
+
+def archivers(data):
+    return [
+        it
+        for it in psutil.process_iter(["cmdline"])
+        if any(part.endswith("archiver.py") for part in it.info["cmdline"] or [])
+        and any(str(data) in part for part in it.info["cmdline"])
+    ]
+
+
+def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(used, scratch):
+    folder = scratch / f"archive-{uuid4().hex[:8]}"
+    arguments = ("--archive", str(folder))
+    with start_server(used, *arguments) as live:
+        with TableServiceClient.from_connection_string(live.connection_string) as client:
+            client.create_table("stock")
+        wait_for(lambda: (found := summary_of(used)) and found.base_at)
+        with writing(live, "a") as first:
+            [process] = wait_for(lambda: archivers(used))
+            process.kill()
+            before = datetime.now(UTC)
+            wait_for(lambda: [it for it in archivers(used) if it.pid != process.pid])
+            end_segment(used)
+            live.kill()
+    killed = datetime.now(UTC)
+    with start_server(used, *arguments) as live:
+        with writing(live, "b") as second:
+            said = manage("restore", "--to", before.isoformat(), "--data", used)
+        assert "Nothing has changed for the server yet" in said
+        done = datetime.now(UTC)  # nobody writes later, so that the log ends before a commit that is
+        manage("restore", "--to", done.isoformat(), "--data", used)
+        assert "A server runs on" in manage("restore", "--switch", "--data", used, status=1)
+    restored = sorted(used.parent.glob(f"{used.name}.*.restored"))
+    for path, moment in zip(restored, (before, done), strict=True):
+        found = rows(path)
+        for writer in (*first, *second):
+            writer.check(found.get(writer.name, []), moment)
+
+    # one of them takes the place, and its server archives on a timeline of its own
+    folder_switch.exchange(used, restored[0])  # and is killed; the command goes on from there
+    said = manage("restore", "--switch", restored[0], "--data", used)
+    kept = used.with_name(restored[0].name.removesuffix(".restored"))
+    assert f"The data from before are in {kept}." in said
+    assert (kept / "database").exists() and not (used / point_in_time.MARK).exists()
+    with start_server(used, *arguments) as live, writing(live, "c", 1) as [third]:
+        later = datetime.now(UTC)
+        manage("restore", "--to", later.isoformat(), "--data", used)
+    uses = Catalog.read(folder).uses
+    assert uses[0].timeline == 1 and uses[-1].timeline > 1
+    manage("restore", "--to", killed.isoformat(), "--data", used, "--replace")  # which the switch had undone
+    found = rows(used)
+    assert found.keys() == {it.name for it in first}
+    for writer in first:
+        writer.check(found[writer.name], killed)
+    found = rows(max(used.parent.glob(f"{used.name}.*.restored")))
+    assert found.keys() == {it.name for it in (*first, third)}
+    third.check(found[third.name], later)
+    for writer in first:
+        writer.check(found[writer.name], before)
+    assert "All of it can be read." in manage("archive", "--verify", folder, "--data", scratch / "none")
+
+
+def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
+    folder = scratch / f"archive-{uuid4().hex[:8]}"
+    arguments = ("--archive", str(folder), "--archive-backlog", "32MB")
+    with start_server(used, *arguments) as live:
+        wait_for(lambda: (found := summary_of(used)) and found.base_at)
+        folder.rename(away := folder.with_name("away"))
+        for _ in range(4):
+            end_segment(used)
+        gap = wait_for(lambda: archiver.read_state(used / "archive" / "state.json")["gap"])
+        wait_for(lambda: any(it.problem is Problem.UNREADABLE for it in summary_of(used).problems))
+        assert "archive: warning: " in manage("doctor", "--data", used)
+        away.rename(folder)
+        end_segment(used)
+        since = datetime.now(UTC)
+        wait_for(lambda: summary_of(used).base_at and summary_of(used).base_at > since)
+        wait_for(lambda: not summary_of(used).problems)
+        assert Segment.parse(gap["from"]) in Catalog.read(folder).missing()
+        assert "archive: ok: The database can be restored to" in manage("doctor", "--data", used)
+        assert live.process.poll() is None
+
+
+def test_refusals(used, made, tmp_path):
+    found = options.read({"TABLERO_DATA": str(used)})
+
+    def refused(path, moment=None):
+        with pytest.raises(Refusal) as refusal:
+            point_in_time.restore_moment(found, point_in_time.Request(moment, path), print)
+        return str(refusal.value)
+
+    assert "has no archive. Name one" in refused(None)
+    assert "is not an archive" in refused(tmp_path)
+    assert "of another database" in refused(made.path)
+    said = refused(made.path, at(2))
+    assert (
+        "cannot be restored from" in said
+        and f"{at(2.5):%Y-%m-%dT%H:%M:%SZ} to {at(9):%Y-%m-%dT%H:%M:%SZ}" in said
+    )
+    for path, said in {
+        None: "There is no restored folder beside",
+        tmp_path: "is not a restored folder",
+    }.items():
+        with pytest.raises(Refusal, match=said):
+            point_in_time.switch(found, path)
+    assert "say to which time with --to" in manage("restore", made.path, "--data", used, status=1)
+    assert "Give --to or --switch" in manage(
+        "restore", "--to", "latest", "--switch", "--data", used, status=1
+    )
+    with start_server(used, "--archive", str(made.path), wait=False) as live:
+        assert live.process.wait(60) == 1
+    assert "of another database" in "\n".join(live.output)
+    for given, said in {
+        "DATABASE_URL": "for the embedded database",
+        "TABLERO_DATA": "is in the data folder",
+    }.items():
+        folder = used / "archive" if given == "TABLERO_DATA" else tmp_path
+        values = {"TABLERO_DATA": str(used), "TABLERO_ARCHIVE": str(folder)}
+        if given == "DATABASE_URL":
+            values[given] = "postgresql://elsewhere/it"
+        with pytest.raises(Refusal, match=said):
+            archiving.check(options.read(values))
