@@ -87,8 +87,8 @@ VARIABLES = (
     Variable("LOGIN_PROVIDERS", "", "sign-in providers of the console, as JSON", "FILE"),
     Variable("ARCHIVE", "", "archive the log, to restore the database to any moment", "DIR"),
     Variable("ARCHIVE_KEEP", "7d", "how far back the database can be restored, as 12h or 7d", "TIME"),
-    Variable("ARCHIVE_SIZE", "", "largest size of the archive, as 50GB; shortens the time kept", "SIZE"),
-    Variable("ARCHIVE_BACKLOG", "8GB", "how much may wait while the archive fails, before a gap", "SIZE"),
+    Variable("ARCHIVE_SIZE", "", "largest size of the archive, as 50G; shortens the time kept", "SIZE"),
+    Variable("ARCHIVE_BACKLOG", "8G", "how much may wait while the archive fails, before a gap", "SIZE"),
     Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
     Variable("OIDC_AUDIENCE"),
@@ -116,11 +116,11 @@ _SERVICE_PORT = re.compile(r"TABLERO_(\w+_)?PORT")
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 KEYS = {variable.key: variable for variable in VARIABLES}
 LEAST_REQUEST_MEMORY = 32 << 20  # bytes; a body of 4 MiB takes most of that
+_LEAST_ARCHIVE = 32 << 20  # bytes: two segments
 _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40}
 _UNITS = {
     "s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
 }  # fmt: skip
-_SHIFTS = {"MB": 20, "GB": 30, "TB": 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,18 +384,13 @@ def _read_archive(value: Mapping[str, str], environ: Mapping[str, str]) -> Archi
     return ArchiveOptions(
         folder=Path(value["ARCHIVE"]).expanduser().absolute(),
         keep=_read_time("ARCHIVE_KEEP", value["ARCHIVE_KEEP"]),
-        size=_read_size("ARCHIVE_SIZE", value["ARCHIVE_SIZE"]) if value["ARCHIVE_SIZE"] else None,
-        backlog=_read_size("ARCHIVE_BACKLOG", value["ARCHIVE_BACKLOG"]),
+        size=_read_size("ARCHIVE_SIZE", value["ARCHIVE_SIZE"], _LEAST_ARCHIVE)
+        if value["ARCHIVE_SIZE"]
+        else None,
+        backlog=_read_size("ARCHIVE_BACKLOG", value["ARCHIVE_BACKLOG"], _LEAST_ARCHIVE),
         every=_read_time("BACKUP_EVERY", value["BACKUP_EVERY"]),
         passphrase_file=Path(passphrase).expanduser().absolute() if passphrase else None,
     )
-
-
-def _read_size(name: str, text: str) -> int:
-    match = re.fullmatch(r"([1-9][0-9]{0,5})(MB|GB|TB)", text)
-    if match is None:
-        raise Refusal(f"{PREFIX}{name} is {text!r}; it must be a number with MB, GB or TB, for example 50GB.")
-    return int(match[1]) << _SHIFTS[match[2]]
 
 
 def _read_time(name: str, text: str) -> timedelta:

@@ -24,7 +24,9 @@ _KINDS: Final = {
 
 _PROBLEMS: Final = {
     Problem.UNREADABLE: _("The archive cannot be read."),
-    Problem.FAILING: _("The log cannot be archived. The database keeps it until that succeeds, up to a limit."),
+    Problem.FAILING: _(
+        "The log cannot be archived. The database keeps it until that succeeds, up to a limit."
+    ),
     Problem.LAGGING: _("Some of the log has waited for more than five minutes."),
     Problem.INTERRUPTED: _("Some of the log is missing. The server makes a new base backup."),
     Problem.NO_BASE: _("There is no base backup yet. The server makes one."),
