@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
@@ -60,6 +60,8 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_RECOVERY: Final = 20.0  # seconds; a database that was killed answers again after a few
+
 
 class Service:
     def __init__(
@@ -95,7 +97,7 @@ class Service:
         interrupt_older(moment)
 
     async def open(self) -> None:
-        await self._lanes.open()
+        await self._lanes.open(recovery=_RECOVERY)
         await self._catalog.open()
         await self.observer.open()
         if self._replicas is not None:

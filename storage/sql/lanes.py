@@ -9,6 +9,7 @@ asked for, is sent as a pipeline: one round trip, however far the server is.
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
@@ -56,6 +57,7 @@ _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection befor
 _HUNG_AFTER: Final = 15.0
 _LOOK_INTERVAL: Final = 1.0
 
+_RECOVERY_PAUSE: Final = 0.2  # seconds between attempts to reach a database that does not answer
 _HIGH_LATENCY: Final = 0.005  # seconds of a round trip to a server in another place
 
 _POSITION_NAME: Final = b"position"
@@ -487,10 +489,21 @@ class Lanes:
         self._attempts = attempts
         self._combiner = Combiner(self._run, lambda: self._pools[Lane.KEY].is_far)
 
-    async def open(self) -> None:
-        """Connect once for each lane; raises psycopg.OperationalError."""
+    async def open(self, *, recovery: float = 0.0) -> None:
+        """Connect once for each lane; raises psycopg.OperationalError.
+
+        ``recovery`` is how many seconds to wait for a database that does not answer.
+        """
+        deadline = time.monotonic() + recovery
         for pool in self._pools.values():
-            await pool.open()
+            while not pool.is_open:
+                try:
+                    await pool.open()
+                except OperationalError as error:
+                    if time.monotonic() >= deadline:
+                        raise
+                    logger.warning("The database does not answer: %s", str(error).strip())
+                    await asyncio.sleep(_RECOVERY_PAUSE)
 
     @property
     def is_open(self) -> bool:

@@ -550,3 +550,15 @@ async def test_suspended_lanes_give_up_what_runs_and_what_waits(single):
         await single.run(statement(ECHO, "x"))
     single.resume()
     assert await single.run(statement(ECHO, "x")) == "x"
+
+
+async def test_waits_for_a_database_that_recovers(postgres, scratch, monkeypatch):
+    there, is_told = scratch / "there", asyncio.Event()
+    monkeypatch.setattr(module.logger, "warning", lambda *_: is_told.set())
+    lanes = Lanes(make_conninfo("", **{**postgres, "host": str(there)}))
+    opening = asyncio.create_task(lanes.open(recovery=60))
+    await is_told.wait()
+    there.symlink_to(postgres["host"])
+    await opening
+    assert lanes.is_open
+    lanes.close()
