@@ -17,6 +17,7 @@ FIRST = (
     "tests/browser",
     "tests/server",
     "tests/clients",
+    "tests/checker",
     "tests/faults",
     "tests/replication",
     "tests/bench",

@@ -14,10 +14,10 @@ from itertools import pairwise
 
 from tests.bench.__main__ import scratch_folder
 from tests.bench.rounds import progress
-from tests.replication.checker import Checker, Violation
-from tests.replication.clients import SECONDARY, Load
+from tests.checker.clients import SECONDARY, Load
+from tests.checker.history import Read
+from tests.checker.levels import Checker, Violation
 from tests.replication.faults import FAULTS
-from tests.replication.history import Read
 from tests.replication.world import BOUND, LAG, World, violations, world
 
 KINDS = ("Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual", SECONDARY)

@@ -21,10 +21,11 @@ from uuid import uuid4
 
 from tests.bench.__main__ import scratch_folder
 from tests.bench.rounds import progress
+from tests.checker.clients import Client, Endpoint
+from tests.checker.history import Write
+from tests.checker.proxy import Proxy
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
-from tests.replication.clients import Client, Endpoint
 from tests.replication.postgres import Group, Node
-from tests.replication.proxy import Proxy
 from tests.replication.world import SESSIONS, set_levels
 
 PAGE = 100  # entities
@@ -123,7 +124,7 @@ def measure(region: Region, tables: Mapping[str, str], times: int) -> None:
             region,
             f"batch of {BATCH}",
             times,
-            lambda: client.change_set([new_key() for _ in range(BATCH)], 1),
+            lambda: client.change_set([Write("", new_key(), 1, 0) for _ in range(BATCH)]),
         )
     for level in READS:
         account = SESSIONS if level == "Session" else ACCOUNT

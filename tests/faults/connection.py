@@ -294,9 +294,14 @@ class Change:
             lines.append("Prefer: return-no-content")
         if self.if_match:
             lines.append(f"If-Match: {self.if_match}")
-        keys = {"PartitionKey": self.key[0], "RowKey": self.key[1]} if insert else {}
-        content = "" if self.properties is None else json.dumps({**keys, **self.properties})
+        content = "" if self.properties is None else json.dumps(self.content)
         return "\r\n".join([*lines, "", content]).encode()
+
+    @property
+    def content(self) -> Mapping[str, object]:
+        """The properties as they are sent."""
+        keys = {"PartitionKey": self.key[0], "RowKey": self.key[1]} if self.method == "POST" else {}
+        return {**keys, **(self.properties or {})}
 
 
 def write_batch(account: str, changes: Sequence[Change]) -> tuple[bytes, bytes]:

@@ -13,13 +13,23 @@ from uuid import uuid4
 import pytest
 import requests
 
+from tests.checker.clients import Client
+from tests.checker.history import History, Seen
+from tests.checker.levels import check
 from tests.live_server import ROOT, clean_environment, start_server
-from tests.replication.checker import check
-from tests.replication.clients import Client
 from tests.replication.faults import FAULTS, LATE, does_not_replay
-from tests.replication.history import History
 from tests.replication.postgres import wait_for
-from tests.replication.world import BOUND, LAG, SCRAPER, SESSIONS, SLACK, World, staleness, violations
+from tests.replication.world import (
+    BOUND,
+    LAG,
+    SCRAPER,
+    SESSIONS,
+    SLACK,
+    World,
+    staleness,
+    violations,
+    wait_for_reads,
+)
 
 ENOUGH = 15  # answers of each kind before a fault, during it, and afterwards; the benchmark asks for more
 WEAK = ("ConsistentPrefix", "Eventual", "secondary")
@@ -37,7 +47,7 @@ def test_levels_keep_their_promises(world: World, fault: str) -> None:
                 load.wait_for_answers(ENOUGH)
         for load in loads:
             load.wait_for_answers(ENOUGH)
-        loads[0].wait_for_reads(world.far)
+        wait_for_reads(loads[0], world.far)
 
     assert violations(loads) == []
 
@@ -47,8 +57,8 @@ def test_a_table_that_the_replicas_do_not_have_yet(world: World) -> None:
     with is_behind(world), Client(world.endpoint(), name, level="Eventual") as client:
         client.create_table()
         version = client.upsert(key, 1)
-        assert client.get(key) == (version, 1)
-        assert client.page() == {key: (version, 1)}
+        assert client.get(key) == Seen(version, 1)
+        assert client.page() == {key: Seen(version, 1)}
 
 
 @contextmanager

@@ -11,11 +11,12 @@ from uuid import uuid4
 
 import pytest
 
+from tests.checker.clients import Client, Endpoint, Load, Unavailable
+from tests.checker.history import Seen
+from tests.checker.levels import Checker, check
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
-from tests.replication.checker import Checker, check
-from tests.replication.clients import Client, Endpoint, Load, Unavailable
 from tests.replication.postgres import Group, Node, wait_for
-from tests.replication.world import LAG, SLACK
+from tests.replication.world import LAG, SLACK, wait_for_reads
 
 ENOUGH = 50
 OUTAGE = 20.0  # seconds without an acknowledged write, on a busy machine
@@ -121,7 +122,7 @@ def test_the_secondary_answers_while_the_primary_is_down(pair: Pair) -> None:
 def is_read(client: Client, key: tuple[str, str], version: int) -> bool:
     try:
         assert client.get(key).version == version
-        assert client.page() == {key: (version, 1)}
+        assert client.page() == {key: Seen(version, 1)}
     except Unavailable:
         return False
     return True
@@ -148,7 +149,7 @@ def test_nothing_acknowledged_is_lost_in_a_fail_over_and_back(pair: Pair) -> Non
             lost.kill()  # whoever promotes another makes sure that this one is gone
             load.wait_for_answers(ENOUGH)
             pair.join(lost, primary=standby)
-            load.wait_for_reads(lost)
+            wait_for_reads(load, lost)
 
     assert longest_pause(load) < OUTAGE
     assert check(load.history, bound=0, lag=LAG + SLACK) == []

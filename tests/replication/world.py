@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from tests.checker.clients import Endpoint, Load
+from tests.checker.history import History
+from tests.checker.levels import Checker, Violation, check
+from tests.checker.proxy import Proxy
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
-from tests.replication.checker import Checker, Violation, check
-from tests.replication.clients import Endpoint, Load
-from tests.replication.history import History
 from tests.replication.postgres import Group, Node
-from tests.replication.proxy import Proxy
 
 SCRAPER = "scraper"  # the token that reads metrics
 SESSIONS = "sessions"  # an account whose level is Session
@@ -56,6 +56,12 @@ class World:
         position = self.primary.position()
         for replica in (self.near, self.far):
             replica.wait_for_position(position)
+
+
+def wait_for_reads(load: Load, node: Node) -> None:
+    """Wait until a node has answered some of the reads from now on."""
+    before = node.reads()
+    load.wait_for(lambda: node.reads() > before + 20, f"read from {node.name}")
 
 
 def violations(loads: Sequence[Load]) -> list[Violation]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.replication.proxy import Proxy
+from tests.checker.proxy import Proxy
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Which promises of consistency a history breaks.
+"""Which promises of the consistency levels a history breaks, for writes that are never refused and no deletions.
 
 The versions of a key are in the order of its writes, so that no search for an order is needed: a register with
 writes in a known order is linearizable if, and only if, no operation that began after another one had ended has an
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from tests.replication.history import ABSENT, History, Key, Read, Seen, Write
+from tests.checker.history import ABSENT, Change, History, Key, Kind, Read, Seen, Write
 
 
 class Violation(NamedTuple):
@@ -23,7 +23,7 @@ class Violation(NamedTuple):
 
     promise: str
     what: str
-    operation: Read | Write
+    operation: Read | Write | Change | None = None
 
 
 class _Newest:
@@ -46,6 +46,7 @@ class _Register:
 
     writes: dict[int, Write] = field(default_factory=dict)  # by version
     by_value: dict[int, Write] = field(default_factory=dict)
+    is_deleted: bool = False  # now and then
 
     def finish(self) -> None:
         acknowledged = [(it.ended, it.version) for it in self.by_value.values() if it.ended and it.version]
@@ -86,6 +87,7 @@ class Checker:
         for write in self._history.writes:
             register = self._registers[write.key]
             register.by_value[write.value] = write
+            register.is_deleted |= write.kind is Kind.DELETE
             if write.version is not None:
                 self._place(register, write, write.version)
         for read in self._history.reads:
@@ -133,6 +135,8 @@ class Checker:
                 if write is None or write.change_set is None:
                     continue
                 for other, version in self._change_sets[write.change_set].items():
+                    if read.seen.get(other) == ABSENT and self._registers[other].is_deleted:
+                        continue  # perhaps since
                     if other in read.seen and read.seen[other].version < version:
                         yield Violation("change sets are whole", f"{key}: {seen}, {other} is older", read)
 

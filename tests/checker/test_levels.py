@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from tests.replication.checker import Checker
-from tests.replication.history import ABSENT, History, Key, Read, Seen, Write
+from tests.checker.history import ABSENT, History, Key, Read, Seen, Write
+from tests.checker.levels import Checker
 
 A, B = ("p", "a"), ("p", "b")
 

@@ -1,42 +1,44 @@
 """Clients of the Table service that record what they do and see."""
 
+import json
 import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
-from tests.faults.connection import (
-    JSON,
-    Answer,
-    Change,
-    Connection,
-    Request,
-    entity_path,
-    write_batch,
-)
-from tests.replication.history import ABSENT, History, Key, Read, Seen, Write
-from tests.replication.postgres import Node
+from tests.checker.history import ABSENT, OTHERS, History, Key, Kind, Read, Seen, Write
+from tests.faults.connection import JSON, Answer, Change, Connection, Request, entity_path, write_batch
 
 PATIENCE = 90.0
 PARTITION = "p"
 WRITES = "writes"
 SECONDARY = "secondary"
+PAST = "past"
 ROWS = 6  # each written alone
 GROUP = 3  # rows that are always written together
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNAVAILABLE = {"ServerBusy", "OperationTimedOut"}
+REFUSALS = {"EntityAlreadyExists", "ResourceNotFound", "UpdateConditionNotSatisfied"}
 RECORDED = (ConnectionError, TimeoutError)
+EVERYTHING = "everything"
+TURNS = ("get", "query", "past", "change set", "mixed change set", "conditional", *Kind)
+WEIGHTS = (4, 3, 1, 2, 2, 5, 4, 1, 1, 2, 3, 2)
 
 
 class Unavailable(Exception):
     """The server could not do it now; the message is its code."""
+
+
+class Refused(Exception):
+    """An operation did nothing, because of what was there; the message is its code."""
 
 
 class Endpoint(NamedTuple):
@@ -88,42 +90,65 @@ class Client:
     def get(self, key: Key) -> Seen:
         try:
             answer = self.send("GET", entity_path(self._table, key))
-        except NotThere:
+        except Refused:
             return ABSENT
-        return Seen(read_etag(answer.headers["etag"]), answer.json()["n"])
+        return read_entity(answer.json())
 
-    def page(self, partition: str = PARTITION) -> dict[Key, Seen]:
-        """All entities of a partition; they fit into a page."""
-        answer = self.send("GET", f"{self._table}()?$filter=PartitionKey%20eq%20'{partition}'")
+    def page(self, partition: str = PARTITION, moment: int | None = None) -> dict[Key, Seen]:
+        """All entities of a partition, now or at a moment; they fit into a page."""
+        past = {} if moment is None else {"x-tablero-as-of": write_time(moment)}
+        answer = self.send("GET", f"{self._table}()?$filter=PartitionKey%20eq%20'{partition}'", **past)
         assert "x-ms-continuation-nextpartitionkey" not in answer.headers
-        return {
-            (entity["PartitionKey"], entity["RowKey"]): Seen(read_time(entity["Timestamp"]), entity["n"])
-            for entity in answer.json()["value"]
-        }
+        return {(it["PartitionKey"], it["RowKey"]): read_entity(it) for it in answer.json()["value"]}
 
     def upsert(self, key: Key, value: int, *, merge: bool = False) -> int:
         """Return the version of the entity."""
-        method = "MERGE" if merge else "PUT"
-        answer = self.send(method, entity_path(self._table, key), b'{"n":%d}' % value)
-        return read_etag(answer.headers["etag"])
+        kind = Kind.UPSERT_MERGE if merge else Kind.UPSERT
+        return self.write(Write(self.name, key, value, 0, kind=kind)) or 0
 
-    def change_set(self, keys: Sequence[Key], value: int) -> list[int]:
-        """Write the value to all keys at once; return their versions."""
-        changes = [Change("PUT", self._table, key, {"n": value}) for key in keys]
-        boundary, body = write_batch(self._account, changes)
-        answer = self.send("POST", "$batch", body, content=b"multipart/mixed; boundary=" + boundary)
+    def write(self, write: Write) -> int | None:
+        """Return the version of the entity; None after a deletion."""
+        change = self._change(write)
+        path = self._table if write.kind is Kind.INSERT else entity_path(self._table, write.key)
+        fields = {"Prefer": "return-no-content"} if write.kind is Kind.INSERT else {}
+        if change.if_match:
+            fields["If-Match"] = change.if_match
+        body = None if change.properties is None else json.dumps(change.content).encode()
+        answer = self.send(change.method, path, body, **fields)
+        return None if write.kind is Kind.DELETE else read_etag(answer.headers["etag"])
+
+    def _change(self, write: Write) -> Change:
+        condition = ""
+        if write.kind.is_conditional:
+            condition = write_etag(write.if_match) if write.if_match else "*"
+        properties = {"n": write.value, **({write.other: write.value} if write.other else {})}
+        content = None if write.kind is Kind.DELETE else properties
+        return Change(write.kind.method, self._table, write.key, content, condition)
+
+    def change_set(self, writes: Sequence[Write]) -> list[int]:
+        """Do all writes at once, none of them a deletion; return their versions."""
+        boundary, body = write_batch(self._account, [self._change(write) for write in writes])
+        answer = self.send("POST", "$batch", body, content="multipart/mixed; boundary=" + boundary.decode())
         if not re.search(rb"^HTTP/1\.1 204", answer.body, re.MULTILINE):
-            raise Unavailable(re.search(rb'"code":"(\w+)"', answer.body)[1].decode())
+            code = re.search(rb'"code":"(\w+)"', answer.body)[1].decode()
+            assert code in UNAVAILABLE | REFUSALS, answer
+            raise (Unavailable if code in UNAVAILABLE else Refused)(code)
         return [read_etag(it.decode()) for it in re.findall(rb"(?mi)^ETag: (.*?)\r?$", answer.body)]
 
     def send(
-        self, method: str, path: str, body: bytes | None = None, *, content: bytes = b"application/json"
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        content: str = "application/json",
+        **given: str,
     ) -> Answer:
-        """Raises Unavailable, and ConnectionError or TimeoutError."""
+        """Raises Unavailable, Refused, and ConnectionError or TimeoutError."""
         host = f"{self._account}-secondary" if self._secondary else self._account
-        fields = {"Accept": JSON["Accept"]}
+        fields = {"Accept": JSON["Accept"], **given}
         if body is not None:
-            fields["Content-Type"] = content.decode()
+            fields["Content-Type"] = content
         if self.level:
             fields["x-ms-consistency-level"] = self.level
         if self.token:
@@ -137,15 +162,16 @@ class Client:
             raise
         if answer.code in UNAVAILABLE:
             raise Unavailable(answer.code)
-        if answer.status == 404 and answer.code == "ResourceNotFound":
-            raise NotThere
+        if answer.code in REFUSALS:
+            raise Refused(answer.code)
         assert answer.status < 300, answer
         self.token = answer.headers.get("x-ms-session-token", self.token)
         return answer
 
 
-class NotThere(Exception):
-    """There is no such entity."""
+def read_entity(entity: Mapping[str, Any]) -> Seen:
+    others = frozenset((name, entity[name]) for name in OTHERS if name in entity)
+    return Seen(read_time(entity["Timestamp"]), entity["n"], others)
 
 
 def read_etag(etag: str) -> int:
@@ -161,6 +187,15 @@ def read_time(text: str) -> int:
     )
 
 
+def write_time(ticks: int) -> str:
+    seconds, fraction = divmod(ticks, 10**7)
+    return f"{EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}.{fraction:07d}Z"
+
+
+def write_etag(ticks: int) -> str:
+    return f"W/\"datetime'{quote(write_time(ticks))}'\""
+
+
 class Recorder:
     """Performs operations and writes them into a history."""
 
@@ -169,31 +204,47 @@ class Recorder:
         self.answered: Counter[str] = Counter()  # of each kind
         self._values = count(1)
 
-    def write(self, client: Client, key: Key, *, merge: bool = False) -> None:
+    def write(
+        self, client: Client, key: Key, kind: Kind = Kind.UPSERT, *, if_match: int = 0, other: str = ""
+    ) -> None:
         value = next(self._values)
-        write = Write(client.name, key, value, time.monotonic())
-        self._record(write, lambda: [client.upsert(key, value, merge=merge)])
+        write = Write(
+            client.name, key, value, time.monotonic(), kind=kind, if_match=if_match, other=other
+        )  # fmt: skip
+        self._record([write], lambda: [client.write(write)])
 
-    def write_all(self, client: Client, keys: Sequence[Key]) -> None:
+    def write_all(self, client: Client, keys: Mapping[Key, Kind] | Sequence[Key]) -> None:
+        """In one change set: upserts, or what is given for each key."""
+        kinds = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, Kind.UPSERT)
         value = next(self._values)
         began = time.monotonic()
-        writes = [Write(client.name, key, value, began, change_set=value) for key in keys]
-        self._record(writes, lambda: client.change_set(keys, value))
+        writes = [
+            Write(client.name, key, value, began, change_set=value, kind=kind) for key, kind in kinds.items()
+        ]
+        self._record(writes, lambda: client.change_set(writes))
 
-    def _record(self, given: Write | list[Write], operation: Callable[[], list[int]]) -> None:
-        writes = given if isinstance(given, list) else [given]
+    def _record(self, writes: Sequence[Write], operation: Callable[[], Sequence[int | None]]) -> None:
         try:
             versions = operation()
+        except ConnectionRefusedError as error:
+            self._refused(error)  # not even sent
+            raise
         except (Unavailable, *RECORDED) as error:
             self._refused(error)
             self.history.writes += writes
             raise
+        except Refused as refused:
+            # of a change set nobody knows which of the writes was refused
+            if len(writes) == 1:
+                without_effect = replace(writes[0], ended=time.monotonic(), refused=str(refused))
+                self.history.without_effect.append(without_effect)
+            self.answered[WRITES] += 1
+            return
         ended = time.monotonic()
-        for write, version in zip(writes, versions, strict=True):
-            acknowledged = Write(
-                write.session, write.key, write.value, write.began, ended, version, write.change_set
-            )
-            self.history.writes.append(acknowledged)
+        self.history.writes += [
+            replace(write, ended=ended, version=version)
+            for write, version in zip(writes, versions, strict=True)
+        ]
         self.answered[WRITES] += 1
 
     def get(self, client: Client, key: Key) -> Read:
@@ -202,6 +253,13 @@ class Recorder:
     def page(self, client: Client, keys: Sequence[Key]) -> Read:
         """All of a partition, of which these are the keys that there may be."""
         return self._read(client, lambda: {**dict.fromkeys(keys, ABSENT), **client.page(keys[0][0])})
+
+    def past(self, client: Client, keys: Sequence[Key], moment: int) -> None:
+        """A partition as it was."""
+        began = time.monotonic()
+        seen = {**dict.fromkeys(keys, ABSENT), **client.page(keys[0][0], moment)}
+        self.history.past.append(Read(client.name, PAST, began, time.monotonic(), seen, moment))
+        self.answered[PAST] += 1
 
     def _read(self, client: Client, operation: Callable[[], dict[Key, Seen]]) -> Read:
         began = time.monotonic()
@@ -222,13 +280,14 @@ class Recorder:
 class Load:
     """Clients in threads, writers and readers of several kinds, all on the same few keys."""
 
-    def __init__(self, endpoint: Endpoint, table: str) -> None:
+    def __init__(self, endpoint: Endpoint, table: str, seed: int = 0) -> None:
         self.recorder = Recorder()
         self.failures: list[BaseException] = []
         self.alone = [(PARTITION, f"r{number}") for number in range(ROWS)]
         self.together = [("group", f"r{number}") for number in range(GROUP)]
         self._endpoint = endpoint
-        self._table = table
+        self.table = table
+        self._seed = seed
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._kinds: set[str] = set()
@@ -241,8 +300,8 @@ class Load:
     def keys(self) -> list[Key]:
         return [*self.alone, *self.together]
 
-    def client(self, name: str, **options: Any) -> Client:
-        return Client(self._endpoint, self._table, name, **options)
+    def client(self, name: str, endpoint: Endpoint | None = None, **options: Any) -> Client:
+        return Client(endpoint or self._endpoint, self.table, name, **options)
 
     def add(self, client: Client, turn: Callable[[Client, Random], None]) -> None:
         """A client that takes one turn after the other."""
@@ -266,13 +325,49 @@ class Load:
     def add_readers_of_the_secondary(self) -> None:
         self.add(self.client(SECONDARY, secondary=True, kind=SECONDARY), self.read)
 
+    def add_clients(self, number: int, endpoints: Sequence[Endpoint]) -> None:
+        """Clients, spread over servers, that do all there is to do to entities."""
+        self._kinds.add(WRITES)
+        for name in range(number):
+            endpoint = endpoints[name % len(endpoints)]
+            self.add(self.client(f"client {name}", endpoint, kind=EVERYTHING), self.anything)
+
     # turns
+
+    def anything(self, client: Client, dice: Random) -> None:
+        key = dice.choice(self.alone)
+        [turn] = dice.choices(TURNS, WEIGHTS)
+        match turn:
+            case "get":
+                self.recorder.get(client, dice.choice(self.keys))
+            case "query":
+                self.recorder.page(client, dice.choice((self.alone, self.together)))
+            case "past":
+                if versions := [it.version for it in self.history.writes[-200:] if it.version]:
+                    self.recorder.past(
+                        client, dice.choice((self.alone, self.together)), dice.choice(versions)
+                    )
+            case "change set":
+                self.recorder.write_all(client, self.together)
+            case "mixed change set":
+                kinds = (Kind.INSERT, Kind.REPLACE, Kind.MERGE, Kind.UPSERT, Kind.UPSERT_MERGE, Kind.UPSERT)
+                self.recorder.write_all(client, {it: dice.choice(kinds) for it in dice.sample(self.alone, 2)})
+            case "conditional":
+                [seen] = self.recorder.get(client, key).seen.values()
+                kind = dice.choice((Kind.REPLACE, Kind.MERGE, Kind.DELETE))
+                self.recorder.write(client, key, kind, if_match=seen.version, other=self._other(kind, dice))
+            case kind:
+                self.recorder.write(client, key, kind, other=self._other(kind, dice))
+
+    def _other(self, kind: Kind, dice: Random) -> str:
+        return dice.choice(OTHERS) if kind.merges else ""
 
     def write(self, client: Client, dice: Random) -> None:
         if dice.random() < 0.25:
             self.recorder.write_all(client, self.together)
         else:
-            self.recorder.write(client, dice.choice(self.alone), merge=dice.random() < 0.5)
+            kind = dice.choice((Kind.UPSERT, Kind.UPSERT_MERGE))
+            self.recorder.write(client, dice.choice(self.alone), kind)
 
     def read(self, client: Client, dice: Random) -> None:
         match dice.randrange(4):
@@ -300,12 +395,16 @@ class Load:
         try:
             yield self
         finally:
-            self._stop.set()
-            for thread in self._threads:
-                thread.join(PATIENCE)
+            self.stop()
         if self.failures:
             raise self.failures[0]
         assert not any(thread.is_alive() for thread in self._threads), "a client hangs"
+
+    def stop(self) -> None:
+        """End the clients when they have been answered."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
 
     def wait_for(self, is_reached: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -323,18 +422,13 @@ class Load:
             f"{number} answers of each kind",
         )
 
-    def wait_for_reads(self, node: Node) -> None:
-        """Until a node has answered some of the reads from now on."""
-        before = node.reads()
-        self.wait_for(lambda: node.reads() > before + 20, f"read from {node.name}")
-
     def final(self) -> dict[Key, Seen]:
         """What the primary has at the end."""
         with self.client("last") as client:
             return {key: client.get(key) for key in self.keys}
 
     def _run(self, client: Client, turn: Callable[[Client, Random], None]) -> None:
-        dice = Random(client.name)
+        dice = Random(f"{self._seed} {client.name}")
         try:
             with client:
                 while not self._stop.is_set():
