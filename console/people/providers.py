@@ -2,6 +2,8 @@
 
 import logging
 import re
+import secrets
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -86,6 +88,9 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         self, request: HttpRequest, provider: str, client_id: str | None = None
     ) -> open_id.OpenIdProvider:
         return open_id.OpenIdProvider(request, app=self.get_app(request, provider))
+
+    def generate_state_param(self, state: Mapping[str, Any]) -> str:
+        return secrets.token_urlsafe(32)
 
     def get_requests_session(self) -> requests.Session:
         return open_id.session()

@@ -6,7 +6,7 @@ from typing import Final
 
 from allauth.account.adapter import get_adapter
 from allauth.usersessions.models import UserSession
-from django.contrib.auth import get_user
+from django.contrib.auth import get_user, logout
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from console.models import User
 from storage.runtime import stream_access
 
+LONGEST: Final = timedelta(days=30)  # from the sign-in, however often the session is used
 _UPDATE_INTERVAL: Final = timedelta(minutes=1)
 # the first match wins, because most browsers claim to be several
 _BROWSERS: Final = {
@@ -80,10 +81,14 @@ def _end(found: QuerySet[UserSession]) -> int:
 
 
 def record_use(request: HttpRequest) -> None:
-    """Record when and from where the session of a request was last used."""
+    """Record when and from where the session of a request was last used; end one that has lasted too long."""
     now = timezone.now()
     this = UserSession.objects.filter(session_key=request.session.session_key)
     if this.filter(last_seen_at__gt=now - _UPDATE_INTERVAL).exists():
+        return
+    if this.filter(created_at__lt=now - LONGEST).exists():
+        _end(this)
+        logout(request)
         return
     address = get_adapter(request).get_client_ip(request)
     agent = request.headers.get("User-Agent", "")[:200]

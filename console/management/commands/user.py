@@ -42,7 +42,7 @@ class Command(DatabaseCommand):
             raise CommandError(f"There is no user {arguments['name']}.") from None
 
     def _add(self, name: str, *, admin: bool, **_: Any) -> None:
-        password = secrets.token_urlsafe(12)
+        password = secrets.token_urlsafe(16)
         user = User(username=User.normalize_username(name), is_admin=admin)
         user.set_password(password)
         try:
@@ -73,7 +73,7 @@ class Command(DatabaseCommand):
 
     def _password(self, name: str, **_: Any) -> None:
         user = _user(name)
-        password = secrets.token_urlsafe(12)
+        password = secrets.token_urlsafe(16)
         users.set_password(user, password, by=command_actor())
         self.stdout.write(f"{user}  password={password}")
 

@@ -201,6 +201,17 @@ def test_expired_sessions_go(visit):
     assert Session.objects.count() == 1
 
 
+def test_a_session_ends_however_often_it_is_used(visit):
+    client = visit("alice")
+    assert client.get("/ui/").status_code == 200
+    known = UserSession.objects.filter(user__username="alice")
+    for age, status in ((sessions.LONGEST - timedelta(hours=1), 200), (sessions.LONGEST, 302)):
+        known.update(created_at=timezone.now() - age, last_seen_at=timezone.now() - timedelta(minutes=2))
+        assert client.get("/ui/").status_code == status
+    assert not known.exists()
+    assert not Session.objects.exists()
+
+
 def test_what_happened_is_recorded(visit):
     client = Client(headers={"User-Agent": FIREFOX})
     client.post("/ui/login/", {"login": "alice", "password": "wrong horse"})
