@@ -201,6 +201,20 @@ def test_expired_sessions_go(visit):
     assert Session.objects.count() == 1
 
 
+def test_a_sign_in_begins_a_new_session(visit):
+    """A session that somebody else has begun in the browser is not taken over."""
+    client = visit(None)
+    session = client.session
+    session["begun"] = "elsewhere"
+    session.save()
+    before = session.session_key
+    client.post("/ui/login/", {"login": "alice", "password": PASSWORD})
+    after = client.session.session_key
+    assert before != after
+    assert len(after) == 32
+    assert not Session.objects.filter(session_key=before).exists()
+
+
 def test_a_session_ends_however_often_it_is_used(visit):
     client = visit("alice")
     assert client.get("/ui/").status_code == 200
