@@ -135,7 +135,7 @@ DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 BEARER = OPTIONS.bearer
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit
 ACTIVITY_DAYS = OPTIONS.activity_days
-SNAPSHOT_LIMIT = OPTIONS.snapshot_limit  # of one account
+QUOTAS = OPTIONS.quotas
 SNAPSHOT_BYTES = OPTIONS.snapshot_bytes
 
 # people

@@ -50,6 +50,10 @@ class Account(models.Model):
     # storage.domain.service.consistency: of reads that do not ask for less
     consistency = models.CharField(max_length=16, default="Strong", db_default="Strong")
     max_staleness = models.PositiveIntegerField(default=5, db_default=5)  # seconds, at BoundedStaleness
+    # quotas of its own, below those of the server: storage.domain.service.quotas
+    snapshot_limit = models.PositiveIntegerField(null=True, default=None)
+    saved_query_limit = models.PositiveIntegerField(null=True, default=None)
+    sas_limit = models.PositiveIntegerField(null=True, default=None)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

@@ -13,8 +13,12 @@ from django.utils.text import slugify
 from console.models import SavedQuery, SavedQueryVersion, User
 from console.queries.saved import Definition, latest_version
 from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.models import Activity, Table
+from storage.domain.service.quotas import OWN_SAVED_QUERIES, SAVED_QUERIES
+from storage.models import Account, Activity, Table
+from storage.operations.accounts import locking, quotas
+from storage.operations.accounts.quotas import Allowance, QuotaReached
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ChangedSince
 from storage.operations.tables import tables
@@ -28,7 +32,7 @@ def read_definition(query: SavedQuery) -> Definition:
 
 
 def create_query(table: Table, definition: Definition, *, owner: User, by: Actor) -> SavedQuery:
-    """Create a query whose address comes from its name, and stays when the name changes."""
+    """Create a query whose address comes from its name, and stays when the name changes; raises QuotaReached."""
     for _attempt in range(_ATTEMPTS):
         try:
             return _create(table, definition, owner, by)
@@ -39,6 +43,7 @@ def create_query(table: Table, definition: Definition, *, owner: User, by: Actor
 
 @transaction.atomic
 def _create(table: Table, definition: Definition, owner: User, by: Actor) -> SavedQuery:
+    _check_quotas(table.account, owner)
     query = SavedQuery.objects.create(
         account_id=table.account_id,
         table_name=table.folded_name,
@@ -50,6 +55,31 @@ def _create(table: Table, definition: Definition, owner: User, by: Actor) -> Sav
     if query.is_shared:
         _record(Verb.QUERY_CREATE, query, by, after=definition)
     return query
+
+
+def allowance(account: Account) -> Allowance:
+    """Return how many queries of all users an account has, and how many it may have."""
+    number = SavedQuery.objects.filter(account=account, deleted_at=None).count()
+    return Allowance(number, quotas.limit(SAVED_QUERIES, account))
+
+
+def own_allowance(user: User) -> Allowance:
+    """Return how many queries a user has saved, and may."""
+    return Allowance(
+        SavedQuery.objects.filter(owner=user, deleted_at=None).count(), quotas.limit(OWN_SAVED_QUERIES)
+    )
+
+
+def _check_quotas(account: Account, owner: User | None) -> None:
+    """Raise QuotaReached if there can be no more; the locks make others wait until the transaction ends."""
+    if owner is not None:
+        quotas.lock_user(owner.pk)
+        own = own_allowance(owner)
+        if own.is_used_up:
+            raise QuotaReached(Reason.TOO_MANY_OWN_QUERIES, most=own.most)
+    left = allowance(locking.lock(account))
+    if left.is_used_up:
+        raise QuotaReached(Reason.TOO_MANY_SAVED_QUERIES, account=account.name, most=left.most)
 
 
 def _free_slug(account_id: int, table_name: str, name: str) -> str:
@@ -90,7 +120,8 @@ def delete_query(query: SavedQuery, *, by: Actor, undoes: Activity | None = None
 
 
 def _restore_query(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:
-    """Restore a query at its address, or at a new one when another query has taken it."""
+    """Restore a query at its address, or at a new one when another query has taken it; raises QuotaReached."""
+    _check_quotas(query.account, query.owner)
     existing = SavedQuery.objects.filter(
         account=query.account_id, table_name=query.table_name, deleted_at=None
     )
@@ -155,7 +186,7 @@ def _public_content(definition: Definition | None) -> dict[str, object] | None:
 
 @transaction.atomic
 def undo(done: Activity, *, by: Actor) -> Activity:
-    """Raises ChangedSince."""
+    """Raises ChangedSince, and QuotaReached."""
     query = SavedQuery.objects.select_for_update().filter(pk=done.detail.get("saved", 0)).first()
     if query is None or latest_version(query) != done.detail.get("version"):
         raise ChangedSince

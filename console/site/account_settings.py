@@ -81,6 +81,9 @@ TEXTS: Final[Mapping[str, SettingText]] = {
         ),
         name=_("Networks"),
     ),
+    "snapshot_limit": SettingText(_("Snapshots"), name=_("Quota of snapshots")),
+    "saved_query_limit": SettingText(_("Saved queries"), name=_("Quota of saved queries")),
+    "sas_limit": SettingText(_("SAS tokens"), name=_("Quota of SAS tokens")),
 }
 NAMES: Final["Mapping[str, LazyText]"] = {name: text.name or text.label for name, text in TEXTS.items()}
 
@@ -121,6 +124,12 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "indexes": Section(_("Indexes"), _("Save indexes"), ("adaptive_indexes",)),
     "cluster": Section(
         _("Cluster"), _("Save cluster"), ("distributes",), "console/accounts/settings/_cluster.html"
+    ),
+    "quotas": Section(
+        _("Quotas"),
+        _("Save quotas"),
+        ("snapshot_limit", "saved_query_limit", "sas_limit"),
+        "console/accounts/settings/_quotas.html",
     ),
     "guard": Section(_("Protection"), _("Save protection"), ("protected", "read_only")),
     "access": Section(

@@ -17,10 +17,11 @@ from console.site import appearance, rate_limits
 from console.site.access import RoleNeeded, account_context, users_with_role
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.domain.service.quotas import DOWNLOADS
+from storage.operations.accounts import quotas
 from storage.operations.changes import last_change
 from storage.operations.changes.last_change import TableDeletion
 from storage.operations.health import release
-from storage.runtime.threads import DOWNLOADS_PER_READER
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ def too_many(request: HttpRequest) -> HttpResponse:
 
 
 def too_many_downloads(request: HttpRequest) -> HttpResponse:
-    response = _render(request, "429_downloads.html", {"limit": DOWNLOADS_PER_READER}, status=429)
+    response = _render(request, "429_downloads.html", {"limit": quotas.limit(DOWNLOADS)}, status=429)
     response["Retry-After"] = "30"
     return response
 

@@ -17,7 +17,9 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 
 from storage.domain.service.feed import ExpiredToken, FeedPage
+from storage.domain.service.quotas import ACCOUNT_STREAMS, STREAMS
 from storage.domain.service.recorded import RecordedChange
+from storage.operations.accounts import quotas
 from storage.operations.changes import feed as operations
 from storage.operations.changes.feed import Feed, NoHistory
 from storage.runtime.live_feed import LiveFeed
@@ -26,8 +28,7 @@ from storage.runtime.stream_access import AccessChanges, StreamAccess
 MEDIA_TYPE: Final = "text/event-stream"
 RETRY: Final = 1000  # milliseconds after which a client connects again
 _PAUSE: Final = 1.0  # seconds after the database did not answer
-READER_LIMIT: Final = 20  # streams of one reader and process
-STREAM_LIMIT: Final = 1000  # of a process
+_MOST: Final = 1000  # of a process
 _STATE: Final = "feed"  # in the scope's state
 
 Scope = MutableMapping[str, Any]
@@ -53,10 +54,12 @@ class Stream:
 
 
 class TooManyStreams(Exception):
-    """The reader, or the process, has as many streams as it may."""
+    """The reader, the account or the process has as many streams as it may."""
 
 
-_streams: Counter[str] = Counter()  # those whose views have answered
+_streams: Counter[str] = (
+    Counter()
+)  # those whose views have answered, of each reader, account, and the process
 _counting: Final = Lock()  # views run in threads
 
 
@@ -69,12 +72,21 @@ def respond(request: HttpRequest, stream: Stream) -> HttpResponse:
     )
 
 
+def _limits(stream: Stream) -> dict[str, int]:
+    return {
+        stream.reader: quotas.limit(STREAMS),
+        f"account {stream.feed.account_id}": quotas.limit(ACCOUNT_STREAMS),
+        "process": _MOST,
+    }
+
+
 def _admit(state: MutableMapping[str, Any], stream: Stream) -> None:
+    limits = _limits(stream)
     with _counting:
         is_over = _STATE in state  # the client has gone meanwhile, so that its place would not be given back
-        if is_over or _streams[stream.reader] >= READER_LIMIT or _streams.total() >= STREAM_LIMIT:
+        if is_over or any(_streams[name] >= most for name, most in limits.items()):
             raise TooManyStreams
-        _streams[stream.reader] += 1
+        _streams.update(limits.keys())
         state[_STATE] = stream
 
 
@@ -83,9 +95,9 @@ def _discharge(state: MutableMapping[str, Any]) -> None:
         stream: Stream | None = state.get(_STATE)
         state[_STATE] = None
         if stream is not None:
-            _streams[stream.reader] -= 1
-            if not _streams[stream.reader]:
-                del _streams[stream.reader]
+            _streams.subtract(_limits(stream).keys())
+            for name in [name for name, number in _streams.items() if not number]:
+                del _streams[name]
 
 
 async def run(

@@ -58,6 +58,11 @@ class Reason(StrEnum):
     # entities
     CHANGE_TOO_LARGE = "These entities have more than {most} MiB together. Change fewer at once."
 
+    # SAS tokens and saved queries
+    TOO_MANY_SAS = "The account {account} can have at most {most} SAS tokens that have not expired."
+    TOO_MANY_SAVED_QUERIES = "The account {account} can have at most {most} saved queries; delete one first."
+    TOO_MANY_OWN_QUERIES = "A user can have at most {most} saved queries; delete one first."
+
     # API tokens
     TOO_MANY_TOKENS = "A user can have at most {most} tokens; revoke one first."
 

@@ -13,6 +13,8 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
 
 from storage.domain.errors import ServerBusy
+from storage.domain.service.quotas import DOWNLOADS
+from storage.operations.accounts import quotas
 from storage.sql.django import RESERVED_CONNECTIONS, is_unavailable, reading_from, reserved_connection
 from storage.sql.interruption import interrupt
 
@@ -107,8 +109,7 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T], *, is_a
     return running.result()
 
 
-DOWNLOADS_PER_READER: Final = 8
-DOWNLOADS: Final = 64  # of a process; each has a thread until its client has read it
+_MOST_DOWNLOADS: Final = 64  # of a process; each has a thread until its client has read it
 
 
 class TooManyDownloads(Exception):
@@ -127,7 +128,7 @@ class Download:
         self._pieces = pieces
         with self._lock:
             readers = [download._reader for download in self._unfinished]
-            if len(readers) >= DOWNLOADS or readers.count(reader) >= DOWNLOADS_PER_READER:
+            if len(readers) >= _MOST_DOWNLOADS or readers.count(reader) >= quotas.limit(DOWNLOADS):
                 raise TooManyDownloads
             self._unfinished.add(self)
 

@@ -15,6 +15,7 @@ import platformdirs
 
 from storage.domain.access.identity import Trust, is_loopback
 from storage.domain.access.sign_in import Provider
+from storage.domain.service.quotas import QUOTAS
 from storage.server import bearer, memory, sign_in
 from storage.server.refusal import Refusal
 
@@ -104,7 +105,7 @@ VARIABLES = (
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
     Variable("ACTIVITY_DAYS", "90"),
-    Variable("SNAPSHOT_LIMIT", "100"),
+    *(Variable(quota.option, str(quota.default)) for quota in QUOTAS),
     Variable("SNAPSHOT_MEGABYTES"),
     Variable("DEBUG", is_flag=True),
 )
@@ -173,7 +174,7 @@ class Options:
     azurite_accounts: str
     key_length_limit: int
     activity_days: int
-    snapshot_limit: int
+    quotas: Mapping[str, int]  # storage.domain.service.quotas, by name
     snapshot_bytes: int | None  # None: a share of the disk
     debug: bool
     database_url: str
@@ -234,7 +235,7 @@ def read(environ: Mapping[str, str]) -> Options:
         azurite_accounts=environ.get("AZURITE_ACCOUNTS", ""),
         key_length_limit=int(_read_choice("KEY_LENGTH_LIMIT", value["KEY_LENGTH_LIMIT"], ("512", "1024"))),
         activity_days=_read_number("ACTIVITY_DAYS", value["ACTIVITY_DAYS"], 1, 3650),
-        snapshot_limit=_read_number("SNAPSHOT_LIMIT", value["SNAPSHOT_LIMIT"], 1, 10_000),
+        quotas={it.name: _read_number(it.option, value[it.option], 1, it.most) for it in QUOTAS},
         snapshot_bytes=_read_megabytes("SNAPSHOT_MEGABYTES", value["SNAPSHOT_MEGABYTES"]),
         debug=_read_flag("DEBUG", value["DEBUG"]),
         database_url=environ.get("DATABASE_URL", ""),

@@ -42,6 +42,14 @@ def test_it_works(ask, account):
     assert "sig" not in listed[0]["parameters"]
 
 
+def test_one_more_than_the_quota_of_the_account(ask, call):
+    assert call("alice")("PATCH", "accounts/acme", {"sas_limit": 1}).json()["sas_limit"] == 1
+    assert ask("POST", SAS, READS).status_code == 201
+    refused = ask("POST", SAS, {**READS, "permissions": "a"})
+    assert refused.status_code == 409
+    assert refused.json()["detail"] == "The account acme can have at most 1 SAS tokens that have not expired."
+
+
 def test_nothing_keeps_the_signature(ask):
     token = ask("POST", SAS, READS, **{"Idempotency-Key": "k"}).json()["token"]
     secret = signature(token).signature

@@ -14,10 +14,11 @@ from django.utils import timezone
 from console.models import User
 from console.people import sessions, users
 from storage.api import streams
-from storage.api.streams import READER_LIMIT, Stream, TooManyStreams
+from storage.api.streams import Stream, TooManyStreams
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.service.quotas import STREAMS
 from storage.models import ApiToken, Membership
 from storage.operations.access import api_tokens, members
 from storage.operations.accounts import removal
@@ -210,7 +211,7 @@ async def test_streams_count_before_they_begin(account):
 
     async with asyncio.TaskGroup() as group:
         first = scope()
-        for it in (first, *(scope() for _ in range(READER_LIMIT - 1))):
+        for it in (first, *(scope() for _ in range(STREAMS.default - 1))):
             group.create_task(run(it))
         await asyncio.sleep(0)
         with pytest.raises(TooManyStreams):

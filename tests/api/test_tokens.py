@@ -4,6 +4,7 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from console.models import User
@@ -115,7 +116,7 @@ def test_what_is_refused_counts_too(call, settings):
 
 
 def test_a_user_has_so_many_and_those_long_over_are_tidied_away(issue, monkeypatch):
-    monkeypatch.setattr(api_tokens, "TOKEN_LIMIT", 3)
+    monkeypatch.setitem(settings.QUOTAS, "api_token", 3)
     for days in (10, 100, -1):
         issue("alice", expires_at=datetime.now(UTC) - timedelta(days=days))
     with pytest.raises(api_tokens.TokenError, match="at most 3"):

@@ -3,7 +3,6 @@
 import pytest
 
 from storage.domain.service.labels import (
-    LABEL_LIMIT,
     LabelError,
     check_labels,
     is_label_name,
@@ -21,13 +20,6 @@ def test_names_and_values():
     for value in ("x" * 256, "a\nb", "\0", "\ud800", "\u2028", "\x7f"):
         with pytest.raises(LabelError, match="label a must be one line"):
             check_labels({"a": value})
-
-
-def test_there_are_so_many():
-    labels = {f"l{number}": "" for number in range(LABEL_LIMIT)}
-    check_labels(labels)
-    with pytest.raises(LabelError, match="at most 32"):
-        check_labels({**labels, "more": ""})
 
 
 def test_lines_come_back():

@@ -107,7 +107,9 @@ def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(start, scratch
     data = folder / "data"
     with mounted(folder, "-o", "loop", image):
         seeded(data)
-        subprocess.run(["sync", "--file-system", folder], check=True)  # what was copied is not part of the test
+        subprocess.run(
+            ["sync", "--file-system", folder], check=True
+        )  # what was copied is not part of the test
         with start(data) as live:
             load = WriteLoad(live, table)
             with load.running():

@@ -14,7 +14,8 @@ from storage.domain.errors import InsufficientAccountPermissions, PropertyNameIn
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import INDEX_LIMIT, IndexOrigin, IndexState
+from storage.domain.service.indexes import IndexOrigin, IndexState
+from storage.domain.service.quotas import INDEXES
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import PropertyIndex
 from storage.operations.accounts import account_settings, accounts
@@ -122,7 +123,7 @@ def test_refuses_keys_names_that_no_property_has_too_many_and_read_only_accounts
     for name in ("PartitionKey", "RowKey", "a b", "'"):
         with pytest.raises(PropertyNameInvalid):
             indexes.add(people, name)
-    for number in range(INDEX_LIMIT):
+    for number in range(INDEXES.default):
         indexes.add(people, f"Property{number}")
     with pytest.raises(TooManyIndexes):
         indexes.add(people, "Score")

@@ -291,7 +291,7 @@ def test_a_snapshot_is_copied_before_its_history_is_dropped(shop):
 
 
 def test_as_many_as_an_account_may_have(shop, settings):
-    settings.SNAPSHOT_LIMIT = 2
+    settings.QUOTAS = {**settings.QUOTAS, "snapshot": 2}
     for name in ("one", "two"):
         snapshots.take(shop, name)
     with pytest.raises(SnapshotLimitReached, match="shop has 2 snapshots, and may have 2; delete one first"):
@@ -321,7 +321,7 @@ def test_automatic_snapshots_make_room_for_later_ones(shop, monkeypatch):
 
 
 def test_snapshots_at_once_do_not_pass_the_limit(shop, settings, in_threads):
-    settings.SNAPSHOT_LIMIT = 1
+    settings.QUOTAS = {**settings.QUOTAS, "snapshot": 1}
 
     def take(name):
         with suppress(SnapshotLimitReached):

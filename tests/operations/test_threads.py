@@ -9,10 +9,10 @@ import pytest
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connection
 
+from storage.domain.service.quotas import DOWNLOADS
 from storage.models import Account
 from storage.runtime.threads import (
-    DOWNLOADS,
-    DOWNLOADS_PER_READER,
+    _MOST_DOWNLOADS,
     Download,
     TooManyDownloads,
     in_background,
@@ -107,7 +107,7 @@ async def test_an_unfinished_download_has_no_connection():
 
 async def test_unfinished_downloads_are_limited():
     async with AsyncExitStack() as stack:
-        begun = [aiter(Download(without_database(), "a")) for _ in range(DOWNLOADS_PER_READER)]
+        begun = [aiter(Download(without_database(), "a")) for _ in range(DOWNLOADS.default)]
         for content in begun:
             await stack.enter_async_context(aclosing(content))
             assert await anext(content) == b"piece"
@@ -118,7 +118,9 @@ async def test_unfinished_downloads_are_limited():
         del dropped
         Download(without_database(), "a")
 
-        others = [Download(without_database(), f"b{n}") for n in range(DOWNLOADS - DOWNLOADS_PER_READER + 1)]
+        others = [
+            Download(without_database(), f"b{n}") for n in range(_MOST_DOWNLOADS - DOWNLOADS.default + 1)
+        ]
         with pytest.raises(TooManyDownloads):
             Download(without_database(), "c")
         del others

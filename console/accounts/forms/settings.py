@@ -12,7 +12,9 @@ from django.utils.translation import gettext_lazy
 
 from console.site.account_settings import SECTIONS, TEXTS
 from console.site.forms import MONO, NameRule
+from console.site.refusals import describe_refusal
 from storage.domain.access.addresses import read_network
+from storage.domain.refusals import Reason
 from storage.domain.service import lifetimes
 from storage.domain.service.account_settings import SETTINGS, Setting
 from storage.domain.service.consistency import Consistency
@@ -20,7 +22,7 @@ from storage.domain.service.labels import LabelError, read_lines, write_lines
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.accounts import NewAccount
 
 _CHARACTERS = re.compile(r"[a-z0-9]+")
@@ -84,9 +86,13 @@ class _LabelsField(forms.CharField):
 
     def clean(self, value: Any) -> dict[str, str]:
         try:
-            return read_lines(super().clean(value))
-        except LabelError:
+            found = read_lines(super().clean(value))
+            quotas.check_all_labels(found)
+        except LabelError as error:
+            if error.refusal.reason is Reason.TOO_MANY_LABELS:
+                raise forms.ValidationError(describe_refusal(error)) from None
             raise forms.ValidationError(_LABEL_RULES) from None
+        return found
 
 
 class _NetworksField(forms.CharField):

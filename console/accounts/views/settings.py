@@ -19,8 +19,9 @@ from console.accounts.forms.settings import (
     settings_form,
 )
 from console.people.reauthentication import is_post, recently_authenticated_if
+from console.queries import saved_changes
 from console.site.access import account_required, actor_of, admin_required
-from console.site.account_settings import SECTIONS
+from console.site.account_settings import SECTIONS, TEXTS
 from console.site.forms import changed_values, include_initial_values
 from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
@@ -29,12 +30,14 @@ from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.models import Account, Activity
+from storage.operations.access import sas
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import retention
 from storage.operations.counting import totals
 from storage.operations.counting.totals import Contents
 from storage.operations.relations import table_relations
+from storage.operations.snapshots import snapshots
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
 
@@ -97,6 +100,11 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
         "sections": [(name, SECTIONS[name], form) for name, form in found.items()],
         "kept": retention.kept(account),
         "history_limit": retention.limit(account),
+        "quotas": [
+            (TEXTS["snapshot_limit"].label, snapshots.allowance(account)),
+            (TEXTS["saved_query_limit"].label, saved_changes.allowance(account)),
+            (TEXTS["sas_limit"].label, sas.allowance(account)),
+        ],
         "promises": PROMISES,
         "has_replicas": bool(options.REPLICAS),
         "replica_limit": options.REPLICA_LAG,

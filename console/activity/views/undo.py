@@ -26,6 +26,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.numbers import read_numbers
 from storage.models import Activity
 from storage.operations.access import members
+from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.activity import activity
 from storage.operations.undo.undo import CannotUndo, Reason
 
@@ -47,7 +48,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
         notify_error(request, sentences.explain_refusal(cannot), link=_conflict_address(cannot))
     except OperationalError:
         notify_error(request, _("Not undone: a server or the database did not respond in time. Try again."))
-    except StorageError as error:
+    except (StorageError, QuotaReached) as error:
         notify_error(request, describe_refusal(error))
     else:
         notify_success(request, sentences.report_undo(undone), undo=undone)

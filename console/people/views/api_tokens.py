@@ -41,7 +41,8 @@ def new(request: HttpRequest) -> HttpResponse:
             context = {"secret": secret, "token": token, "where": request.build_absolute_uri("/ui/api/v1/")}
             return render(request, "console/people/api_tokens/made.html", context)
     status = 422 if form.errors else 200
-    return render(request, "console/people/api_tokens/new.html", {"form": form}, status=status)
+    context = {"form": form, "quota": api_tokens.allowance(user)}
+    return render(request, "console/people/api_tokens/new.html", context, status=status)
 
 
 @login_required

@@ -27,10 +27,12 @@ from console.site.access import (
     user_of,
 )
 from console.site.addresses import is_console_path
+from console.site.refusals import describe_refusal
 from console.site.responses import see_other
 from storage.domain.access.roles import Capability, may
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
+from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ChangedSince
 
@@ -108,6 +110,8 @@ def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpR
         definition = _definition(form, content)
         try:
             target = _save(request, table, query, definition, dict(state.values) | form.parameter_values)
+        except QuotaReached as error:
+            form.add_error(None, describe_refusal(error))
         except ChangedSince:
             form.add_error(None, _("A newer version was saved in the meantime. Save again to replace it."))
             status = 409
@@ -129,7 +133,7 @@ def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpR
         form.fields.pop("is_shared")
     if query is None:
         form.fields["name"].widget.attrs["autofocus"] = not form.is_bound
-        context["action"] = _address("new", table)
+        context |= {"action": _address("new", table), "quota": saved_changes.own_allowance(user_of(request))}
     else:
         context |= {
             "action": _address("edit", table, query.slug),

@@ -36,6 +36,7 @@ from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
 from storage.operations.access import sas as sas_operations
 from storage.operations.access.sas import IssuedSas, Refusal, SasRefused
+from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.tables import tables
 
 PAGE: Final = "console/sas/new.html"
@@ -127,13 +128,15 @@ def _issue(request: HttpRequest, account: Account) -> HttpResponse:
         issued = sas_operations.issue(
             account, form.token(), form.key, form.description(), by=actor_of(request)
         )
-    except SasRefused as refused:
+    except (SasRefused, QuotaReached) as refused:
         form.add_error(None, _explain_refusal(refused))
         return render(request, PAGE, _context(request, account, form, is_sent=True), status=422)
     return render(request, "console/sas/issued.html", _issued_context(request, account, form, issued))
 
 
-def _explain_refusal(refused: SasRefused) -> str:
+def _explain_refusal(refused: SasRefused | QuotaReached) -> str:
+    if isinstance(refused, QuotaReached):
+        return describe_refusal(refused)
     match refused.reason:
         case Refusal.NO_TABLE:
             return _("No table has this name.")
@@ -164,6 +167,7 @@ def _context(
         "is_long_lived": form.is_long_lived(),
         "of": request.GET.get("of", ""),
         "is_keyless": not account.shared_key_access,
+        "quota": sas_operations.allowance(account),
     }
 
 

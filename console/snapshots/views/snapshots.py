@@ -72,7 +72,8 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
             notify_success(request, _("Took the snapshot %(name)s.") % {"name": taken.name})
             return redirect("snapshots:index", account.name)
     status = 422 if form.is_bound else 200
-    return render(request, "console/snapshots/new.html", {"form": form}, status=status)
+    context = {"form": form, "quota": snapshots.allowance(account)}
+    return render(request, "console/snapshots/new.html", context, status=status)
 
 
 @account_required(Capability.MANAGE_TABLES)

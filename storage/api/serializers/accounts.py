@@ -25,7 +25,6 @@ from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
 from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
-from storage.domain.service import labels
 from storage.domain.service.account_settings import SETTINGS, Setting
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.labels import LabelError
@@ -34,7 +33,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations.access.keys import KeyState
-from storage.operations.accounts import sealed_keys
+from storage.operations.accounts import quotas, sealed_keys
 from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.snapshots.account_copies import Finding
 
@@ -49,7 +48,7 @@ class LabelsField(StringMapField):
     def to_internal_value(self, data: Any) -> Any:
         found = super().to_internal_value(data)
         try:
-            labels.check_labels(found)
+            quotas.check_all_labels(found)
         except LabelError as error:
             raise ValidationError(str(error)) from None
         return found

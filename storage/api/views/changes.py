@@ -24,7 +24,9 @@ from storage.domain.service.feed import (
     write_change,
     write_cosmos_change,
 )
+from storage.domain.service.quotas import STREAMS
 from storage.operations.access import api_tokens
+from storage.operations.accounts import quotas
 from storage.operations.changes import feed
 from storage.operations.changes.feed import NOW, Feed, NoHistory, Start
 from storage.operations.tables import tables
@@ -124,7 +126,7 @@ class ChangeViewSet(AccountScopedViewSet):
         try:
             return streams.respond(cast("HttpRequest", self.request._request), stream)
         except TooManyStreams:
-            detail = f"A token can have {streams.READER_LIMIT} streams at a time; end one first."
+            detail = f"A token can have {quotas.limit(STREAMS)} streams at a time; end one first."
             raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
 
     def _answer_page(self, page: FeedPage, token: str) -> HttpResponse:

@@ -23,12 +23,14 @@ from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
+from storage.domain.service.quotas import DOWNLOADS
 from storage.domain.service.sides import SideName
+from storage.operations.accounts import quotas
 from storage.operations.snapshots import applying, comparing, sides
 from storage.operations.snapshots.applying import CannotApply, Selection, Target
 from storage.operations.snapshots.comparing import ComparedTable, Comparison
 from storage.operations.snapshots.sides import Side, SideNotFound
-from storage.runtime.threads import DOWNLOADS_PER_READER, Download, TooManyDownloads
+from storage.runtime.threads import Download, TooManyDownloads
 
 NDJSON: Final = "application/x-ndjson"
 _PIECE: Final = 64 * 1024
@@ -89,7 +91,7 @@ class DiffViewSet(AccountScopedViewSet):
             try:
                 streamed = Download(pieces, f"user {self.token.user_id}") if is_asgi else pieces
             except TooManyDownloads:
-                detail = f"A user can have {DOWNLOADS_PER_READER} unfinished downloads; end one first."
+                detail = f"A user can have {quotas.limit(DOWNLOADS)} unfinished downloads; end one first."
                 raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
             return StreamingHttpResponse(streamed, content_type=NDJSON)
         found = list(

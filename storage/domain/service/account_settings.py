@@ -9,6 +9,7 @@ from storage.domain.access.addresses import read_network
 from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
 from storage.domain.service.labels import check_labels
+from storage.domain.service.quotas import QUOTAS, Quota
 
 HISTORY_DAYS_LIMIT: Final = 366
 LEAST_HISTORY: Final = 16 << 20  # bytes
@@ -51,6 +52,11 @@ class Setting:
         if self.choices:
             return value in self.choices
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+def _quota_setting(quota: Quota) -> Setting:
+    text = f"A quota of the account, if it is lower than that of the server, `TABLERO_{quota.option}`; null: that one."
+    return Setting(quota.setting, int, text, least=0, most=quota.most, is_nullable=True)
 
 
 _ALL: Final = (
@@ -130,5 +136,6 @@ _ALL: Final = (
         most=100,
         is_in_catalog=True,
     ),
+    *(_quota_setting(quota) for quota in QUOTAS if quota.has_setting),
 )
 SETTINGS: Final[Mapping[str, Setting]] = {setting.name: setting for setting in _ALL}

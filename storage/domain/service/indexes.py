@@ -6,8 +6,6 @@ from typing import Final
 
 from storage.domain.values.kinds import AccountKind
 
-INDEX_LIMIT: Final = 20  # in a table: each one makes writes slower
-
 INDEXED_FROM: Final = 10_000  # entities; testing fewer takes some milliseconds
 
 # Adaptive indexes: so many costly scans, and so many seconds of them, within the period are worth an index.

@@ -6,7 +6,6 @@ from typing import Final
 
 from storage.domain.refusals import Reason, Refused
 
-LABEL_LIMIT: Final = 32
 NAME_LIMIT: Final = 63
 VALUE_LIMIT: Final = 255
 
@@ -21,8 +20,6 @@ class LabelError(Refused, ValueError):
 
 def check_labels(labels: Mapping[str, str]) -> None:
     """Raise LabelError unless all names and values are valid."""
-    if len(labels) > LABEL_LIMIT:
-        raise LabelError(Reason.TOO_MANY_LABELS, most=LABEL_LIMIT)
     for name, value in labels.items():
         if not is_label_name(name):
             raise LabelError(Reason.LABEL_NAME, most=NAME_LIMIT)

@@ -17,12 +17,14 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Scope, may
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
+from storage.domain.service.quotas import API_TOKENS
 from storage.models import Account, Activity, ApiToken, IdempotencyRecord
 from storage.operations.access import members
 from storage.operations.access.members import Person
+from storage.operations.accounts import quotas
+from storage.operations.accounts.quotas import Allowance
 from storage.operations.activity import activity
 
-TOKEN_LIMIT: Final = 100  # per user, without revoked ones
 IDEMPOTENCY_RETENTION: Final = timedelta(hours=24)  # how long an Idempotency-Key is valid
 _LAST_USE_PRECISION: Final = timedelta(minutes=1)
 _WINDOW: Final = timedelta(minutes=1)
@@ -45,8 +47,9 @@ class TokenRequest:
 @transaction.atomic
 def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiToken]:
     """Issue a token; return its secret, which cannot be shown again, and its record."""
-    if for_user(user).count() >= TOKEN_LIMIT:
-        raise TokenError(Reason.TOO_MANY_TOKENS, most=TOKEN_LIMIT)
+    quotas.lock_user(user.pk)
+    if allowance(user).is_used_up:
+        raise TokenError(Reason.TOO_MANY_TOKENS, most=allowance(user).most)
     characters = (secrets.choice(api_tokens.ALPHABET) for _ in range(api_tokens.RANDOM_LENGTH))
     secret = api_tokens.write_token("".join(characters))
     token = ApiToken.objects.create(
@@ -60,6 +63,10 @@ def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiTok
     )
     _record(Verb.API_TOKEN_ISSUE, token, user, by)
     return secret, token
+
+
+def allowance(user: Person) -> Allowance:
+    return Allowance(for_user(user).count(), quotas.limit(API_TOKENS))
 
 
 def for_user(user: Person) -> QuerySet[ApiToken]:

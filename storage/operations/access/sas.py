@@ -16,6 +16,7 @@ from storage.domain import sas
 from storage.domain.access.actor import Actor
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import AuthenticationFailed, ResourceNotFound
+from storage.domain.refusals import Reason
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import (
@@ -30,6 +31,7 @@ from storage.domain.sas.known import (
 )
 from storage.domain.sas.tokens import read_instant
 from storage.domain.service.activity import Verb
+from storage.domain.service.quotas import SAS
 from storage.domain.values.ticks import to_second
 from storage.models import (
     Account,
@@ -41,7 +43,8 @@ from storage.models import (
     Table,
 )
 from storage.operations.access import retired_keys
-from storage.operations.accounts import locking, sealed_keys
+from storage.operations.accounts import locking, quotas, sealed_keys
+from storage.operations.accounts.quotas import Allowance, QuotaReached
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.counting import usage
@@ -234,11 +237,17 @@ class IssuedSas:
 def issue(
     account: Account, token: TableSas | AccountSas, key: int, description: SasDescription, *, by: Actor
 ) -> IssuedSas:
-    """Sign a token with key 1 or 2 and register it; raises SasRefused."""
-    locking.lock(account)
+    """Sign a token with key 1 or 2 and register it; raises SasRefused, and QuotaReached for one too many."""
+    locked = locking.lock(account)
     table = check(account, token)
     signed = _signed(account, token, key)
     fingerprint = sas.fingerprint(signed)
+    left = allowance(locked)
+    if (
+        left.is_used_up
+        and not RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).exists()
+    ):
+        raise QuotaReached(Reason.TOO_MANY_SAS, account=account.name, most=left.most)
     RegisteredSas.objects.update_or_create(
         account=account,
         fingerprint=fingerprint,
@@ -259,6 +268,13 @@ def issue(
     }
     done = activity.record(Verb.SAS_ISSUE, by, account=account, table=table, detail=detail)
     return IssuedSas(signed, fingerprint, done)
+
+
+def allowance(account: Account) -> Allowance:
+    """Return how many registered tokens of an account have not expired, and how many there may be."""
+    is_unexpired = Q(expires_at=None) | Q(expires_at__gt=datetime.now(UTC))
+    registered = RegisteredSas.objects.filter(is_unexpired, account=account)
+    return Allowance(registered.count(), quotas.limit(SAS, account))
 
 
 def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:

@@ -13,6 +13,7 @@ from storage.domain.refusals import Reason, Refused
 from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
+from storage.operations.accounts import quotas
 from storage.operations.accounts.locking import lock_by_name
 from storage.operations.accounts.refusals import AccountError, AccountExpired, busy
 from storage.operations.activity import activity, long_operations
@@ -86,6 +87,8 @@ def check(fields: Mapping[str, object]) -> None:
     try:
         for name, value in fields.items():
             SETTINGS[name].check(value)
+            if isinstance(value, dict):
+                quotas.check_all_labels(value)
     except Refused as refused:
         raise AccountError(refused.refusal) from None
     if fields.get("distributes") and not table_relations.can_distribute():

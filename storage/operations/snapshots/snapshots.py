@@ -19,6 +19,7 @@ from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
+from storage.domain.service.quotas import SNAPSHOTS
 from storage.domain.service.snapshots import (
     AUTOMATIC_LIFETIME,
     Schedule,
@@ -30,7 +31,8 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.models import Account, Activity, Snapshot, SnapshotSchedule, SnapshotTable, Table
 from storage.operations.access import policies
-from storage.operations.accounts import locking
+from storage.operations.accounts import locking, quotas
+from storage.operations.accounts.quotas import Allowance
 from storage.operations.activity import activity
 from storage.operations.activity.attempts import attempting_each
 from storage.operations.changes import retention
@@ -118,9 +120,9 @@ def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
     """Delete a new snapshot again if others, taken at the same time, have reached a limit with it."""
     reached = None
     with transaction.atomic():
-        locking.lock(snapshot.account)
+        account = locking.lock(snapshot.account)
         try:
-            _check_limits(snapshot.account)
+            _check_limits(account)
         except SnapshotLimitReached as error:
             reached = error
             delete(snapshot, by=by)
@@ -130,10 +132,9 @@ def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
 
 def _check_limits(account: Account, *, added: Sequence[Table] | None = None) -> None:
     """Raise SnapshotLimitReached if an account exceeds a limit, with one more snapshot of the ``added`` tables."""
-    number = Snapshot.objects.filter(account=account, reason=SnapshotReason.USER).count()
-    if number + (added is not None) > settings.SNAPSHOT_LIMIT:
-        limit = settings.SNAPSHOT_LIMIT
-        raise SnapshotLimitReached(Reason.TOO_MANY_SNAPSHOTS, account=account.name, number=number, most=limit)
+    number, most = allowance(account)
+    if number + (added is not None) > most:
+        raise SnapshotLimitReached(Reason.TOO_MANY_SNAPSHOTS, account=account.name, number=number, most=most)
     size = _copied_bytes(account)
     if added and not history.is_recorded(account):
         size += sum(it.capacity for it in sizes_of([table.pk for table in added]).values())
@@ -141,6 +142,12 @@ def _check_limits(account: Account, *, added: Sequence[Table] | None = None) -> 
         raise SnapshotLimitReached(
             Reason.SNAPSHOTS_TOO_LARGE, account=account.name, size=size >> 20, most=bytes_limit() >> 20
         )
+
+
+def allowance(account: Account) -> Allowance:
+    """Return how many snapshots users took of an account, and how many it may have."""
+    number = Snapshot.objects.filter(account=account, reason=SnapshotReason.USER).count()
+    return Allowance(number, quotas.limit(SNAPSHOTS, account))
 
 
 def bytes_limit() -> int:

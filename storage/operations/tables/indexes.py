@@ -16,10 +16,11 @@ from storage.domain.filters.access_plan import AccessPath, AccessPlan
 from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM, IndexOrigin, IndexState
+from storage.domain.service.indexes import INDEXED_FROM, IndexOrigin, IndexState
+from storage.domain.service.quotas import INDEXES
 from storage.domain.values.names import check_property_name
 from storage.models import Account, Activity, PropertyIndex, Table
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.sql import indexes
@@ -124,8 +125,9 @@ def add(
         if undoes is not None:
             raise activity.ChangedSince
         raise IndexExists(Reason.INDEX_EXISTS, property=name, table=table.name)
-    if index is None and len(found) >= INDEX_LIMIT:
-        raise TooManyIndexes(Reason.TOO_MANY_INDEXES, most=INDEX_LIMIT, table=table.name)
+    most = quotas.limit(INDEXES)
+    if index is None and len(found) >= most:
+        raise TooManyIndexes(Reason.TOO_MANY_INDEXES, most=most, table=table.name)
     PropertyIndex.objects.update_or_create(
         table=table, name=name, defaults={"state": IndexState.BUILDING, "origin": origin, "error": ""}
     )

@@ -28,7 +28,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Activity, RegisteredSas
 from storage.operations.access import policies
 from storage.operations.access import sas as sas_operations
-from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.accounts import account_settings, accounts, sealed_keys
 from storage.operations.counting.metrics import hour_of
 from storage.operations.counting.usage import Uses
 from storage.operations.tables import tables
@@ -176,6 +176,13 @@ def test_refuses(proven, orders, fields, field):
     assert field in answer.context["form"].errors
     assert b"data-error-summary" in answer.content
     assert RegisteredSas.objects.count() == 0
+
+
+def test_refuses_one_more_than_the_quota(proven, orders, account):
+    account_settings.change(account, sas_limit=0)
+    answer = proven("max").post(NEW, sent())
+    assert answer.status_code == 422
+    assert "can have at most 0 SAS tokens that have not expired." in answer.content.decode()
 
 
 # the policy locks

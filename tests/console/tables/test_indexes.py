@@ -5,7 +5,8 @@ import re
 import pytest
 
 from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import INDEX_LIMIT, INDEXED_FROM
+from storage.domain.service.indexes import INDEXED_FROM
+from storage.domain.service.quotas import INDEXES
 from storage.models import Activity, PropertyIndex, Table
 from storage.operations.entities import estimates
 from storage.operations.tables import indexes
@@ -55,10 +56,10 @@ def test_is_added_watched_used_dropped_and_undone(visit, people):
 def test_refusals_are_told(visit, people):
     max_ = visit("max")
     table = Table.objects.get()
-    for number in range(INDEX_LIMIT):
+    for number in range(INDEXES.default):
         indexes.add(table, f"Property{number}")
     page = max_.post(TABLE + "schema/index/add/", {"property": "Score"}, follow=True)
-    assert f"A table can have {INDEX_LIMIT} indexes." in text(page)
+    assert f"A table can have {INDEXES.default} indexes." in text(page)
     page = max_.post(TABLE + "schema/index/add/", {"property": "RowKey"}, follow=True)
     assert "The property name is invalid" in text(page)
     page = max_.post(TABLE + "schema/index/drop/", {"property": "Score"}, follow=True)

@@ -1,0 +1,63 @@
+"""Quotas: how many of a thing an account, a user or a table may have, and how that is set.
+
+An option of the server, such as ``TABLERO_SNAPSHOT_LIMIT``, sets each quota for all. An account may have a lower one of
+its own, in the setting of that name, for what is stored. Each subject counts its own, where it makes one more: under a
+lock, so that two at a time cannot both be the last. What is a part of Azure's protocol, such as five policies of a
+table, is no quota.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Per(StrEnum):
+    """Whose things are counted."""
+
+    ACCOUNT = "account"
+    USER = "user"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """``most`` is what an option may set; ``has_setting``: accounts may have a lower one of their own."""
+
+    name: str
+    per: Per
+    default: int
+    most: int
+    has_setting: bool = False
+
+    @property
+    def option(self) -> str:
+        return f"{self.name.upper()}_LIMIT"
+
+    @property
+    def setting(self) -> str:
+        return f"{self.name}_limit"
+
+
+SNAPSHOTS: Final = Quota("snapshot", Per.ACCOUNT, 100, 10_000, has_setting=True)  # that users took
+SAVED_QUERIES: Final = Quota("saved_query", Per.ACCOUNT, 1_000, 100_000, has_setting=True)
+OWN_SAVED_QUERIES: Final = Quota("user_saved_query", Per.USER, 500, 100_000)  # in all accounts
+SAS: Final = Quota("sas", Per.ACCOUNT, 5_000, 100_000, has_setting=True)  # issued, not expired
+LABELS: Final = Quota("label", Per.ACCOUNT, 32, 1_000)
+API_TOKENS: Final = Quota("api_token", Per.USER, 100, 10_000)  # not revoked
+STREAMS: Final = Quota("stream", Per.USER, 20, 1_000)  # of a user's session or token, in a process
+ACCOUNT_STREAMS: Final = Quota("account_stream", Per.ACCOUNT, 500, 1_000)  # in a process
+DOWNLOADS: Final = Quota("download", Per.USER, 8, 64)  # unfinished, in a process
+INDEXES: Final = Quota("index", Per.TABLE, 20, 100)  # of properties; each makes writes slower
+
+QUOTAS: Final = (
+    SNAPSHOTS,
+    SAVED_QUERIES,
+    OWN_SAVED_QUERIES,
+    SAS,
+    LABELS,
+    API_TOKENS,
+    STREAMS,
+    ACCOUNT_STREAMS,
+    DOWNLOADS,
+    INDEXES,
+)
