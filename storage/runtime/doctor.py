@@ -1,9 +1,10 @@
-"""Health checks for operators: the database, its disk, backups, tables, cluster, connections, jobs and replicas.
+"""Health checks for operators: the database, its disk, backups, clock, tables, cluster, connections, jobs and replicas.
 
 Each part is a function that returns its findings; a part that fails is a finding itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -17,9 +18,11 @@ from storage.operations.relations import history, table_relations
 from storage.runtime import jobs, replicas
 from storage.runtime.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
-from storage.sql import distributed_relations
+from storage.sql import distributed_relations, moments
+from storage.sql import django as sql
 from storage.sql.relations import source_name
 
+_CLOCK_TOLERANCE: Final = 5.0  # seconds
 _STUCK: Final = 5  # minutes after which a prepared transaction is not a running one
 
 
@@ -131,6 +134,23 @@ def _archive() -> Iterator[Finding]:
         yield _fine(
             f"The database can be restored to {start:%Y-%m-%d %H:%M:%S} UTC until {end:%Y-%m-%d %H:%M:%S} UTC."
         )
+
+
+def _clock() -> Iterator[Finding]:
+    ahead = sql.run(moments.ahead())
+    if ahead > _CLOCK_TOLERANCE:
+        yield _warning(
+            f"The clock of the database has been set back: it is {timedelta(seconds=int(ahead))} behind the latest"
+            " Timestamps, which stand still until it has caught up. Set the clock if it is wrong."
+        )
+    difference = abs((timezone.now() - statements.present()).total_seconds())
+    if difference > _CLOCK_TOLERANCE:
+        yield _warning(
+            f"The clocks of this machine and of the database differ by {difference:.0f} seconds. Signatures and expiry"
+            " times are checked by the one, Timestamps are given by the other. Set them by NTP."
+        )
+    elif ahead <= _CLOCK_TOLERANCE:
+        yield _fine("The clocks of this machine and of the database agree.")
 
 
 def _tables() -> Iterator[Finding]:
@@ -266,6 +286,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "disk": _disk,
     "backup": _backup,
     "archive": _archive,
+    "clock": _clock,
     "tables": _tables,
     "cluster": _cluster,
     "connections": _connections,

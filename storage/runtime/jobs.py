@@ -31,6 +31,7 @@ from storage.operations.tables import (
     tables,
 )
 from storage.runtime import measurements, recovery, request_log
+from storage.runtime.clock import ClockWatch
 from storage.runtime.threads import in_background
 from storage.sql import throughput
 from storage.sql.background import job_lock_holder, try_job_lock
@@ -50,22 +51,29 @@ _LATE_AFTER: Final = {
     "tidy": timedelta(hours=1),
     "daily": timedelta(hours=26),
 }
+_clock: Final = ClockWatch()
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for running jobs
 
 
 class _Job(NamedTuple):
-    """``failure`` is logged when the job raises."""
+    """``failure`` is logged when the job raises; one that ``deletes`` what has expired waits if the clock jumped."""
 
     do: Callable[[], object]
     interval: float
     failure: str
+    deletes: bool = False
 
 
 async def run() -> None:
     """Run all jobs until cancelled."""
     writer = analytics.Writer()
     jobs = (
-        _Job(lambda: tables.drop_expired_tables(), _INTERVAL, "Deleted tables could not be dropped"),
+        _Job(
+            lambda: tables.drop_expired_tables(),
+            _INTERVAL,
+            "Deleted tables could not be dropped",
+            deletes=True,
+        ),
         _Job(lambda: indexes.run_pending(), _SOON, "Indexes could not be made or dropped"),
         _Job(
             lambda: distribution_requests.run_pending(),
@@ -78,6 +86,7 @@ async def run() -> None:
             lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),
             _TIDY_INTERVAL,
             "Logs could not be tidied",
+            deletes=True,
         ),
         _Job(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
         _Job(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
@@ -91,14 +100,35 @@ async def run() -> None:
             _ADAPT_INTERVAL,
             "Tables of older servers could not be completed",
         ),
-        _exclusive("tidy", _tidy, _TIDY_INTERVAL, "Records could not be tidied"),
-        _exclusive("history", retention.tidy, _RETENTION_INTERVAL, "The history could not be tidied"),
+        _exclusive("tidy", _tidy, _TIDY_INTERVAL, "Records could not be tidied", deletes=True),
+        _exclusive(
+            "history", retention.tidy, _RETENTION_INTERVAL, "The history could not be tidied", deletes=True
+        ),
         _exclusive(
             "distribution", distribution.tidy, _ADAPT_INTERVAL, "Distributed tables could not be measured"
         ),
-        _exclusive("daily", _tidy_daily, _DAY, "Sessions could not be tidied", looks_every=_TIDY_INTERVAL),
-        _exclusive("accounts", expiry.expire, _INTERVAL, "Expired accounts could not be frozen or deleted"),
-        _exclusive("snapshots", snapshots.tidy, _ADAPT_INTERVAL, "Snapshots could not be taken or deleted"),
+        _exclusive(
+            "daily",
+            _tidy_daily,
+            _DAY,
+            "Sessions could not be tidied",
+            looks_every=_TIDY_INTERVAL,
+            deletes=True,
+        ),
+        _exclusive(
+            "accounts",
+            expiry.expire,
+            _INTERVAL,
+            "Expired accounts could not be frozen or deleted",
+            deletes=True,
+        ),
+        _exclusive(
+            "snapshots",
+            snapshots.tidy,
+            _ADAPT_INTERVAL,
+            "Snapshots could not be taken or deleted",
+            deletes=True,
+        ),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
     async with asyncio.TaskGroup() as group:
@@ -107,10 +137,16 @@ async def run() -> None:
 
 
 def _exclusive(
-    name: str, do: Callable[[datetime], object], interval: float, failure: str, looks_every: float = 0.0
+    name: str,
+    do: Callable[[datetime], object],
+    interval: float,
+    failure: str,
+    *,
+    looks_every: float = 0.0,
+    deletes: bool = False,
 ) -> _Job:
     """Return a job that one of all processes runs once in the interval."""
-    return _Job(lambda: run_exclusively(name, interval, do), looks_every or interval, failure)
+    return _Job(lambda: run_exclusively(name, interval, do), looks_every or interval, failure, deletes)
 
 
 async def _repeat(job: _Job) -> None:
@@ -131,6 +167,8 @@ async def _repeat(job: _Job) -> None:
 async def _run_once(job: _Job) -> None:
     if database_version.is_outdated():
         return  # a server of the newer version runs it
+    if job.deletes and not _clock.may_delete():
+        return
     try:
         await in_background(job.do)
     except StorageError:
@@ -142,8 +180,9 @@ async def _run_once(job: _Job) -> None:
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
     """Run a job unless another process runs it, or ran it within about the interval; return whether it ran."""
     with try_job_lock(name) as is_alone:
-        # by the clock of the database: those of servers differ
-        lately = Job.objects.filter(name=name, done_at__gt=Now() - timedelta(seconds=0.7 * interval))
+        # by the clock of the database: those of servers differ; if it has been set back, the job may run again
+        since = Now() - timedelta(seconds=0.7 * interval)
+        lately = Job.objects.filter(name=name, done_at__gt=since, done_at__lte=Now())
         if not is_alone or lately.exists():
             return False
         now = datetime.now(UTC)

@@ -1,5 +1,6 @@
 """What the database says about itself and its cluster."""
 
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from storage.sql.django import fetch
@@ -16,6 +17,13 @@ def about() -> About:
         "SELECT current_setting('server_version'), pg_database_size(current_database()), pg_is_in_recovery()"
     )
     return About(*found)
+
+
+def present() -> datetime:
+    """Return what the clock of the database shows."""
+    [(found,)] = fetch("SELECT clock_timestamp()")
+    assert isinstance(found, datetime)
+    return found
 
 
 def prepared_transactions(minutes: int) -> list[tuple[str, int]]:

@@ -40,9 +40,13 @@ PRESENT: Final = f"greatest({_PRESENT_CLOCK}, {_FLOOR} + 1)"
 
 _LOCK: Final = 0x74616D66  # the advisory lock of those who raise the floor
 _KEPT_EVERY: Final = 2 * TICKS_PER_SECOND
-# The floor is no farther ahead of the clock. A clock that was wrong by years for a moment must not stop Timestamps for
-# years; one that is set back by more changes the past.
-_FARTHEST: Final = 3600 * TICKS_PER_SECOND
+# The floor is not raised farther ahead of the clock. A clock is often wrong by as much as time zones differ: a floor
+# that is no farther ahead waits for the clock.
+_FARTHEST: Final = 26 * 3600 * TICKS_PER_SECOND
+# A clock that is set back by more was wrong before or is wrong now. It was wrong before if it had jumped ahead in this
+# time, and comes back to no earlier than where it jumped from: then the floor is lowered, so that it does not stop
+# Timestamps for years, and no moment before the jump changes. Otherwise it is wrong now, and the floor stays.
+_JUMP_FORGOTTEN: Final = 30 * 24 * 3600 * TICKS_PER_SECOND
 
 # What a row that was inserted returns: its Timestamp, unless a deletion may have got a later one because the insertion
 # was held up after it took its own. That is looked up unless it was too quick for another statement to have come
@@ -56,9 +60,16 @@ _DELETED: Final = (
     f"CASE WHEN {CLOCK} > greatest({_FLOOR}, e.ts) THEN {CLOCK} ELSE entity_deleted_ahead(e.ts) END"
 )
 
-CREATE: Final = f"""
-CREATE SEQUENCE moment_floor AS bigint MINVALUE 0 START 0;
-CREATE FUNCTION raise_moment_floor(ticks bigint) RETURNS void
+_JUMPED_FROM: Final = "coalesce(pg_sequence_last_value('moment_jump_from'::regclass), 0)"
+_JUMPED_TO: Final = "coalesce(pg_sequence_last_value('moment_jump_to'::regclass), 0)"
+
+# what the clock has jumped from and to, for keep_moment_floor
+CREATE_JUMPS: Final = """
+CREATE SEQUENCE IF NOT EXISTS moment_jump_from AS bigint MINVALUE 0 START 0;
+CREATE SEQUENCE IF NOT EXISTS moment_jump_to AS bigint MINVALUE 0 START 0;
+"""
+CREATE_FUNCTIONS: Final = f"""
+CREATE OR REPLACE FUNCTION raise_moment_floor(ticks bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     IF ticks > coalesce({_FLOOR}, 0) AND ticks < {_PRESENT_CLOCK} + {_FARTHEST} THEN
@@ -70,19 +81,28 @@ BEGIN
     END IF;
 END
 $$;
-CREATE FUNCTION keep_moment_floor() RETURNS void
+CREATE OR REPLACE FUNCTION keep_moment_floor() RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    is_remembered boolean := {_FLOOR} < {_JUMPED_TO} + {_JUMP_FORGOTTEN};
 BEGIN
     IF {CLOCK} > coalesce({_FLOOR}, 0) + {_KEPT_EVERY} THEN
+        IF {_FLOOR} > 0 AND {CLOCK} > {_FLOOR} + {_FARTHEST} THEN
+            PERFORM pg_advisory_xact_lock({_LOCK});
+            IF NOT is_remembered THEN
+                PERFORM setval('moment_jump_from', {_FLOOR});
+            END IF;
+            PERFORM setval('moment_jump_to', {CLOCK});
+        END IF;
         PERFORM raise_moment_floor({CLOCK});
-    ELSIF {_FLOOR} > {CLOCK} + {_FARTHEST} THEN
+    ELSIF {_FLOOR} > {CLOCK} + {_FARTHEST} AND is_remembered AND {CLOCK} >= {_JUMPED_FROM} THEN
         PERFORM pg_advisory_xact_lock({_LOCK});
         PERFORM setval('moment_floor', {CLOCK});
     END IF;
 END
 $$;
 -- returns the virtual transactions that may still write with a Timestamp up to the moment; null: it is in the future
-CREATE FUNCTION close_moment(moment bigint, latest bigint, relation regclass) RETURNS text[]
+CREATE OR REPLACE FUNCTION close_moment(moment bigint, latest bigint, relation regclass) RETURNS text[]
 LANGUAGE plpgsql AS $$
 BEGIN
     IF moment > coalesce({_FLOOR}, 0) THEN
@@ -104,7 +124,7 @@ BEGIN
     );
 END
 $$;
-CREATE FUNCTION entity_deleted_ahead(was bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION entity_deleted_ahead(was bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     ticks bigint := greatest({NOW}, was + 1);
@@ -113,6 +133,11 @@ BEGIN
     RETURN ticks;
 END
 $$;
+"""
+CREATE: Final = f"""
+CREATE SEQUENCE moment_floor AS bigint MINVALUE 0 START 0;
+{CREATE_JUMPS}
+{CREATE_FUNCTIONS}
 """
 _CREATE_IN_ORDER: Final = f"""
 CREATE OR REPLACE FUNCTION {{history}}_in_order(table_id bigint, p text, r text, ticks bigint) RETURNS bigint
@@ -124,7 +149,8 @@ DECLARE
         ORDER BY h.seq DESC LIMIT 1
     );
 BEGIN
-    IF latest >= ticks THEN
+    -- a Timestamp of a clock that was wrong by more cannot be waited for
+    IF latest >= ticks AND latest < {_PRESENT_CLOCK} + {_FARTHEST} THEN
         PERFORM raise_moment_floor(latest);
         RAISE EXCEPTION USING ERRCODE = '{IN_DISORDER}';
     END IF;
@@ -134,7 +160,8 @@ $$
 """
 DROP: Final = """
 DROP FUNCTION entity_deleted_ahead; DROP FUNCTION close_moment;
-DROP FUNCTION keep_moment_floor; DROP FUNCTION raise_moment_floor; DROP SEQUENCE moment_floor
+DROP FUNCTION keep_moment_floor; DROP FUNCTION raise_moment_floor; DROP SEQUENCE moment_floor;
+DROP SEQUENCE moment_jump_from; DROP SEQUENCE moment_jump_to
 """
 
 
@@ -199,8 +226,8 @@ FROM (SELECT keep_moment_floor(), {ticks(PRESENT_TIME)} AS ticks OFFSET 0) AS pr
 def close_present() -> Statement[int]:
     """Return the statement that closes the past and the present moment; its result is the ``present_time`` in ticks.
 
-    Each later ``present_time`` is later, and the past stays what it was, wherever the clock is set. If the clock was
-    wrong by more than an hour, the time since is opened first.
+    Each later ``present_time`` is later, and the past stays what it was, wherever the clock is set. If the clock had
+    jumped ahead by more than a day and is back, the time since is opened first.
     """
     return Statement(_CLOSE_PRESENT, (), Lane.KEY, lambda result: integer_at(result, 0, 0))
 
@@ -223,6 +250,12 @@ def are_running(transactions: str) -> Statement[bool]:
     """Return the statement that asks whether one of the transactions that ``close`` returned has not ended."""
     text = "SELECT count(*) FROM pg_locks WHERE virtualtransaction = ANY (string_to_array($1, ','))"
     return Statement(text, (transactions,), Lane.KEY, lambda result: integer_at(result, 0, 0) > 0)
+
+
+def ahead() -> Statement[float]:
+    """Return the seconds by which the next Timestamp is ahead of a clock that has been set back; 0 or less: none."""
+    text = f"SELECT (coalesce({_FLOOR}, 0) - {CLOCK}) / {TICKS_PER_SECOND}::float8"
+    return Statement(text, (), Lane.KEY, lambda result: float(text_at(result, 0, 0)))
 
 
 def latest(record: Record) -> Statement[int]:

@@ -47,6 +47,7 @@ class Node:
     found: Installation
     password: str
     settings: dict[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None  # of the process
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -82,7 +83,13 @@ class Node:
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", **self.found.popen
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=self.environment,
+                **self.found.popen,
             )
         wait_for(self.is_ready, f"{self.name} to start: {self.log}")
 
@@ -177,9 +184,12 @@ class Group:
         self._password = secrets.token_urlsafe(12)
         self.nodes: dict[str, Node] = {}
 
-    def primary(self, name: str = "primary", **settings: str) -> Node:
+    def primary(
+        self, name: str = "primary", *, environment: Mapping[str, str] | None = None, **settings: str
+    ) -> Node:
         """Make and start the first node."""
         node = self._node(name, settings)
+        node.environment = environment
         secret = node.folder / "password"
         secret.write_text(self._password)
         self._found.own(secret)

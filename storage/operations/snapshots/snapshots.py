@@ -47,6 +47,7 @@ COUNTED_TABLES: Final = 500  # whose entities are counted; those of others are e
 AUTOMATIC_LIMIT: Final = 20  # snapshots of an account, taken before restores and deletions
 _ATTEMPTS: Final = 100  # for a name that is not taken
 _TRIES: Final = 5  # while tables are deleted
+_LONGEST_INTERVAL: Final = timedelta(days=8)  # between two snapshots of a schedule, and a change of the clock
 
 
 class SnapshotError(Refused):
@@ -439,6 +440,12 @@ def tidy(now: datetime) -> None:
     A failure with one does not stop the others; all failures are raised together at the end.
     """
     with attempting_each("Not every snapshot could be taken or deleted") as attempt:
+        for far in SnapshotSchedule.objects.filter(
+            next_at__gt=now + _LONGEST_INTERVAL
+        ):  # the clock was set back
+            with attempt():
+                far.next_at = _schedule(far).next_after(now)
+                far.save(update_fields=("next_at",))
         for due in SnapshotSchedule.objects.filter(next_at__lte=now).select_related("account"):
             with attempt():
                 _take_scheduled(due, now)

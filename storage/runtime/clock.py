@@ -1,0 +1,49 @@
+"""Whether the clock of this machine can be believed: it is compared with the time that has passed.
+
+A clock that jumps ahead makes everything expire at once. What has expired is then kept for a while, in which the clock
+can be set right, and in which an alarm can be noticed.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+_ALLOWED: Final = 3600.0  # seconds of a jump that deletes nothing that matters
+_HELD: Final = 3600.0  # seconds after a jump in which nothing is deleted
+
+
+def passed() -> float:
+    """Return the seconds since some moment, those in which the machine slept included where the system counts them."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+class ClockWatch:
+    def __init__(self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = passed) -> None:
+        self._wall = wall
+        self._passed = passed
+        self._known = (wall(), passed())
+        self._held_until: float | None = None
+
+    def may_delete(self) -> bool:
+        """Return whether what has expired by the clock can be deleted."""
+        wall, passed = self._wall(), self._passed()
+        jump = (wall - self._known[0]) - (passed - self._known[1])
+        if jump <= _ALLOWED:
+            self._known = wall, passed
+            self._held_until = None
+            return True
+        if self._held_until is None:
+            self._held_until = passed + _HELD
+            logger.error(
+                "The clock has jumped ahead by %.1f hours. For an hour nothing that has expired is deleted. Set the"
+                " clock if it is wrong.",
+                jump / 3600,
+            )
+        if passed < self._held_until:
+            return False
+        self._known, self._held_until = (wall, passed), None
+        return True
