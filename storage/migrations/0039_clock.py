@@ -17,7 +17,7 @@ def replace_functions(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0037_given_roles")]
+    dependencies = [("storage", "0038_quotas")]
 
     operations = [
         migrations.RunSQL(moments.CREATE_JUMPS, migrations.RunSQL.noop),
