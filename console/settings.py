@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "console.people.sessions.track_sessions",
+    "console.people.mfa.SecondFactorMiddleware",
     "console.site.middleware.time_zone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -159,6 +160,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_SESSION_REMEMBER = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_FAILURE_VIEW = "console.site.errors.untrusted"
+SECOND_FACTOR_REQUIRED = OPTIONS.second_factor_required
 MFA_ADAPTER = "console.people.mfa.MfaAdapter"
 MFA_KEY = secret.derive(SERVER_SECRET, "mfa") if SERVER_SECRET else secrets.token_hex(32)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]

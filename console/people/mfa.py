@@ -1,23 +1,70 @@
-"""Second factors and passkeys: encryption of their secrets, and which addresses support passkeys."""
+"""Second factors and passkeys: encryption of their secrets, which addresses support passkeys, and who needs one."""
 
 import base64
 import ipaddress
 import logging
+from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from allauth.account.authentication import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.site.allauth_parts import generate_totp_secret
+from console.site.notices import notify_error
 
 logger = logging.getLogger(__name__)
 
 NAME = "Tablero"
+
+
+# what a user needs to set a factor up, or to leave
+_OPEN: Final = (
+    "people:security",
+    "people:password",
+    "account_reauthenticate",
+    "account_logout",
+    "people:signed_in",
+)
+
+
+class SecondFactorMiddleware:
+    """Leads users without a second factor to where they add one, if the server requires it.
+
+    Who signed in with a provider needs none here: it is the provider that decides what it asks for.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self._get_response(request)
+
+    def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
+        if not settings.SECOND_FACTOR_REQUIRED or not request.user.is_authenticated:
+            return None
+        match = request.resolver_match
+        name = match.view_name if match is not None else ""
+        if name in _OPEN or name.startswith("mfa_") or _has_second_factor(request):
+            return None
+        notify_error(
+            request, _("This server requires a second factor. Add a passkey or an authenticator app.")
+        )
+        return redirect("people:security")
+
+
+def _has_second_factor(request: HttpRequest) -> bool:
+    if any("provider" in record for record in get_authentication_records(request, request.user)):
+        return True
+    kinds = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+    return bool(Authenticator.objects.filter(user=request.user, type__in=kinds).exists())
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]

@@ -85,6 +85,12 @@ VARIABLES = (
     Variable(
         "BACKUP_PASSPHRASE_FILE", "", "seal the secret in backups with the first line of a file", "FILE"
     ),
+    Variable(
+        "REQUIRE_SECOND_FACTOR",
+        "",
+        "the console asks people with a password for a second factor",
+        is_flag=True,
+    ),
     Variable("LOGIN_PROVIDERS", "", "sign-in providers of the console, as JSON", "FILE"),
     Variable("ARCHIVE", "", "archive the log, to restore the database to any moment", "DIR"),
     Variable("ARCHIVE_KEEP", "7d", "how far back the database can be restored, as 12h or 7d", "TIME"),
@@ -163,6 +169,7 @@ class Options:
     trusted_proxies: tuple[str, ...]
     bearer: Trust | None
     sign_in: tuple[Provider, ...]
+    second_factor_required: bool
     metrics_listen: tuple[str, int] | None
     metrics_token: str
     metrics_accounts: int
@@ -224,6 +231,7 @@ def read(environ: Mapping[str, str]) -> Options:
         trusted_proxies=bearer.read_proxies(value["TRUSTED_PROXIES"], is_v6=":" in host),
         bearer=bearer.read_trust(value, is_loopback=is_loopback(host)),
         sign_in=_read_sign_in(value, environ),
+        second_factor_required=_read_flag("REQUIRE_SECOND_FACTOR", value["REQUIRE_SECOND_FACTOR"]),
         metrics_listen=read_address(value["METRICS_LISTEN"]) if value["METRICS_LISTEN"] else None,
         metrics_token=_read_token("METRICS_TOKEN", value["METRICS_TOKEN"]),
         metrics_accounts=_read_number("METRICS_ACCOUNTS", value["METRICS_ACCOUNTS"], 0, 10_000),

@@ -148,6 +148,13 @@ def test_a_second_factor_is_asked_for_all_the_same(visit, elsewhere):
     assert client.get("/ui/").status_code == 302
 
 
+def test_a_provider_is_trusted_with_the_second_factor(visit, elsewhere, settings):
+    settings.SECOND_FACTOR_REQUIRED = True
+    client = visit(None)
+    sign_in(client, elsewhere)
+    assert client.get("/ui/").status_code == 200
+
+
 @pytest.mark.parametrize(("age", "is_confirmed"), [(0, True), (7200, False), (None, True)])
 def test_confirming_needs_a_recent_sign_in_there(visit, elsewhere, age, is_confirmed):
     client = visit(None)

@@ -226,6 +226,21 @@ def test_a_session_ends_however_often_it_is_used(visit):
     assert not Session.objects.exists()
 
 
+def test_a_second_factor_can_be_required(visit, cast, settings):
+    settings.SECOND_FACTOR_REQUIRED = True
+    client = Client()
+    sign_in(client)
+    for path in ("/ui/", "/ui/a/acme/", "/ui/me/tokens/new/"):
+        assert client.get(path)["Location"] == SECURITY
+    assert client.post("/ui/a/acme/tables/new/", {"name": "orders"})["Location"] == SECURITY
+    page = client.get(SECURITY)
+    assert b"This server requires a second factor." in page.content
+    assert client.get(f"{SECURITY}app/").status_code == 200
+    TOTP.activate(cast["alice"], generate_totp_secret())
+    assert client.get("/ui/a/acme/").status_code == 200
+    assert visit(None).get("/ui/login/").status_code == 200
+
+
 def test_what_happened_is_recorded(visit):
     client = Client(headers={"User-Agent": FIREFOX})
     client.post("/ui/login/", {"login": "alice", "password": "wrong horse"})
