@@ -120,11 +120,9 @@ def test_the_plan_begins_with_the_newest_base_backup_before_the_moment(made):
 def test_a_missing_segment_ends_what_can_be_restored_until_the_next_base_backup(made):
     (made.path / "wal" / f"{Segment(1, 5).name}.gz").unlink()
     catalog = made.catalog
-    assert catalog.missing() == [Segment(1, 5)]
+    assert [catalog.missing(it) for it in catalog.bases] == [[Segment(1, 5)], []]
     assert catalog.periods() == [Period(at(2.5), at(4)), Period(at(6.5), at(9))]
     assert chosen(catalog, 4.5) == [] and chosen(catalog, 7) == [("b", "07")]
-    assert not inspection.is_interrupted(catalog, catalog.bases[-1])
-    assert inspection.is_interrupted(catalog, catalog.bases[0])
 
 
 def test_a_moment_is_restored_on_the_timeline_that_was_in_use_then(made):
@@ -484,7 +482,8 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
         since = datetime.now(UTC)
         wait_for(lambda: summary_of(used).base_at and summary_of(used).base_at > since)
         wait_for(lambda: not summary_of(used).problems)
-        assert Segment.parse(gap["from"]) in Catalog.read(folder).missing()
+        catalog = Catalog.read(folder)
+        assert Segment.parse(gap["from"]) in catalog.missing(catalog.bases[0])
         assert "archive: ok: The database can be restored to" in manage("doctor", "--data", used)
         assert live.process.poll() is None
 

@@ -35,7 +35,7 @@ class Command(TableroCommand):
             help="read every base backup and all of the log, which takes a while",
         )
         parser.add_argument(
-            "--base", action="store_true", help="make a base backup first, and delete what is no longer kept"
+            "--base", action="store_true", help="make a base backup, and delete what is no longer kept"
         )
         parser.add_argument(
             "--passphrase-file", metavar="FILE", type=Path, help="seal the secret in the base backup"
@@ -59,6 +59,7 @@ class Command(TableroCommand):
             )
         if base:
             self._make_base(config, passphrase_file)
+            return
         known = settings.OPTIONS.archive
         found = inspection.summarize(
             data, config, known.every if known else None, known.size if known else None

@@ -139,9 +139,13 @@ class Catalog:
         """Return the periods of which every moment can be restored, the oldest first."""
         found: list[Period] = []
         for use in self.uses:
+            chain: list[Segment] = []
             for base in self.bases_for(use.timeline):
-                chain = self._chain(base, use.timeline)
-                if len(chain) <= base.last - base.first:
+                if (
+                    not chain or not chain[0].number <= base.first <= chain[-1].number
+                ):  # else it has the same end
+                    chain = self._chain(base, use.timeline)
+                if not chain or chain[-1].number < base.last:
                     continue
                 start, end = max(base.finished_at, use.start), min(self.time_of(chain[-1]), use.end)
                 if found and found[-1].start <= start <= found[-1].end:
@@ -150,13 +154,13 @@ class Catalog:
                     found.append(Period(start, end))
         return sorted(found)
 
-    def missing(self) -> list[Segment]:
-        """Return the segments that are missing on the present timeline between those that are there."""
-        if not self.uses or not (bases := self.bases_for(self.uses[-1].timeline)):
+    def missing(self, base: BaseBackup) -> list[Segment]:
+        """Return the segments since a base backup that are missing between those of the present timeline."""
+        if not self.uses:
             return []
         timeline = self.uses[-1].timeline
         last = max((it.number for it in self.segments if it.timeline == timeline), default=-1)
-        wanted = (self._segment(timeline, number) for number in range(bases[0].first, last + 1))
+        wanted = (self._segment(timeline, number) for number in range(base.first, last + 1))
         return [it for it in wanted if it not in self.segments]
 
     def plan(self, moment: datetime | None) -> list[Plan]:

@@ -41,7 +41,7 @@ def summarize(
     if base is None:
         problems.append(Found(Problem.NO_BASE))
     else:
-        if is_interrupted(catalog, base) or _was_dropped(folder, base):
+        if catalog.missing(base) or _was_dropped(folder, base):
             problems.append(Found(Problem.INTERRUPTED))
         if every is not None and now - base.finished_at > 2 * every:
             problems.append(Found(Problem.OVERDUE))
@@ -117,7 +117,7 @@ def is_base_due(folder: DataFolder, catalog: Catalog, every: timedelta, size: in
         base.timeline != catalog.uses[-1].timeline
         or datetime.now(UTC) - base.finished_at >= every
         or base.finished_at > datetime.now(UTC) + every  # the clock was set back
-        or is_interrupted(catalog, base)
+        or bool(catalog.missing(base))
         or _was_dropped(folder, base)
         or log > max(_MOST_LOG, 2 * base.size)
         or (size is not None and catalog.size > size and packed > base.size)
@@ -128,10 +128,6 @@ def last_base(catalog: Catalog) -> BaseBackup | None:
     """Return the newest base backup from which the log leads to the present."""
     found = catalog.bases_for(catalog.uses[-1].timeline) if catalog.uses else []
     return found[-1] if found else None
-
-
-def is_interrupted(catalog: Catalog, base: BaseBackup) -> bool:
-    return any(it.number >= base.first for it in catalog.missing())
 
 
 def _was_dropped(folder: DataFolder, base: BaseBackup) -> bool:

@@ -23,8 +23,9 @@ from storage.server.options import ArchiveOptions, Options
 
 logger = logging.getLogger(__name__)
 
-_LOOK: Final = 5.0  # seconds
+_LOOK: Final = 10.0  # seconds
 _LOOK_AFTER_PROBLEM: Final = 1.0
+_PATIENCE: Final = 20.0  # seconds with an archive on a network that hangs
 _PAUSE: Final = timedelta(minutes=15).total_seconds()  # after a base backup that failed
 
 
@@ -34,16 +35,16 @@ def running(options: Options) -> Iterator[None]:
     if options.archive is None:
         yield
         return
-    archiving.begin(options)
     is_stopping = threading.Event()
     keeper = _Keeper(options, options.archive, is_stopping)
     thread = threading.Thread(target=keeper.run, name="archive", daemon=True)
     thread.start()
+    keeper.has_begun.wait(_PATIENCE)  # what clients write from now on is on the timeline that it records
     try:
         yield
     finally:
         is_stopping.set()
-        thread.join(timedelta(seconds=30).total_seconds())  # an archive on a network may hang
+        thread.join(_PATIENCE)
 
 
 class _Keeper:
@@ -55,13 +56,17 @@ class _Keeper:
         self._is_stopping = is_stopping
         self._next_base = 0.0
         self._known: set[Problem] = set()
+        self.has_begun = threading.Event()
 
     def run(self) -> None:
         while not self._is_stopping.is_set():
             try:
+                archiving.begin(self._options)
+                self.has_begun.set()
                 self._look()
             except (OSError, NotAnArchive, psycopg.Error) as error:
                 logger.warning("The archive cannot be looked after: %s", error)
+                self.has_begun.set()
             self._is_stopping.wait(_LOOK_AFTER_PROBLEM if self._known else _LOOK)
 
     def _look(self) -> None:
@@ -70,7 +75,6 @@ class _Keeper:
         found.write(self._folder.archiving)
         if any(it.problem in {Problem.UNREADABLE, Problem.FAILING} for it in found.problems):
             return
-        archiving.begin(self._options)
         catalog = Catalog.read(self._archive.folder)
         is_due = inspection.is_base_due(self._folder, catalog, self._archive.every, self._archive.size)
         if is_due and time.monotonic() >= self._next_base:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from storage.operations.health import last_backup
 from storage.operations.health.archive_catalog import SEGMENT, SUFFIX, Catalog, NotAnArchive, Plan
 from storage.server import embedded, folder_switch, installation, secret, workers
 from storage.server.archive import archiver, archiving, inspection
@@ -85,6 +86,8 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
         counts, notes = _build(draft, target, catalog, plans, request, say)
         if remembered is not None:
             replace(remembered, archive=archive).write(DataFolder(draft.data))
+        if (target.path / last_backup.NAME).exists():
+            shutil.copyfile(target.path / last_backup.NAME, draft.data / last_backup.NAME)
         (draft.data / MARK).write_text(json.dumps({"moment": _text(request.moment), "archive": str(archive)}))
         os.sync()
     except BaseException:
