@@ -62,15 +62,12 @@ def preview(snapshot: Snapshot, wanted: RestoreRequest, *, limit: timedelta = CO
 
     Raises OperationTimedOut if a table takes longer than ``limit``.
     """
-    found = _find_tables(snapshot, wanted)
-    outcome = Outcome(is_preview=True)
-    for source, deleted in _missing(snapshot.account, found):
+    restoration = _Restoration(snapshot, wanted, SERVER, Outcome(is_preview=True))
+    for source, deleted in restoration.missing():
         if deleted is not None:
             table_relations.refuse_distributed(deleted)
-            outcome.tables.append(TableOutcome(source.name, deleted, TableAction.RESTORE))
-    _application(snapshot, found, wanted, SERVER, outcome).run(limit=limit)
-    _sort(outcome)
-    return outcome
+            restoration.outcome.tables.append(TableOutcome(source.name, deleted, TableAction.RESTORE))
+    return restoration.apply(limit=limit)
 
 
 def restore(
@@ -91,13 +88,13 @@ def restore(
     began = time.perf_counter()
     account = snapshot.account
     accounts.check_writable(account)
-    found = _find_tables(snapshot, wanted)
     by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
-    outcome = Outcome()
+    restoration = _Restoration(snapshot, wanted, by, Outcome())
+    outcome = restoration.outcome
     with long_operations.running(Verb.SNAPSHOT_RESTORE, account, by=by, undoes=undoes) as operation:
 
         def save() -> None:
-            operation.save(_detail(snapshot, wanted, outcome))
+            operation.save(restoration.detail)
 
         def save_snapshot(before: Snapshot) -> None:
             outcome.before = before
@@ -106,15 +103,14 @@ def restore(
         if takes_snapshot:
             name = f"before-restore-{snapshot.name}"
             snapshots.take_automatic(account, name, SnapshotReason.RESTORE, by=by, save=save_snapshot)
-        for missing in _missing(account, found):
+        for missing in restoration.missing():
             with transaction.atomic():
-                outcome.tables.append(_make(*missing, account, by))
+                restoration.make(*missing)
                 save()
-        _application(snapshot, found, wanted, by, outcome).run(save)
-        _sort(outcome)
+        restoration.apply(save)
         outcome.seconds = round(time.perf_counter() - began, 3)
         with transaction.atomic():
-            outcome.activity = operation.finish(_detail(snapshot, wanted, outcome))
+            outcome.activity = operation.finish(restoration.detail)
             finish(outcome)
     return outcome
 
@@ -150,82 +146,98 @@ def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
     return restored.activity
 
 
-def _find_tables(snapshot: Snapshot, wanted: RestoreRequest) -> list[SnapshotTable]:
-    """Return the tables to restore; raises SnapshotError if the request makes no sense for the snapshot."""
-    if wanted.deletes_new and not snapshot.is_whole:
-        raise SnapshotError(Reason.SNAPSHOT_OF_SOME_TABLES, snapshot=snapshot.name)
-    if wanted.deletes_new and wanted.tables is not None:
-        raise SnapshotError(Reason.ONLY_SOME_RESTORED)
-    found = snapshots.tables(snapshot)
-    if wanted.tables is not None:
-        names = {fold_table_name(name, AccountKind(snapshot.account.kind)) for name in wanted.tables}
-        missing = names - {it.folded_name for it in found}
-        if missing:
-            raise SnapshotError(Reason.NO_TABLE_IN_SNAPSHOT, snapshot=snapshot.name, table=min(missing))
-        found = [it for it in found if it.folded_name in names]
-    if wanted.keys is not None and len(found) != 1:
-        raise SnapshotError(Reason.ONE_TABLE)
-    return found
+class _Restoration:
+    """What is restored of a snapshot, by whom, and what becomes of it.
 
+    Raises SnapshotError if the request makes no sense for the snapshot.
+    """
 
-def _missing(account: Account, found: Sequence[SnapshotTable]) -> list[tuple[SnapshotTable, Table | None]]:
-    """Return the tables whose names are free now, each with the one that it was if that is deleted, but not dropped."""
-    present = set(Table.objects.own().filter(account=account).values_list("folded_name", flat=True))
-    missing = [it for it in found if it.folded_name not in present]
-    deleted: dict[int, Table | None] = dict.fromkeys(it.table_id for it in missing)
-    kept = Table.objects.exclude(deleted_at=None).filter(pk__in=deleted)
-    deleted |= {it.pk: it for it in kept.select_related("account")}
-    return [(it, deleted[it.table_id]) for it in missing]
+    def __init__(self, snapshot: Snapshot, wanted: RestoreRequest, by: Actor, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self._snapshot, self._account = snapshot, snapshot.account
+        self._wanted, self._by = wanted, by
+        self._fold = partial(fold_table_name, kind=AccountKind(self._account.kind))
+        self._tables = self._find_tables()
 
+    def _find_tables(self) -> list[SnapshotTable]:
+        snapshot, wanted = self._snapshot, self._wanted
+        if wanted.deletes_new and not snapshot.is_whole:
+            raise SnapshotError(Reason.SNAPSHOT_OF_SOME_TABLES, snapshot=snapshot.name)
+        if wanted.deletes_new and wanted.tables is not None:
+            raise SnapshotError(Reason.ONLY_SOME_RESTORED)
+        found = snapshots.tables(snapshot)
+        if wanted.tables is not None:
+            names = set(map(self._fold, wanted.tables))
+            missing = names - {it.folded_name for it in found}
+            if missing:
+                raise SnapshotError(Reason.NO_TABLE_IN_SNAPSHOT, snapshot=snapshot.name, table=min(missing))
+            found = [it for it in found if it.folded_name in names]
+        if wanted.keys is not None and len(found) != 1:
+            raise SnapshotError(Reason.ONE_TABLE)
+        return found
 
-def _make(found: SnapshotTable, deleted: Table | None, account: Account, by: Actor) -> TableOutcome:
-    """Make a missing table, with the settings that it had, or restore it; its entities are written later."""
-    if deleted is not None:
-        tables.restore(deleted, by=by, even_expired=True)
-        return TableOutcome(found.name, action=TableAction.RESTORE)
-    made = tables.create(account, found.name, by=by, description=found.description, tags=found.tags)
-    if found.throughput:
-        tables.change(made, by=by, throughput=found.throughput)
-    return TableOutcome(found.name, action=TableAction.CREATE)
+    def missing(self) -> list[tuple[SnapshotTable, Table | None]]:
+        """Return the tables whose names are free, each with the one that it was if that is deleted, not dropped."""
+        own = Table.objects.own().filter(account=self._account)
+        present = set(own.values_list("folded_name", flat=True))
+        missing = [it for it in self._tables if it.folded_name not in present]
+        deleted: dict[int, Table | None] = dict.fromkeys(it.table_id for it in missing)
+        kept = Table.objects.exclude(deleted_at=None).filter(pk__in=deleted)
+        deleted |= {it.pk: it for it in kept.select_related("account")}
+        return [(it, deleted[it.table_id]) for it in missing]
 
+    def make(self, source: SnapshotTable, deleted: Table | None) -> None:
+        """Make a missing table, with the settings that it had, or restore it; its entities are written later."""
+        action, by = TableAction.CREATE if deleted is None else TableAction.RESTORE, self._by
+        if deleted is not None:
+            tables.restore(deleted, by=by, even_expired=True)
+        else:
+            described = {"description": source.description, "tags": source.tags}
+            made = tables.create(self._account, source.name, by=by, **described)
+            if source.throughput:
+                tables.change(made, by=by, throughput=source.throughput)
+        self.outcome.tables.append(TableOutcome(source.name, action=action))
 
-def _application(
-    snapshot: Snapshot, found: Sequence[SnapshotTable], wanted: RestoreRequest, by: Actor, outcome: Outcome
-) -> Application:
-    """Compare the present with the tables to restore; the left side becomes what the right one is."""
-    account = snapshot.account
-    fold = partial(fold_table_name, kind=AccountKind(account.kind))
-    then = sides.of_snapshot(snapshot, account, only=[it.folded_name for it in found])
-    comparison = comparing.compare(sides.live(account), then)
-    deletes = set(map(fold, wanted.deletes))
-    selection = Selection(
-        [
-            it.name
-            for it in comparison.tables
-            if it.right is not None or wanted.deletes_new or fold(it.name) in deletes
-        ],
-        {} if wanted.keys is None else {found[0].name: wanted.keys},
-        policies=wanted.with_policies,
-        service_properties=wanted.with_settings,
-    )
-    return Application(comparison, Target.LEFT, selection, by, outcome=outcome)
+    def apply(
+        self, save: Callable[[], None] | None = None, *, limit: timedelta = COLLECTION_LIMIT
+    ) -> Outcome:
+        """Make the tables what they were; without ``save``, return what would become of them."""
+        self._application().run(save, limit=limit)
+        # whatever became of them first, those that are deleted at the end
+        self.outcome.tables.sort(key=lambda it: (it.is_deleted, it.name.lower(), it.name))
+        return self.outcome
 
+    def _application(self) -> Application:
+        """Compare the present with the tables to restore; the left side becomes what the right one is."""
+        wanted = self._wanted
+        then = sides.of_snapshot(self._snapshot, self._account, only=[it.folded_name for it in self._tables])
+        comparison = comparing.compare(sides.live(self._account), then)
+        deletes = set(map(self._fold, wanted.deletes))
+        selection = Selection(
+            [
+                it.name
+                for it in comparison.tables
+                if it.right is not None or wanted.deletes_new or self._fold(it.name) in deletes
+            ],
+            {} if wanted.keys is None else {self._tables[0].name: wanted.keys},
+            policies=wanted.with_policies,
+            service_properties=wanted.with_settings,
+        )
+        return Application(comparison, Target.LEFT, selection, self._by, outcome=self.outcome)
 
-def _sort(outcome: Outcome) -> None:
-    """Sort tables by name, whatever became of them first, those that are deleted at the end."""
-    outcome.tables.sort(key=lambda it: (it.is_deleted, it.name.lower(), it.name))
-
-
-def _detail(snapshot: Snapshot, wanted: RestoreRequest, outcome: Outcome) -> dict[str, object]:
-    kept = [it for it in outcome.tables if not it.is_deleted]
-    created = (TableAction.CREATE, TableAction.RESTORE)
-    return {
-        "snapshot": snapshot.name,
-        "before": outcome.before.name if outcome.before is not None else "",
-        "tables": {it.name: [it.inserted, it.changed, it.deleted, it.skipped] for it in kept},
-        "created": [it.name for it in kept if it.action in created],
-        "deleted": [it.name for it in outcome.tables if it.is_deleted],
-        "skipped": [[it.name, *one.key] for it in kept for one in it.examples[:_EXAMPLES] if one.key],
-        "policies": wanted.with_policies,
-        "settings": wanted.with_settings,
-    }
+    @property
+    def detail(self) -> dict[str, object]:
+        """What the activity log says of it so far."""
+        outcome = self.outcome
+        kept = [it for it in outcome.tables if not it.is_deleted]
+        created = (TableAction.CREATE, TableAction.RESTORE)
+        return {
+            "snapshot": self._snapshot.name,
+            "before": outcome.before.name if outcome.before is not None else "",
+            "tables": {it.name: [it.inserted, it.changed, it.deleted, it.skipped] for it in kept},
+            "created": [it.name for it in kept if it.action in created],
+            "deleted": [it.name for it in outcome.tables if it.is_deleted],
+            "skipped": [[it.name, *one.key] for it in kept for one in it.examples[:_EXAMPLES] if one.key],
+            "policies": self._wanted.with_policies,
+            "settings": self._wanted.with_settings,
+        }

@@ -115,7 +115,7 @@ def create(
             activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
             return table
     except IntegrityError:
-        if find(account, folded) is None:  # the account was deleted
+        if not named(account, folded).exists():  # the account was deleted
             raise ServerBusy from None
         raise TableAlreadyExists from None
 
