@@ -105,8 +105,8 @@ def _refuse_unknown(command: str) -> None:
 
 def _run_django(command: str, arguments: list[str]) -> None:
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
-    if command == "serve" and not asks_for_help:
-        options.export(arguments[1:], os.environ)
+    if command in options.COMMANDS and not asks_for_help:
+        options.export(arguments[1:], os.environ, command)
     else:
         arguments = _take_data(arguments)
     with nullcontext() if asks_for_help else _surroundings(command):

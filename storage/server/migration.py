@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import psycopg
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.commands.migrate import Command as Migrate
-from django.db import ProgrammingError
+from django.db import ProgrammingError, transaction
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
@@ -17,13 +17,15 @@ from storage.operations.accounts.declarations import AccountKeys
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.health import database_version
 from storage.operations.relations import table_relations
+from storage.server.backups import backup, sealing
 from storage.server.options import Options
 from storage.server.refusal import Refusal
-from storage.sql.django import fetch
+from storage.sql.django import execute, fetch
 
 OLDEST_POSTGRESQL = 150000
 LOCK = 0x7461626C65726F  # any number that no other program uses on the database server
 CONNECT_TIMEOUT = 10
+BACKUPS: Final = "before-upgrade"  # the folder in the data folder with the backup before the last upgrade
 
 _UPGRADE: Final = "Start the server, or run: tablero upgrade"
 
@@ -31,14 +33,14 @@ _UPGRADE: Final = "Start the server, or run: tablero upgrade"
 def prepare(options: Options, say: Callable[[str], None]) -> None:
     """Upgrade the database, and create the declared accounts."""
     with _alone(say):
-        _upgrade(say)
+        _upgrade(options, say)
         _declare_accounts(options)
 
 
-def upgrade(say: Callable[[str], None]) -> None:
+def upgrade(options: Options, say: Callable[[str], None]) -> None:
     """Upgrade the database; raises Refusal if a newer version has done that."""
     with _alone(say):
-        _upgrade(say)
+        _upgrade(options, say)
 
 
 def check() -> None:
@@ -121,16 +123,41 @@ def _check_version(version: int) -> None:
         )
 
 
-def _upgrade(say: Callable[[str], None]) -> None:
+def _upgrade(options: Options, say: Callable[[str], None]) -> None:
     _refuse_newer()
     if database_version.is_older():
         _refuse_running_servers()
         if sentence := database_version.explain_unreleased():
             raise Refusal(sentence)
+        if database_version.applied_migrations():
+            _back_up(options, say)
         say("Bringing the database up to date ...")
     with database_version.stopping_older_servers():
         _migrate()
     table_relations.complete_all()
+
+
+def _back_up(options: Options, say: Callable[[str], None]) -> None:
+    """Make a backup where the server makes its own, else in the data folder; raises Refusal if that fails."""
+    if not options.upgrade_backup:
+        return
+    request = backup.BackupRequest(options.data / BACKUPS, keep=1)
+    if (schedule := options.backups) is not None:
+        file = schedule.passphrase_file
+        passphrase = None if file is None else sealing.read_passphrase(file)
+        request = backup.BackupRequest(schedule.folder, passphrase)
+    elif options.database_url:
+        say("Without --backup-to DIR, no backup of the database in DATABASE_URL is made before the upgrade.")
+        return
+    say("Backing up the database before the upgrade ...")
+    try:
+        made = backup.back_up_running(options, request, say)
+    except Refusal as refusal:
+        raise Refusal(
+            f"The database was not upgraded, because the backup before it failed. {refusal} Choose another folder with"
+            " --backup-to DIR, or upgrade without a backup: --upgrade-backup off"
+        ) from None
+    say(f"The backup is {made.path}.")
 
 
 def _refuse_newer() -> None:
@@ -151,14 +178,25 @@ def _migrate() -> None:
     if not database_version.is_older():
         return
     try:
-        # Django's own, whatever commands there are
-        call_command(Migrate(), verbosity=0, interactive=False)
+        with transaction.atomic():  # of a process that is killed, nothing is left
+            call_command(_Migrate(), verbosity=0, interactive=False)
     except MigrationSchemaMissing:
         _refuse_role()
     except ProgrammingError as error:
         if not isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
             raise
         _refuse_role()
+
+
+class _Migrate(Migrate):
+    """Django's own command, for all migrations in one transaction."""
+
+    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
+        super().migration_progress_callback(action, migration, fake)
+        if action == "apply_start":
+            # a table cannot be altered while references of its new rows are still to be checked
+            execute("SET CONSTRAINTS ALL IMMEDIATE")
+            execute("SET CONSTRAINTS ALL DEFERRED")
 
 
 def _refuse_role() -> NoReturn:

@@ -96,6 +96,8 @@ VARIABLES = (
     Variable("ARCHIVE_KEEP", "7d", "how far back the database can be restored, as 12h or 7d", "TIME"),
     Variable("ARCHIVE_SIZE", "", "largest size of the archive, as 50G; shortens the time kept", "SIZE"),
     Variable("ARCHIVE_BACKLOG", "8G", "how much may wait while the archive fails, before a gap", "SIZE"),
+    Variable("UPGRADE_BACKUP", "on", "off: upgrade the database without a backup", None, ("on", "off")),
+    Variable("OLD_POSTGRESQL", "", "programs of the PostgreSQL of the data folder, if that is older", "DIR"),
     Variable("METRICS_TOKEN"),
     Variable("OIDC_ISSUER"),
     Variable("OIDC_AUDIENCE"),
@@ -125,6 +127,8 @@ KEYS = {variable.key: variable for variable in VARIABLES}
 LEAST_REQUEST_MEMORY = 32 << 20  # bytes; a body of 4 MiB takes most of that
 _LEAST_ARCHIVE = 32 << 20  # bytes: two segments
 _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40}
+COMMANDS = {"serve", "upgrade"}  # whose options are variables
+_OF_UPGRADE = {"DATA", "PG_USER", "BACKUP_TO", "BACKUP_PASSPHRASE_FILE", "UPGRADE_BACKUP", "OLD_POSTGRESQL"}
 _UNITS = {
     "s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
 }  # fmt: skip
@@ -191,6 +195,8 @@ class Options:
     backups: BackupSchedule | None
     request_memory: int  # bytes, of a worker
     archive: ArchiveOptions | None
+    upgrade_backup: bool
+    old_postgresql: Path | None  # the folder of its programs
 
     @property
     def is_loopback(self) -> bool:
@@ -253,6 +259,10 @@ def read(environ: Mapping[str, str]) -> Options:
         backups=_read_backups(value, environ),
         request_memory=_read_request_memory(value["REQUEST_MEMORY"]) // workers,
         archive=_read_archive(value, environ),
+        upgrade_backup=_read_choice("UPGRADE_BACKUP", value["UPGRADE_BACKUP"]) == "on",
+        old_postgresql=Path(value["OLD_POSTGRESQL"]).expanduser().absolute()
+        if value["OLD_POSTGRESQL"]
+        else None,
     )
 
 
@@ -261,11 +271,9 @@ def is_on(environ: Mapping[str, str], name: str) -> bool:
     return _read_flag(name, environ.get(PREFIX + name, ""))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `serve`."""
-    for variable in VARIABLES:
-        if not variable.help:
-            continue
+def add_arguments(parser: argparse.ArgumentParser, command: str = "serve") -> None:
+    """Declare the options of `serve` or `upgrade`."""
+    for variable in _of(command):
         default = str(default_data()) if variable.name == "DATA" else variable.default
         help_text = f"{variable.help} ({variable.key}{f'; {default}' if default else ''})"
         if variable.is_flag:
@@ -276,20 +284,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
 
 
-def export(arguments: Sequence[str], environ: MutableMapping[str, str]) -> None:
-    """Write the options given to `serve` into the variables of the same name, where everything reads them."""
-    parser = _Parser(prog="serve", allow_abbrev=False)
-    add_arguments(parser)
+def export(arguments: Sequence[str], environ: MutableMapping[str, str], command: str = "serve") -> None:
+    """Write the options of a command into the variables of the same name, where everything reads them."""
+    parser = _Parser(prog=command, allow_abbrev=False)
+    add_arguments(parser, command)
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
-        names = [variable.option for variable in VARIABLES if variable.help]
+        names = [variable.option for variable in _of(command)]
         raise Refusal(
-            f"Unknown option {unknown[0]}{_nearest(unknown[0].split('=')[0], names)}; see: serve --help."
+            f"Unknown option {unknown[0]}{_nearest(unknown[0].split('=')[0], names)}; see: {command} --help."
         )
     for variable in VARIABLES:
         value = getattr(known, variable.name.lower(), None)
         if value is not None:
             environ[variable.key] = value
+
+
+def _of(command: str) -> list[Variable]:
+    """Return the variables that are options of a command."""
+    return [it for it in VARIABLES if it.help and (command == "serve" or it.name in _OF_UPGRADE)]
 
 
 def read_address(text: str) -> tuple[str, int]:
@@ -434,4 +447,4 @@ def _read_suffixes(text: str) -> tuple[str, ...]:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Refusal(f"{message[:1].upper()}{message[1:]}; see: serve --help.")
+        raise Refusal(f"{message[:1].upper()}{message[1:]}; see: {self.prog} --help.")

@@ -1,6 +1,7 @@
 """What servers and commands do with a database of another version."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -102,7 +103,7 @@ def test_commands_refuse_an_empty_database(monkeypatch):
 def test_the_start_completes_tables_of_older_servers():
     table = tables.create(accounts.add("owner"), "People")
     execute(f"DROP FUNCTION entity_{table.pk}_change_set")
-    migration.upgrade(print)
+    migration.upgrade(settings.OPTIONS, print)
     assert table_relations.incomplete() == []
 
 
@@ -115,7 +116,7 @@ def test_no_upgrade_beside_servers_that_cannot_be_stopped(monkeypatch):
         psycopg.connect(settings.LANES_CONNINFO, application_name=LISTENER),
         pytest.raises(Refusal, match="Stop these servers first"),
     ):
-        migration.upgrade(said.append)
+        migration.upgrade(settings.OPTIONS, said.append)
     assert said == []
 
 
@@ -123,13 +124,13 @@ def test_squashed_migrations_are_recorded_where_those_that_they_replace_were_app
     """As in a database of 0.4 or of a version between: nothing is applied again."""
     with unapplied(SQUASHED):
         assert database_version.is_older()
-        migration.upgrade(print)
+        migration.upgrade(replace(settings.OPTIONS, upgrade_backup=False), print)
         assert not database_version.is_older()
 
 
 def test_a_database_that_a_version_between_two_releases_left_halfway_is_refused():
     with unapplied(SQUASHED), unapplied("0030_throughput"), pytest.raises(Refusal, match="never released"):
-        migration.upgrade(print)
+        migration.upgrade(settings.OPTIONS, print)
 
 
 @pytest.fixture

@@ -46,8 +46,14 @@ class BackupRequest:
 def back_up(options: Options, request: BackupRequest, say: Say) -> Backup:
     """Return a new backup, which is complete, verified and on disk."""
     check(options, request)
+    with _database(options, say):
+        return back_up_running(options, request, say)
+
+
+def back_up_running(options: Options, request: BackupRequest, say: Say) -> Backup:
+    """Return a new backup like ``back_up``, for the process that runs the database."""
     try:
-        with _database(options, say), BackupFolder(request.folder).held() as lock:
+        with BackupFolder(request.folder).held() as lock:
             return _back_up(options, request, lock, say)
     except OSError as error:
         raise Refusal(
@@ -228,7 +234,8 @@ def _write_secret(options: Options, passphrase: bytes | None, draft: Path, say: 
     if options.secret:
         say("The secret comes from TABLERO_SECRET and is not in the backup: keep it safe elsewhere.")
         return SecretIn.ABSENT
-    say("The secret is in the backup as plain text; seal it with --passphrase-file FILE.")
+    if not draft.is_relative_to(options.data):  # where the secret is anyway
+        say("The secret is in the backup as plain text; seal it with --passphrase-file FILE.")
     write_private(draft / SecretIn.PLAIN, found + b"\n")
     return SecretIn.PLAIN
 
