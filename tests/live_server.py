@@ -85,7 +85,7 @@ class LiveServer:
 
 
 @contextmanager
-def start_server(data, *arguments, env=None, wait=True, shell="true"):
+def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=ROOT):
     """A server on a free port with its data in `data`; ends with the block, whatever happens in it.
 
     `shell` is run in the process before, such as `ulimit -n 256`.
@@ -94,7 +94,7 @@ def start_server(data, *arguments, env=None, wait=True, shell="true"):
         [
             *("sh", "-c", f'{shell} && exec "$@"', "sh"),
             sys.executable,
-            str(ROOT / "manage.py"),
+            str(checkout / "manage.py"),
             "serve",
             "--data",
             str(data),

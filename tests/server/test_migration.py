@@ -8,29 +8,22 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from storage.domain.entities.changes import Insert
-from storage.domain.entities.entity import Entity, EntityKey
-from storage.models import Account, HistorySegment, Table
 from storage.operations.accounts import accounts
 from storage.operations.health import database_version
 from storage.operations.relations import table_relations
 from storage.operations.tables import tables
 from storage.server import migration
-from storage.server.database import close_pools
 from storage.server.refusal import Refusal
-from storage.sql import batch
-from storage.sql.django import execute, fetch, run
+from storage.sql.django import execute
 from storage.sql.notify import LISTENER
 from tests.live_server import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OURS = {"storage", "console"}
-OF_0_4 = [("storage", "0013_rename_models"), ("console", "0006_saved_queries")]
 SQUASHED = "0014_squashed_0035_branch_is_whole"
 LAST = max(path.stem for path in (ROOT / "storage" / "migrations").glob("0*.py"))
 OLDER = "The database is older than this version of Tablero. Start the server, or run: tablero upgrade"
@@ -124,63 +117,15 @@ def test_squashed_migrations_are_recorded_where_those_that_they_replace_were_app
     """As in a database of 0.4 or of a version between: nothing is applied again."""
     with unapplied(SQUASHED):
         assert database_version.is_older()
-        migration.upgrade(replace(settings.OPTIONS, upgrade_backup=False), print)
+        said = []
+        migration.upgrade(replace(settings.OPTIONS, database_url="postgresql://elsewhere"), said.append)
+        assert "no backup of the database in DATABASE_URL is made" in said[0]
         assert not database_version.is_older()
 
 
 def test_a_database_that_a_version_between_two_releases_left_halfway_is_refused():
     with unapplied(SQUASHED), unapplied("0030_throughput"), pytest.raises(Refusal, match="never released"):
         migration.upgrade(settings.OPTIONS, print)
-
-
-@pytest.fixture
-def database_of_0_4():
-    """A database of its own as 0.4 left it, with Django's connection to it."""
-    name = connection.settings_dict["NAME"]
-
-    def connect_to(database):
-        connection.close()
-        close_pools()
-        connection.settings_dict["NAME"] = database
-
-    execute("DROP DATABASE IF EXISTS of_0_4")
-    execute("CREATE DATABASE of_0_4")
-    connect_to("of_0_4")
-    try:
-        MigrationExecutor(connection).migrate(OF_0_4)
-        yield
-    finally:
-        connect_to(name)
-        execute("DROP DATABASE of_0_4")
-
-
-def test_a_database_of_0_4_becomes_one_of_this_version(database_of_0_4):
-    execute(
-        "INSERT INTO storage_account (id, name, primary_key_sealed, secondary_key_sealed, enabled, shared_key_access,"
-        " networks, label, description, colour, labels, request_digest, protected, read_only, created_at) VALUES"
-        " (5, 'owner', '1', '2', true, true, '[]', 'Label', '', '', '{}', '', false, true, now());"
-        "INSERT INTO storage_table (id, account_id, name, folded_name, description, tags, created_at) VALUES"
-        " (7, 5, 'People', 'people', 'Described', '[]', now());"
-        "CREATE TABLE entity_7 (LIKE entity_template INCLUDING ALL);"
-        "INSERT INTO entity_7 VALUES ('p', 'r', 1, '{}', '', '')"
-    )
-
-    call_command("migrate", verbosity=0)
-
-    assert not database_version.is_older()
-    account = Account.objects.get(name="owner")
-    assert (account.label, account.read_only, account.kind, account.history_days) == (
-        "Label",
-        True,
-        "storage",
-        7,
-    )
-    assert Table.objects.get().description == "Described"
-    segments = HistorySegment.objects.order_by("number").values_list("number", "ended_at")
-    assert list(segments) == [(1, None), (2, None)]
-    assert not HistorySegment.objects.filter(cluster=None).exists()
-    run(batch.apply("entity_7", [Insert(Entity(EntityKey("p", "s"), {}))]))
-    assert fetch("SELECT rk FROM entity_7 ORDER BY rk") == [("r",), ("s",)]
 
 
 def test_each_migration_of_a_former_version_has_one_that_replaces_it():

@@ -253,6 +253,37 @@ def test_requests_are_counted_over_all_servers(env, first, second, table):
         assert counted() == before + 14
 
 
+def test_servers_stop_writing_when_a_newer_version_upgrades_the_database(env, first, second, table):
+    def statuses(change):
+        found = set()
+        for live in (first, second):
+            client = TableClient(
+                live.endpoint,
+                table.table_name,
+                credential=AzureNamedKeyCredential(ACCOUNT, KEY),
+                retry_total=0,
+            )
+            for _ in range(CONNECTIONS):
+                try:
+                    change(client)
+                    found.add(200)
+                except HttpResponseError as error:
+                    found.add(error.status_code)
+        return found
+
+    def become(expected):
+        deadline = time.monotonic() + 60
+        while statuses(lambda client: client.upsert_entity({"PartitionKey": "p", "RowKey": "r"})) != expected:
+            assert time.monotonic() < deadline
+
+    with psycopg.connect(env["DATABASE_URL"], autocommit=True) as database:
+        database.execute("UPDATE storage_databaseversion SET writer = writer + 1")
+        become({503})
+        assert statuses(lambda client: client.get_entity("p", "r")) == {200}
+        database.execute("UPDATE storage_databaseversion SET writer = writer - 1")
+        become({200})
+
+
 def test_a_server_behind_a_pooler_is_one_of_them(first, behind, table):
     with TableServiceClient(behind.endpoint, credential=AzureNamedKeyCredential(ACCOUNT, KEY)) as service:
         own = service.get_table_client(table.table_name)

@@ -1,0 +1,102 @@
+"""A database of every release is upgraded by this version, and loses nothing: see tests/releases."""
+
+import gzip
+import json
+import signal
+import subprocess
+import time
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from storage.server import database, embedded, installation, options
+from storage.server.backups.backup_folder import Backup, verify
+from storage.server.migration import BACKUPS
+from tests.live_server import START_TIMEOUT, start_server
+from tests.releases import contents
+from tests.releases.doors import RELEASES, Doors
+
+# what time would delete, so that the test does not have to be made again each year
+KEEP = (
+    "UPDATE storage_table SET kept_until = now() + interval '1 day' WHERE kept_until IS NOT NULL",
+    "UPDATE {saved_urls} SET used_at = now()",
+)
+KEEP_HISTORY = "UPDATE storage_account SET history_days = 32767"
+
+
+def restored(release, data):
+    """Make a data folder of a release again, and return what was put into it."""
+    made = json.loads(gzip.decompress((RELEASES / release / "made.json.gz").read_bytes()))
+    data.mkdir()
+    (data / "secret").write_text(made["secret"])
+    found = options.read({"TABLERO_DATA": str(data)})
+    with embedded.running(found, purpose="test", say=print, settings={"fsync": "off"}):
+        parameters = database.parameters(found)
+        subprocess.run(
+            [
+                installation.packaged_programs() / "psql",
+                *("--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1", "--output", "/dev/null"),
+                *("--host", parameters["host"], "--username", parameters["user"], parameters["dbname"]),
+            ],
+            input=gzip.decompress((RELEASES / release / "database.sql.gz").read_bytes()),
+            check=True,
+        )
+        with psycopg.connect(database.conninfo(found)) as connection:
+            keep(connection)
+    return made
+
+
+def keep(connection):
+    names = {name for (name,) in connection.execute("SELECT relname FROM pg_class").fetchall()}
+    saved_urls = "console_savedurl" if "console_savedurl" in names else "console_storedstate"
+    for statement in KEEP:
+        connection.execute(statement.format(saved_urls=saved_urls))
+    if "storage_historysegment" in names:
+        connection.execute(KEEP_HISTORY)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + START_TIMEOUT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def has_said(live, words):
+    return any(words in line for line in live.output)
+
+
+def interrupt(data):
+    """Refuse to upgrade without the backup; kill the backup, and in the second attempt the migration."""
+    with start_server(data, "--backup-to", "/dev/null", wait=False) as live:
+        assert live.process.wait(START_TIMEOUT) == 1
+    assert "The database was not upgraded, because the backup before it failed." in "\n".join(live.output)
+    with start_server(data, wait=False) as live:
+        wait_for(lambda: list((data / BACKUPS).glob(".*.part")))
+        live.kill()
+    with start_server(data, wait=False) as live:
+        wait_for(lambda: has_said(live, "Backing up"))
+        found = options.read({"TABLERO_DATA": str(data)})
+        with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(found)) as connection:
+            connection.execute("LOCK TABLE console_storedstate IN ACCESS SHARE MODE")
+            wait_for(lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
+            live.kill()
+    assert live.process.returncode == -signal.SIGKILL
+    assert has_said(live, "Bringing the database up to date")
+
+
+@pytest.mark.parametrize("release", sorted(path.name for path in RELEASES.glob("[0-9]*")))
+def test_a_database_of_a_release_keeps_everything(release, data):
+    made = restored(release, data)
+    if release == "0.4.0":
+        interrupt(data)
+    with start_server(data, env={"TABLERO_ACTIVITY_DAYS": "3650"}) as live:
+        doors = Doors(live.url, made["token"], made["passwords"])
+        found = json.loads(json.dumps(contents.read(doors, made)))
+        assert "\n".join(contents.differences(made["found"], found)) == ""
+        assert contents.use(doors, made) == []
+        if has_said(live, "Bringing the database up to date"):
+            [backup] = (data / BACKUPS).glob("[!.]*")
+            verify(Backup.read(backup))
+            assert not list((data / BACKUPS).glob(".*.part"))
