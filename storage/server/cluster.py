@@ -24,9 +24,9 @@ def prepare(
     installation: Installation, folder: DataFolder, settings: Mapping[str, str], *, workers: int
 ) -> None:
     """Leave a cluster that can be started; the caller holds the data folder."""
-    _check_version(folder)
+    _check_version(installation, folder)
     _check_owner(installation, folder)
-    _make_socket_folder(installation, folder)
+    make_socket_folder(installation, folder)
     _configure(folder, settings, workers)
     if not folder.database.exists():
         _initialize(installation, folder)
@@ -59,18 +59,30 @@ def command(installation: Installation, folder: DataFolder) -> list[str]:
     ]
 
 
-def _check_version(folder: DataFolder) -> None:
+def major_version(folder: DataFolder) -> int | None:
+    """Return the version of PostgreSQL that wrote the database; None without one."""
     try:
-        version = (folder.database / "PG_VERSION").read_text().strip()
+        return int((folder.database / "PG_VERSION").read_text())
     except FileNotFoundError:
         if folder.database.exists():
             raise Refusal(f"{folder.database} is not a PostgreSQL database; choose another folder.") from None
+        return None
+
+
+def _check_version(installation: Installation, folder: DataFolder) -> None:
+    version = major_version(folder)
+    if version in {None, installation.major}:
         return
-    if version != str(MAJOR_VERSION):
-        raise Refusal(
-            f"The database in {folder.path} was written by PostgreSQL {version}, and this Tablero brings"
-            f" {MAJOR_VERSION}; convert it with pg_upgrade, or choose another folder with --data DIR."
-        )
+    assert version is not None
+    remedy = (
+        "start the server, or run tablero upgrade, which convert it"
+        if version < MAJOR_VERSION
+        else "use the version of Tablero that wrote it, or a newer one"
+    )
+    raise Refusal(
+        f"The database in {folder.path} was written by PostgreSQL {version}, and this Tablero brings"
+        f" {MAJOR_VERSION}; {remedy}, or choose another folder with --data DIR."
+    )
 
 
 def _check_owner(installation: Installation, folder: DataFolder) -> None:
@@ -91,24 +103,17 @@ def _initialize(installation: Installation, folder: DataFolder) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     installation.own(draft)
-    _run(
-        installation,
-        "initdb",
-        draft,
-        "-U",
-        NAME,
-        "-E",
-        "UTF8",
-        "--no-locale",
-        "-A",
-        "peer",
-        "--data-checksums",
-        "--no-sync",
-    )
+    initialize(installation, draft, "--data-checksums")
     create = f"CREATE DATABASE {NAME};\n"
     _run(installation, "postgres", "--single", "-F", "-D", draft, "postgres", text=create)
     _run(installation, "initdb", "--sync-only", draft)
     draft.rename(folder.database)
+
+
+def initialize(installation: Installation, path: Path, *options: str) -> None:
+    """Make an empty cluster, which is not on disk yet."""
+    given = ("-U", NAME, "-E", "UTF8", "--no-locale", "-A", "peer", "--no-sync", *options)
+    _run(installation, "initdb", path, *given)
 
 
 def _run(installation: Installation, program: str, *arguments: str | Path, text: str = "") -> None:
@@ -131,7 +136,7 @@ def _first_error(output: str) -> str:
     return next((line for line in lines if re.search(r"error: |FATAL: |PANIC: ", line)), lines[-1])
 
 
-def _make_socket_folder(installation: Installation, folder: DataFolder) -> None:
+def make_socket_folder(installation: Installation, folder: DataFolder) -> None:
     path = folder.socket_folder
     try:
         path.mkdir(mode=0o700)
@@ -155,7 +160,7 @@ def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int) ->
         folder.config / "pg_hba.conf",
         "local all all peer map=tablero\nlocal replication all peer map=tablero\n",
     )
-    _write(folder.config / "pg_ident.conf", f"tablero {_user_name()} {NAME}\n")
+    _write(folder.config / "pg_ident.conf", f"tablero {user_name()} {NAME}\n")
 
 
 HEADER = (
@@ -221,7 +226,7 @@ def _memory() -> int:
     return min(limits)
 
 
-def _user_name() -> str:
+def user_name() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from storage.operations.health import release
-from storage.server import database, embedded, options, secret
+from storage.server import database, embedded, options, postgresql_upgrade, secret
 from storage.server.refusal import Refusal
 
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -170,6 +170,8 @@ def _surroundings(command: str) -> Iterator[None]:
 def _embedded(command: str, found: options.Options) -> AbstractContextManager[object]:
     if command == "serve":
         return nullcontext()
+    if command == "upgrade":
+        postgresql_upgrade.convert(found, say)
     if command in OWN:
         return embedded.attached(found, purpose=command, say=say)
     return embedded.attached_or_new(found, purpose=command, say=say)

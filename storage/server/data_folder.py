@@ -18,7 +18,9 @@ LONGEST_SOCKET_FOLDER = (
 _MARKS = {"database", "secret", "database.lock"}  # a folder with one of these was a data folder before
 _NAMES = {
     "archive",
+    "before-upgrade",
     "config",
+    "database.converted",
     "database.new",
     "last-backup.json",
     "lock",
@@ -28,6 +30,7 @@ _NAMES = {
     "postgres.log.1",
     "restored.json",
     "run",
+    "upgrade",
 }
 PATIENCE = 60.0  # seconds for a process that is leaving the folder
 

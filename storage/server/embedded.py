@@ -104,7 +104,7 @@ def running(
     folder = DataFolder(options.data)
     folder.create()
     with ExitStack() as stack:
-        try:
+        with _explaining(folder):
             lock = stack.enter_context(folder.held(purpose))
             found = installation.find(options, folder)
             if not folder.database.exists():
@@ -112,20 +112,46 @@ def running(
             archive = (
                 archiving.configure(options, folder) if purpose == "serve" else archiving.Config.read(folder)
             )
-            given = {**archiving.settings(folder, archive), **(settings or {})}
-            cluster.prepare(found, folder, given, workers=options.workers)
-            plan = _plan(options, found, folder, archive)
-        except OSError as error:
-            reason = disk.problem(folder.path) or f"{error.strerror}: {error.filename}."
-            raise Refusal(f"The data folder cannot be used. {reason}") from None
-        embedded = Embedded(plan, lock, say)
-        try:
-            meanwhile()
-            embedded.wait_until_ready()
+        with started(
+            options, found, lock, say, archive=archive, settings=settings, meanwhile=meanwhile
+        ) as embedded:
             yield embedded
-        finally:
-            embedded.stop()
-            cluster.remove_socket_folder(folder)
+
+
+@contextmanager
+def started(
+    options: Options,
+    found: installation.Installation,
+    lock: int,
+    say: Say,
+    *,
+    archive: archiving.Config | None = None,
+    settings: Mapping[str, str] | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Iterator[Embedded]:
+    """Run the PostgreSQL of an installation on a data folder, which the caller holds."""
+    folder = DataFolder(options.data)
+    with _explaining(folder):
+        given = {**archiving.settings(folder, archive), **(settings or {})}
+        cluster.prepare(found, folder, given, workers=options.workers)
+        plan = _plan(options, found, folder, archive)
+    embedded = Embedded(plan, lock, say)
+    try:
+        meanwhile()
+        embedded.wait_until_ready()
+        yield embedded
+    finally:
+        embedded.stop()
+        cluster.remove_socket_folder(folder)
+
+
+@contextmanager
+def _explaining(folder: DataFolder) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = disk.problem(folder.path) or f"{error.strerror}: {error.filename}."
+        raise Refusal(f"The data folder cannot be used. {reason}") from None
 
 
 @contextmanager

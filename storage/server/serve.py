@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from storage.server import database, descriptors, embedded, http_server, metrics, migration, startup_message
+from storage.server import (
+    database,
+    descriptors,
+    embedded,
+    http_server,
+    metrics,
+    migration,
+    postgresql_upgrade,
+    startup_message,
+)
 from storage.server.archive import archiving, keeper
 from storage.server.backups import schedule
 from storage.server.options import Options
@@ -87,6 +96,7 @@ def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
     if options.database_url:
         yield
         return
+    postgresql_upgrade.convert(options, say)
     serves_itself = options.workers == 1
     with embedded.running(
         options,

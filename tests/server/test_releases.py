@@ -12,7 +12,10 @@ import pytest
 
 from storage.server import database, embedded, installation, options
 from storage.server.backups.backup_folder import Backup, verify
+from storage.server.data_folder import DataFolder
 from storage.server.migration import BACKUPS
+from storage.server.refusal import Refusal
+from tests.conftest import missing
 from tests.live_server import START_TIMEOUT, start_server
 from tests.releases import contents
 from tests.releases.doors import RELEASES, Doors
@@ -25,26 +28,35 @@ KEEP = (
 KEEP_HISTORY = "UPDATE storage_account SET history_days = 32767"
 
 
-def restored(release, data):
-    """Make a data folder of a release again, and return what was put into it."""
+def restored(release, data, major=installation.MAJOR_VERSION):
+    """Make a data folder of a release again, by a version of PostgreSQL, and return what was put into it."""
     made = json.loads(gzip.decompress((RELEASES / release / "made.json.gz").read_bytes()))
-    data.mkdir()
+    folder = DataFolder(data)
+    folder.create()
     (data / "secret").write_text(made["secret"])
     found = options.read({"TABLERO_DATA": str(data)})
-    with embedded.running(found, purpose="test", say=print, settings={"fsync": "off"}):
-        parameters = database.parameters(found)
-        subprocess.run(
-            [
-                installation.packaged_programs() / "psql",
-                *("--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1", "--output", "/dev/null"),
-                *("--host", parameters["host"], "--username", parameters["user"], parameters["dbname"]),
-            ],
-            input=gzip.decompress((RELEASES / release / "database.sql.gz").read_bytes()),
-            check=True,
-        )
-        with psycopg.connect(database.conninfo(found)) as connection:
-            keep(connection)
+    with folder.held("test") as lock:
+        programs = installation.find_complete(found, folder, major, data / "postgresql-test")
+        with embedded.started(found, programs, lock, print, settings={"fsync": "off"}):
+            load(found, release)
     return made
+
+
+def load(found, release):
+    dump = gzip.decompress((RELEASES / release / "database.sql.gz").read_bytes())
+    dump = dump.replace(b"SET transaction_timeout = 0;", b"")  # which PostgreSQL 16 does not know
+    parameters = database.parameters(found)
+    subprocess.run(
+        [
+            installation.packaged_programs() / "psql",
+            *("--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1", "--output", "/dev/null"),
+            *("--host", parameters["host"], "--username", parameters["user"], parameters["dbname"]),
+        ],
+        input=dump,
+        check=True,
+    )
+    with psycopg.connect(database.conninfo(found)) as connection:
+        keep(connection)
 
 
 def keep(connection):
@@ -100,3 +112,23 @@ def test_a_database_of_a_release_keeps_everything(release, data):
             [backup] = (data / BACKUPS).glob("[!.]*")
             verify(Backup.read(backup))
             assert not list((data / BACKUPS).glob(".*.part"))
+
+
+def test_a_data_folder_of_an_older_postgresql_is_converted(data):
+    try:
+        made = restored("0.4.0", data, 16)
+    except Refusal as refusal:
+        missing(str(refusal))
+    with start_server(data, wait=False) as live:
+        wait_for(lambda: (data / "upgrade" / "database" / "postmaster.pid").exists())  # pg_upgrade's
+        live.kill()
+    assert (data / "database" / "PG_VERSION").read_text() == "16\n"
+
+    with start_server(data, env={"TABLERO_ACTIVITY_DAYS": "3650"}) as live:
+        doors = Doors(live.url, made["token"], made["passwords"])
+        found = json.loads(json.dumps(contents.read(doors, made)))
+        assert "\n".join(contents.differences(made["found"], found)) == ""
+    assert (data / "database" / "PG_VERSION").read_text() == "18\n"
+    [kept] = data.glob("database.16.*")
+    assert (kept / "PG_VERSION").read_text() == "16\n"
+    assert not (data / "upgrade").exists()

@@ -1,7 +1,8 @@
 """Run a program, with all of its processes, no longer than the process that has started this one.
 
-Run by path with `python -I -S`. Standard input is a pipe held by that process. pg_basebackup needs this: its second
-process, which streams the log, would run on when the first one is gone.
+Run by path with `python -I -S`, and with `--user=UID:GID` if the program is to run as another user. Standard input is a
+pipe held by that process. pg_basebackup needs this: its second process, which streams the log, would run on when the
+first one is gone.
 """
 
 import contextlib
@@ -15,8 +16,20 @@ import threading
 def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, which then ends
     # the lock of the backups, which is inherited, is free again when the last process is gone
+    arguments = sys.argv[1:]
+    uid = gid = None
+    groups: list[int] | None = None
+    if arguments[0].startswith("--user="):
+        uid, gid = map(int, arguments.pop(0).removeprefix("--user=").split(":"))
+        groups = []
     program = subprocess.Popen(
-        sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True, close_fds=False
+        arguments,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        close_fds=False,
+        user=uid,
+        group=gid,
+        extra_groups=groups,
     )
     threading.Thread(target=end_with_input, args=(program,), daemon=True).start()
     return 0 if program.wait() == 0 else 1

@@ -1,0 +1,191 @@
+"""Convert a data folder of an older PostgreSQL to the packaged version, by pg_upgrade.
+
+The converted database is made in a folder of its own and compared with the old one, which it replaces at the end. The
+old one is kept beside it. A conversion that is interrupted leaves the database as it was, and the next one starts over.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+from storage.server import cluster, embedded, installation
+from storage.server.backups import contents, leash, programs
+from storage.server.backups.backup_folder import synchronize
+from storage.server.cluster import NAME
+from storage.server.data_folder import DataFolder
+from storage.server.installation import MAJOR_VERSION, Installation
+from storage.server.options import Options
+from storage.server.refusal import Refusal
+
+Say = Callable[[str], None]
+
+_DRAFT: Final = "upgrade"  # the folder in the data folder in which the converted database is made
+_CONVERTED: Final = "database.converted"  # a complete one, while the two are exchanged
+_NEEDED: Final = 256 << 20  # bytes beside the copy of the database
+_ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+
+
+def convert(options: Options, say: Say) -> None:
+    """Convert the database if an older PostgreSQL wrote it; raises Refusal if that is not possible."""
+    folder = DataFolder(options.data)
+    if not _is_older(folder) and not _is_exchanging(folder):
+        return
+    with folder.held("upgrade") as lock:
+        if _is_exchanging(folder):
+            (folder.path / _CONVERTED).rename(folder.database)
+        if _is_older(folder):
+            try:
+                _convert(options, folder, lock, say)
+            except OSError as error:
+                raise Refusal(f"The database cannot be converted: {error}.") from None
+            except psycopg.Error as error:
+                reason = str(error).strip().splitlines()[0].rstrip(".")
+                raise Refusal(f"The database cannot be read for its conversion: {reason}.") from None
+
+
+def _is_older(folder: DataFolder) -> bool:
+    return (cluster.major_version(folder) or MAJOR_VERSION) < MAJOR_VERSION
+
+
+def _is_exchanging(folder: DataFolder) -> bool:
+    return (folder.path / _CONVERTED).exists() and not folder.database.exists()
+
+
+def _convert(options: Options, folder: DataFolder, lock: int, say: Say) -> None:
+    major = cluster.major_version(folder)
+    assert major is not None
+    draft = DataFolder(folder.path / _DRAFT)
+    for name in ("old", "new", "work"):
+        shutil.rmtree(draft.path / name, ignore_errors=True)
+    draft.create()
+    old = installation.find_complete(options, folder, major, draft.path / "old")
+    new = installation.find_complete(options, folder, MAJOR_VERSION, draft.path / "new")
+    _stop_abandoned(old, folder.database)
+    _stop_abandoned(new, draft.database)
+    for path in (draft.database, folder.path / _CONVERTED):
+        shutil.rmtree(path, ignore_errors=True)
+    _check_space(folder)
+    say(f"Converting the database from PostgreSQL {major} to {MAJOR_VERSION} ...")
+    # also repairs what a crash has left
+    with embedded.started(options, old, lock, say), contents.connect(options) as connection:
+        reading = contents.read(connection)
+    _run_pg_upgrade(old, new, folder, draft)
+    beside = replace(options, data=draft.path)
+    with embedded.started(beside, new, lock, say):
+        programs.run(beside, "vacuumdb", "--analyze-only", "--missing-stats-only", "--quiet", NAME)
+        with contents.connect(beside) as connection:
+            if found := contents.differences(connection, reading.relations):
+                raise Refusal(
+                    f"The converted database differs from the old one, which is unchanged. {found[0]}"
+                )
+    kept = _exchange(folder, draft, major)
+    say(
+        f"The database is converted. The old one is kept in {kept}; delete it when you do not need it any more."
+    )
+
+
+def _stop_abandoned(found: Installation, database: Path) -> None:
+    """Stop what a conversion that was killed has left running: pg_upgrade's servers do not end with it."""
+    try:
+        pid = (database / "postmaster.pid").read_text().splitlines()[0]
+    except (FileNotFoundError, IndexError):
+        return
+    # of a file that was left long ago, the number may be another program's
+    shown = subprocess.run(
+        ["ps", "-o", "comm=", "-p", pid], capture_output=True, text=True, check=False
+    ).stdout
+    if "postgres" in shown:
+        _run(found, "pg_ctl", "stop", "--mode", "immediate", "--pgdata", database)
+
+
+def _check_space(folder: DataFolder) -> None:
+    size = sum(path.lstat().st_size for path in folder.database.rglob("*"))
+    free = shutil.disk_usage(folder.path).free
+    if free < size + _NEEDED:
+        raise Refusal(
+            f"The disk of {folder.path} is too full to convert the database: {free >> 20:,} MiB are free, and a copy of"
+            f" the database needs {size + _NEEDED >> 20:,} MiB. Make room on it."
+        )
+
+
+def _run_pg_upgrade(old: Installation, new: Installation, folder: DataFolder, draft: DataFolder) -> None:
+    draft.database.mkdir(mode=0o700)
+    work = draft.path / "work"  # where pg_upgrade writes, as another user than root
+    work.mkdir(mode=0o700)
+    for path in (draft.database, work):
+        new.own(path)
+    # both must have checksums, or neither
+    control = _run(old, "pg_controldata", folder.database).stdout
+    has_checksums = re.search(r"checksum version: +0$", control, re.MULTILINE) is None
+    cluster.initialize(new, draft.database, "--data-checksums" if has_checksums else "--no-data-checksums")
+    cluster.make_socket_folder(new, draft)
+    name = new.user.name if new.user else cluster.user_name()
+    (work / "pg_hba.conf").write_text("local all all peer map=upgrade\n")
+    (work / "pg_ident.conf").write_text(f"upgrade {name} {NAME}\n")
+    for path in work.iterdir():
+        new.own(path)
+    # names without a folder: these options pass through a shell, and both servers start in this one
+    settings = "-c hba_file=pg_hba.conf -c ident_file=pg_ident.conf -c max_locks_per_transaction=512"
+    done = _run(
+        new,
+        "pg_upgrade",
+        *("--username", NAME, "--jobs", str(os.cpu_count() or 1), "--socketdir", draft.socket_folder),
+        *("--old-bindir", old.programs, "--old-datadir", folder.database, "--old-options", settings),
+        *("--new-bindir", new.programs, "--new-datadir", draft.database, "--new-options", settings),
+        folder=work,
+    )
+    if done.returncode:
+        raise Refusal(
+            f"pg_upgrade failed, and the database is as before: {_reason(done)} Its logs are in {draft.database}."
+        )
+    if not has_checksums:
+        _run(new, "pg_checksums", "--enable", "--pgdata", draft.database)
+
+
+def _run(
+    found: Installation, program: str, *arguments: str | Path, folder: Path = Path("/")
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that ends with this process."""
+    user = [f"--user={found.user.uid}:{found.user.gid}"] if found.user else []
+    command = [sys.executable, "-I", "-S", leash.__file__, *user, found.programs / program, *arguments]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        cwd=folder,
+        env=_ENVIRONMENT,
+    ) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+    return subprocess.CompletedProcess(command, process.returncode, output)
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()] or ["no reason given"]
+    return next((line for line in lines if "fatal" in line.lower() or "error" in line.lower()), lines[-1])
+
+
+def _exchange(folder: DataFolder, draft: DataFolder, major: int) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    kept = folder.path / f"database.{major}.{stamp}"
+    converted = folder.path / _CONVERTED
+    os.sync()
+    draft.database.rename(converted)
+    synchronize(folder.path)
+    folder.database.rename(kept)
+    converted.rename(folder.database)  # after a crash before this, the next start does it
+    synchronize(folder.path)
+    shutil.rmtree(draft.path)
+    return kept
