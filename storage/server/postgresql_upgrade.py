@@ -7,9 +7,12 @@ old one is kept beside it. A conversion that is interrupted leaves the database 
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +34,7 @@ Say = Callable[[str], None]
 _DRAFT: Final = "upgrade"  # the folder in the data folder in which the converted database is made
 _CONVERTED: Final = "database.converted"  # a complete one, while the two are exchanged
 _NEEDED: Final = 256 << 20  # bytes beside the copy of the database
+_PATIENCE: Final = 60.0  # seconds
 _ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
@@ -64,15 +68,13 @@ def _convert(options: Options, folder: DataFolder, lock: int, say: Say) -> None:
     major = cluster.major_version(folder)
     assert major is not None
     draft = DataFolder(folder.path / _DRAFT)
-    for name in ("old", "new", "work"):
-        shutil.rmtree(draft.path / name, ignore_errors=True)
+    _end_abandoned(folder, draft)
+    for path in (draft.path, folder.path / _CONVERTED):
+        if path.exists():
+            shutil.rmtree(path)
     draft.create()
     old = installation.find_complete(options, folder, major, draft.path / "old")
     new = installation.find_complete(options, folder, MAJOR_VERSION, draft.path / "new")
-    _stop_abandoned(old, folder.database)
-    _stop_abandoned(new, draft.database)
-    for path in (draft.database, folder.path / _CONVERTED):
-        shutil.rmtree(path, ignore_errors=True)
     _check_space(folder)
     say(f"Converting the database from PostgreSQL {major} to {MAJOR_VERSION} ...")
     # also repairs what a crash has left
@@ -93,18 +95,39 @@ def _convert(options: Options, folder: DataFolder, lock: int, say: Say) -> None:
     )
 
 
-def _stop_abandoned(found: Installation, database: Path) -> None:
-    """Stop what a conversion that was killed has left running: pg_upgrade's servers do not end with it."""
-    try:
-        pid = (database / "postmaster.pid").read_text().splitlines()[0]
-    except (FileNotFoundError, IndexError):
+def _end_abandoned(folder: DataFolder, draft: DataFolder) -> None:
+    """End what a conversion that was killed has left running: the servers that pg_upgrade starts do not end with it."""
+    deadline = time.monotonic() + _PATIENCE
+    while found := [pid for pid, line in _processes() if _is_of_conversion(line, folder, draft)]:
+        if time.monotonic() > deadline:
+            raise Refusal(
+                f"Processes of an earlier conversion do not end: {', '.join(map(str, found))}. End them."
+            )
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGQUIT)  # for PostgreSQL, an immediate shutdown
+        time.sleep(0.1)
+
+
+def _is_of_conversion(line: str, folder: DataFolder, draft: DataFolder) -> bool:
+    is_program = re.search(r"/bin/(postgres|pg_\w+|psql|initdb|vacuumdb)\b", line) is not None
+    return is_program and any(str(path) in line for path in (draft.path, folder.database))
+
+
+def _processes() -> Iterator[tuple[int, str]]:
+    """Return the processes of this machine with their command lines."""
+    proc = Path("/proc")
+    if not (proc / "self" / "cmdline").exists():
+        shown = subprocess.run(
+            ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
+        )
+        for line in shown.stdout.splitlines():
+            pid, _, command = line.strip().partition(" ")
+            yield int(pid), command
         return
-    # of a file that was left long ago, the number may be another program's
-    shown = subprocess.run(
-        ["ps", "-o", "comm=", "-p", pid], capture_output=True, text=True, check=False
-    ).stdout
-    if "postgres" in shown:
-        _run(found, "pg_ctl", "stop", "--mode", "immediate", "--pgdata", database)
+    for path in proc.glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            yield int(path.parent.name), path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
 
 
 def _check_space(folder: DataFolder) -> None:
