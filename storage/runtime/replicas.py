@@ -105,7 +105,7 @@ class Replica:
     def __init__(self, address: ReplicaAddress, clock: Clock) -> None:
         self.name, self.alias = address.name, address.alias
         self._clock = clock
-        self.link = Link(address.conninfo)
+        self.link = Link(address.conninfo, is_primary=False)
         self.lanes = replica_lanes(address.conninfo)
         self.lanes.suspend()  # until it answers
         self.answers = False
@@ -198,7 +198,7 @@ class Replicas:
         self._clock = clock
         self._on_new_primary = on_new_primary
         self._limit = limit
-        self._primary = Link(primary)
+        self._primary = Link(primary, is_primary=True)
         self._log = _Log()
         self._replicas = [Replica(address, clock) for address in addresses]
         self._tasks: list[asyncio.Task[None]] = []

@@ -9,10 +9,12 @@ import socket
 from contextlib import suppress
 from threading import get_ident
 from time import monotonic
-from typing import Any
+from typing import Any, Self, cast
 from weakref import WeakSet
 
 import psycopg
+
+from storage.sql import timelines
 
 _opened: WeakSet["InterruptibleConnection"] = WeakSet()
 
@@ -23,6 +25,11 @@ class InterruptibleConnection(psycopg.Connection[Any]):
         self.opened_at = monotonic()
         self.waiting_thread: int | None = None  # that waits for an answer
         _opened.add(self)
+
+    @classmethod
+    def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+        """Open a connection to a server that is no former primary."""
+        return cast("Self", timelines.connect_in_thread(super().connect, conninfo, **kwargs))
 
     def wait(self, *args: Any, **kwargs: Any) -> Any:
         self.waiting_thread = get_ident()

@@ -23,6 +23,7 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from storage.domain.errors import ServerBusy
 from storage.domain.service.consistency import Session
+from storage.sql import timelines
 from storage.sql.combining import Combiner
 from storage.sql.failures import ATTEMPTS, READ_ONLY, TRANSIENT, failure, pause_before_repeat
 from storage.sql.positions import POSITION, read_position
@@ -325,8 +326,10 @@ class _Pool:
         size: int,
         patience: float | None,
         reconnects: bool,
+        is_primary: bool,
     ) -> None:
         self._conninfo = conninfo
+        self._is_primary = is_primary
         self._lane = lane
         self._size = size
         self._patience = patience
@@ -352,7 +355,10 @@ class _Pool:
 
     async def _connect(self) -> None:
         # on the event loop: libpq's own function would block this process until the server answers
-        opened = await AsyncConnection.connect(self._conninfo, autocommit=True)
+        if self._is_primary:
+            opened = await timelines.connect(self._conninfo)
+        else:
+            opened = await AsyncConnection.connect(self._conninfo, autocommit=True)
         connection = _Connection(self, opened)
         self._all.add(connection)
         if self._look is None:
@@ -478,13 +484,15 @@ class Lanes:
         patience: float | None = None,
         attempts: int = ATTEMPTS,
         reconnects: bool = True,
+        is_primary: bool = True,
     ) -> None:
         """``patience`` is how many seconds a statement waits for a connection.
 
-        If it ``reconnects`` not, there are only the connections of ``open``.
+        If it ``reconnects`` not, there are only the connections of ``open``. One to the primary refuses a former one.
         """
         self._pools = {
-            lane: _Pool(conninfo, lane, size, patience, reconnects) for lane, size in counts.items()
+            lane: _Pool(conninfo, lane, size, patience, reconnects, is_primary)
+            for lane, size in counts.items()
         }
         self._attempts = attempts
         self._combiner = Combiner(self._run, lambda: self._pools[Lane.KEY].is_far)

@@ -35,13 +35,14 @@ class ReplicaAddress(NamedTuple):
 
 
 class Link:
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, *, is_primary: bool) -> None:
         self._lanes = Lanes(
             conninfo,
             counts={Lane.KEY: 1},
             patience=PATIENCE,
             attempts=1,
             reconnects=False,
+            is_primary=is_primary,
         )
         self.system: int | None = None  # what a primary and its replicas have in common, once connected
 
@@ -99,4 +100,4 @@ async def open_lanes(lanes: Lanes) -> None:
 
 def replica_lanes(conninfo: str) -> Lanes:
     """Return lanes that fail at once where those of the primary wait: the primary answers instead."""
-    return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1)
+    return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1, is_primary=False)

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import psycopg
 from django.db import OperationalError, transaction
 
+from storage.sql import timelines
 from storage.sql.django import execute, fetch, in_session, losing_locks
 
 CHANNEL: Final = "tablero_catalog"
@@ -110,8 +111,7 @@ def wait_for_snapshots() -> None:
 async def listen(conninfo: str) -> AsyncIterator[Event]:
     """Yield HELD first and after each CHANGE; raises OSError when the connection, and with it the lock, is lost."""
     try:
-        connect = psycopg.AsyncConnection.connect(conninfo, autocommit=True, application_name=LISTENER)
-        async with await connect as conn:
+        async with await timelines.connect(conninfo, application_name=LISTENER) as conn:
             await conn.execute(f"LISTEN {CHANNEL}")
             while True:
                 checked_at = monotonic()

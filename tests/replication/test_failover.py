@@ -160,3 +160,42 @@ def longest_pause(load: Load) -> float:
     """Seconds in which no write was acknowledged."""
     ended = sorted(write.ended for write in load.history.writes if write.ended is not None)
     return max(later - earlier for earlier, later in pairwise(ended))
+
+
+def test_a_former_primary_that_hung_and_was_not_fenced_is_not_used_again(pair: Pair) -> None:
+    """Replicas answer while it hangs; when it is back, it accepts writes, and would lose them."""
+    [former] = [
+        it for it in (pair.first, pair.second) if it.fetch("SELECT NOT pg_is_in_recovery()") == [(True,)]
+    ]
+    [standby] = [it for it in (pair.first, pair.second) if it is not former]
+    table, key = f"t{uuid4().hex}", ("p", "r")
+    with pair.client(table) as client, pair.client(table, secondary=True) as secondary:
+        client.create_table()
+        version = client.upsert(key, 1)
+        wait_for(lambda: secondary.get(key).version == version, "the replica")
+        [(relation,)] = former.fetch(
+            "SELECT 'entity_' || id FROM storage_table WHERE folded_name = %s", table
+        )
+
+        before = former.fetch(f"SELECT ts FROM {relation}")
+        former.change(synchronous_standby_names="")
+        former.pause()
+        try:
+            with pytest.raises(Unavailable):
+                client.upsert(key, 2)
+            wait_for(lambda: is_read(secondary, key, version), "the replica to answer")
+            standby.promote()
+            wait_for(lambda: is_written(client, key, 3), "the other to be the primary")
+        finally:
+            former.resume()
+        # each connection of the server has to be opened again, and the former primary is the first that may answer
+        for number in range(4, 10):
+            standby.fetch(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+            wait_for(lambda number=number: is_written(client, key, number), "a write")
+        assert client.get(key).value == 9
+        assert former.fetch(f"SELECT ts FROM {relation}") == before
+    if former is pair.first:
+        assert any("is a former primary that still accepts writes" in line for line in pair.server.output)
