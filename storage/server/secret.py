@@ -40,7 +40,8 @@ def check(options: Options) -> None:
     if read(options) is None and folder.database.exists() and not options.database_url:
         raise Refusal(
             f"The secret of {folder.path} is missing, and without it the account keys in its database cannot be read;"
-            f" bring back the file {path_of(options)}, or give TABLERO_SECRET."
+            f" bring back the file {path_of(options)}, also from a backup (tablero restore BACKUP --secret-only --data"
+            f" {folder.path}), or give TABLERO_SECRET."
         )
 
 

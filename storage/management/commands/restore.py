@@ -55,6 +55,12 @@ class Command(TableroCommand):
             help="replace the database in the data folder, which is kept beside it under a name with the time",
         )
 
+        parser.add_argument(
+            "--secret-only",
+            action="store_true",
+            help="bring back only the secret, into a data folder that has lost it",
+        )
+
     def handle(
         self,
         *args: Any,
@@ -63,6 +69,7 @@ class Command(TableroCommand):
         switch: bool,
         passphrase_file: Path | None,
         replace: bool,
+        secret_only: bool,
         **options: Any,
     ) -> None:
         path = None if backup is None else backup.absolute()
@@ -79,6 +86,9 @@ class Command(TableroCommand):
             self._show(point_in_time.restore_moment(settings.OPTIONS, request, self.stderr.write))
         elif path is None:
             raise CommandError("Name a backup, or a time with --to; see: restore --help.")
+        elif secret_only:
+            restore.restore_secret(settings.OPTIONS, restore.find(path), passphrase)
+            self.stdout.write(f"Start the server: tablero serve --data {settings.OPTIONS.data}")
         else:
             self._restore_backup(path, passphrase, replaces=replace)
 

@@ -155,6 +155,17 @@ def secret_of(backup: Backup, passphrase: bytes | None) -> bytes | None:
     return sealing.unseal(content, passphrase)
 
 
+def restore_secret(options: Options, backup: Backup, passphrase: bytes | None = None) -> None:
+    """Bring the secret back into a data folder that has lost it."""
+    found = secret_of(backup, passphrase)
+    if found is None:
+        raise Refusal("The secret is not in this backup: the server had it from TABLERO_SECRET.")
+    DataFolder(options.data).refuse_missing()
+    _check_secret(options, found)
+    if not secret.path_of(options).exists():
+        _write(secret.path_of(options), found + b"\n", 0o600)
+
+
 def _check_secret(options: Options, found: bytes | None) -> None:
     path = secret.path_of(options)
     if found is not None and path.exists() and path.read_bytes().strip() != found:
