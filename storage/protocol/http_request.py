@@ -156,7 +156,7 @@ class RequestBody:
         if size > SMALL:
             await self._wait_for_memory(size)
         else:
-            self._held = memory.service.take(self.received)
+            self._held = memory.service.take(size or self.received)
             if not self.complete:
                 self._limit_time(BODY_LIMIT)
         pieces = self._take()

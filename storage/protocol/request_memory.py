@@ -28,8 +28,9 @@ PATIENCE: Final = 20.0  # seconds a large body waits before its request gets Ser
 SLOWEST: Final = 35_000  # bytes a second; a client that sends more slowly would keep its share for too long
 SHORTEST: Final = 30.0  # seconds that any body may take
 
+_SMALL: Final = SMALL * FACTOR
 _TRIM: Final = 64 << 20  # bytes of bodies after which freed memory is given back to the system
-_QUIET: Final = 1.0  # seconds without a body before that
+_QUIET: Final = 1.0  # seconds without a large body before that
 _WAITING: Final = 128 * 1024  # bytes that the connection of a waiting body holds
 
 
@@ -42,11 +43,12 @@ class BodyBudget:
     """Memory of the bodies that are read and worked on.
 
     Large bodies may take three quarters. An eighth is left to small ones, which are answered while large ones wait;
-    an eighth is what waiting connections hold. A body that is alone is admitted, whatever its size.
+    an eighth is what waiting connections hold. A large body without others is admitted, whatever its size.
     """
 
     def __init__(self, size: int) -> None:
         self.used = 0
+        self._large = 0  # of that, by large bodies
         self._waiting: deque[tuple[int, float, asyncio.Future[int]]] = deque()
         self._released = 0  # by large bodies since memory was given back
         self.resize(size)
@@ -55,16 +57,26 @@ class BodyBudget:
         self.size = size
         self._most = size - size // 8
         self._most_large = size - size // 4
+        self._most_small = size // 8
         self._places = max(4, size // 8 // _WAITING)
 
     def take(self, size: int, held: int = 0) -> int:
         """Take memory for a body at once, in place of what it holds; return what it holds now. Raises ServerBusy."""
         weight = size * FACTOR
         used = self.used - held + weight
-        if used > (self._most if size <= SMALL else self._most_large) and self.used > held:
+        if size > SMALL:
+            others = self._large - (held if held > _SMALL else 0)
+            if not self._has_room(others, weight):
+                raise self._busy()
+            self._large = others + weight
+        elif used > self._most and used - self._large > self._most_small:
             raise self._busy()
         self.used = used
         return weight
+
+    def _has_room(self, others: int, weight: int) -> bool:
+        """Return whether a large body may take memory beside other large ones."""
+        return not others or others + weight <= self._most_large
 
     def wait(self, size: int) -> "asyncio.Future[int]":
         """Return what is done when memory for a large body is taken, with ServerBusy if that takes too long."""
@@ -81,17 +93,18 @@ class BodyBudget:
 
     def release(self, held: int) -> None:
         self.used -= held
-        if self._waiting:
-            self._admit()
-        if held > SMALL * FACTOR:
+        if held > _SMALL:
+            self._large -= held
             self._released += held
-            if self._released > _TRIM and not self.used:
+            if self._released > _TRIM and not self._large:
                 self._released = 0
                 asyncio.get_running_loop().call_later(_QUIET, self._give_back)
+        if self._waiting:
+            self._admit()
 
     def _give_back(self) -> None:
         """Return to the system what large bodies have left behind: the allocator would keep it."""
-        if self.used:
+        if self._large:
             self._released = _TRIM
         else:
             _trim()
@@ -100,9 +113,10 @@ class BodyBudget:
         while self._waiting:
             weight, _, turn = self._waiting[0]
             if not turn.done():
-                if self.used and self.used + weight > self._most_large:
+                if not self._has_room(self._large, weight):
                     return
                 self.used += weight
+                self._large += weight
                 turn.set_result(weight)
             self._waiting.popleft()
 

@@ -269,13 +269,20 @@ async def test_a_large_body_without_memory_gets_server_busy(send, people, full, 
 
 
 async def test_a_small_body_without_memory_gets_server_busy(send, people, full):
-    full.used = full.size
+    small = [full.take(SMALL) for _ in range(2)]
 
     assert (await send("POST", "/People", ADA)).error == "ServerBusy"
 
-    full.used = 0
+    full.release(small[0])
     assert (await send("POST", "/People", ADA)).status == 201
-    assert full.used == 0
+
+
+async def test_small_bodies_have_a_part_that_large_ones_cannot_take(send, people, full):
+    full.release(full.used)
+    held = await full.wait(100 * SMALL)  # more than all, but alone
+
+    assert (await send("POST", "/People", ADA)).status == 201
+    assert full.used == held
 
 
 async def test_the_body_of_a_refused_request_is_read_as_well(send):

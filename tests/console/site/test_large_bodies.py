@@ -42,7 +42,7 @@ async def never():
 async def test_waits_for_room(post, monkeypatch):
     monkeypatch.setattr(memory, "console", budget := BodyBudget(100_000 * FACTOR))
     monkeypatch.setattr(request_memory, "PATIENCE", 0)
-    budget.take(50_000)
+    budget.take(70_000)
 
     head, body = await post("/ui/api/v1/accounts", never)
 
