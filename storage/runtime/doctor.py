@@ -117,7 +117,7 @@ def _backup() -> Iterator[Finding]:
             yield _fine(text)
     if found.failure is not None and found.is_failing:
         at = found.failure.failed_at
-        yield _warning(f"The scheduled backup of {at:%Y-%m-%d %H:%M} UTC failed: {found.failure.reason}")
+        yield _warning(f"The backup of {at:%Y-%m-%d %H:%M} UTC failed: {found.failure.reason}")
 
 
 def _archive() -> Iterator[Finding]:

@@ -18,7 +18,7 @@ def measure(late_jobs: Callable[[], Sized]) -> None:
     """Update the gauges of this process; the disk first, which is known also without a database."""
     space = disk.space_of(settings.OPTIONS.data)
     prometheus.note(disk_free_bytes=space.free, disk_size_bytes=space.total)
-    backup = last_backup.read(settings.OPTIONS.data)
+    backup = last_backup.read(settings.OPTIONS.data).last
     prometheus.note(last_backup_timestamp_seconds=0 if backup is None else backup.made_at.timestamp())
     _measure_archive()
     _measure_pool()

@@ -28,6 +28,7 @@ _NAMES = {
     "lost+found",
     "postgres.log",
     "postgres.log.1",
+    "restore.new",
     "restored.json",
     "run",
     "upgrade",

@@ -141,11 +141,11 @@ def _back_up(options: Options, say: Callable[[str], None]) -> None:
     """Make a backup where the server makes its own, else in the data folder; raises Refusal if that fails."""
     if not options.upgrade_backup:
         return
-    request = backup.BackupRequest(options.data / BACKUPS, keep=1)
+    request = backup.BackupRequest(str(options.data / BACKUPS), keep=1)
     if (schedule := options.backups) is not None:
         file = schedule.passphrase_file
         passphrase = None if file is None else sealing.read_passphrase(file)
-        request = backup.BackupRequest(schedule.folder, passphrase)
+        request = backup.BackupRequest(str(schedule.folder), passphrase)
     elif options.database_url:
         say("Without --backup-to DIR, no backup of the database in DATABASE_URL is made before the upgrade.")
         return
@@ -157,7 +157,7 @@ def _back_up(options: Options, say: Callable[[str], None]) -> None:
             f"The database was not upgraded, because the backup before it failed. {refusal} Choose another folder with"
             " --backup-to DIR, or upgrade without a backup: --upgrade-backup off"
         ) from None
-    say(f"The backup is {made.path}.")
+    say(f"The backup is {made.location}.")
 
 
 def _refuse_newer() -> None:

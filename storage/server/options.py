@@ -79,12 +79,13 @@ VARIABLES = (
         "LOG_FORMAT", "text", "json: an object per line, for collectors of logs", None, ("text", "json")
     ),
     Variable("LOG_LEVEL", "warning", "least severity that is logged", None, LOG_LEVELS),
-    Variable("BACKUP_TO", "", "make backups by itself, in this folder", "DIR"),
+    Variable("BACKUP_TO", "", "make backups by itself, in a folder, s3://... or az://...", "DIR|URL"),
     Variable("BACKUP_EVERY", "1d", "time from one backup to the next, as 30m, 6h or 1d", "TIME"),
-    Variable("BACKUP_KEEP", "14", "how many of the newest backups are kept", "N"),
+    Variable("BACKUP_FULL_EVERY", "1", "every how many backups one is full; the others are incremental", "N"),
     Variable(
-        "BACKUP_PASSPHRASE_FILE", "", "seal the secret in backups with the first line of a file", "FILE"
+        "BACKUP_KEEP", "14", "how many of the newest full backups are kept, each with its incremental", "N"
     ),
+    Variable("BACKUP_PASSPHRASE_FILE", "", "seal backups with the first line of a file", "FILE"),
     Variable(
         "REQUIRE_SECOND_FACTOR",
         "",
@@ -138,10 +139,11 @@ _UNITS = {
 class BackupSchedule:
     """The backups that the server makes by itself."""
 
-    folder: Path
+    folder: Path | str  # a URL
     every: timedelta
     keep: int
     passphrase_file: Path | None
+    full_every: int = 1  # the others are incremental
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,17 +384,19 @@ def _read_flag(name: str, text: str) -> bool:
 
 def _read_backups(value: Mapping[str, str], environ: Mapping[str, str]) -> BackupSchedule | None:
     if not value["BACKUP_TO"]:
-        for name in ("BACKUP_EVERY", "BACKUP_KEEP", "BACKUP_PASSPHRASE_FILE"):
-            is_for_archive = value["ARCHIVE"] and name != "BACKUP_KEEP"
+        for name in ("BACKUP_EVERY", "BACKUP_FULL_EVERY", "BACKUP_KEEP", "BACKUP_PASSPHRASE_FILE"):
+            is_for_archive = value["ARCHIVE"] and name in {"BACKUP_EVERY", "BACKUP_PASSPHRASE_FILE"}
             if environ.get(PREFIX + name) and not is_for_archive:
                 raise Refusal(f"{PREFIX}{name} needs {PREFIX}BACKUP_TO too: the folder of the backups.")
         return None
     passphrase = value["BACKUP_PASSPHRASE_FILE"]
+    target = value["BACKUP_TO"]
     return BackupSchedule(
-        folder=Path(value["BACKUP_TO"]).expanduser().absolute(),
+        folder=target if "://" in target else Path(target).expanduser().absolute(),
         every=_read_time("BACKUP_EVERY", value["BACKUP_EVERY"]),
         keep=_read_number("BACKUP_KEEP", value["BACKUP_KEEP"], 1, 10_000),
         passphrase_file=Path(passphrase).expanduser().absolute() if passphrase else None,
+        full_every=_read_number("BACKUP_FULL_EVERY", value["BACKUP_FULL_EVERY"], 1, 10_000),
     )
 
 

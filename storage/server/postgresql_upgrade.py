@@ -22,7 +22,7 @@ import psycopg
 
 from storage.server import cluster, embedded, installation
 from storage.server.backups import contents, leash, programs
-from storage.server.backups.backup_folder import synchronize
+from storage.server.backups.stores import synchronize
 from storage.server.cluster import NAME
 from storage.server.data_folder import DataFolder
 from storage.server.installation import MAJOR_VERSION, Installation

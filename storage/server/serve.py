@@ -102,6 +102,7 @@ def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
         options,
         purpose="serve",
         say=say,
+        settings=schedule.database_settings(options),
         meanwhile=http_server.applications if serves_itself else lambda: None,
     ) as postgres:
         postgres.keep()

@@ -1,6 +1,5 @@
 """`manage.py backup` and `restore`, as an operator runs them."""
 
-import json
 import os
 import signal
 import stat
@@ -16,9 +15,11 @@ import pytest
 from azure.data.tables import TableAccessPolicy, TableServiceClient
 
 from storage.operations.health import last_backup
-from storage.operations.health.last_backup import LastBackup
-from storage.server.backups import sealing
-from storage.server.backups.backup_folder import Backup, BackupFolder, Kind, SecretIn, verify
+from storage.operations.health.last_backup import Kind, LastBackup
+from storage.server.backups import description
+from storage.server.backups.description import Backup, SecretIn
+from storage.server.backups.files import verify
+from storage.server.backups.stores import FolderDraft, FolderStore
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT, clean_environment, copy_data, start_server
 
@@ -59,6 +60,10 @@ def flip(path, position):
         file.write(bytes([byte ^ 1]))
 
 
+def read(folder):
+    return Backup.read(FolderStore(folder.parent), folder.name)
+
+
 @pytest.fixture
 def backups(scratch):
     return scratch / f"backups-{uuid4().hex[:8]}"
@@ -78,7 +83,7 @@ def filled(seed, scratch):
 
 @pytest.fixture
 def good(filled, scratch):
-    return BackupFolder(scratch / "good").last()
+    return description.last(FolderStore(scratch / "good"))
 
 
 def test_every_acknowledged_write_survives_with_its_history_policies_and_keys(used, backups, tmp_path):
@@ -115,20 +120,13 @@ def test_every_acknowledged_write_survives_with_its_history_policies_and_keys(us
         writer.join()
         known = list(quiet.list_entities())
     assert "verified." in said
-    made = BackupFolder(backups).last()
+    made = description.last(FolderStore(backups))
     assert (made.kind, made.secret) == (Kind.FILES, SecretIn.SEALED)
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (made.path, *made.path.rglob("*"))}
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in backups.rglob("*")}
     assert modes <= {0o600, 0o700}
-    assert "passed in" in manage("backup", "--test", backups, "--data", used)
 
     restored = used.with_name(f"{used.name}-restored")
-    assert "give the passphrase" in manage("restore", made.path, "--data", restored, status=1)
-    wrong = tmp_path / "wrong"
-    wrong.write_text("something else\n")
-    assert "The passphrase is wrong" in manage(
-        "restore", made.path, "--data", restored, "--passphrase-file", wrong, status=1
-    )
-    said = manage("restore", made.path, "--data", restored, "--passphrase-file", passphrase)
+    said = manage("restore", made.location, "--data", restored, "--passphrase-file", passphrase)
     assert "accounts: 2, tables: " in said
     assert (restored / "secret").read_text() == (used / "secret").read_text()
     with start_server(restored) as live, service(live) as client:
@@ -161,17 +159,17 @@ def test_a_killed_backup_leaves_nothing_that_looks_like_one(filled, backups, mom
         time.sleep(moment)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        for found in BackupFolder(backups).backups():  # it was faster
-            assert "passed" in manage("backup", "--test", found.path, "--data", filled)
-        before = len(BackupFolder(backups).backups())
+        for found in description.backups(FolderStore(backups)):  # it was faster
+            assert "passed" in manage("backup", "--test", found.folder, "--data", filled)
+        before = len(description.backups(FolderStore(backups)))
         manage("backup", backups, "--data", filled)
         assert live.process.poll() is None
-    assert len(BackupFolder(backups).backups()) == before + 1
+    assert len(description.backups(FolderStore(backups))) == before + 1
     assert not list(backups.glob(".*.part"))
 
 
 def test_a_changed_byte_is_refused(good, filled, backups, data):
-    copy = copy_data(good.path, backups)
+    copy = copy_data(good.folder, backups)
     largest = max((copy / "database" / "base").rglob("[0-9]*"), key=lambda it: it.stat().st_size)
     log = min((copy / "database" / "pg_wal").glob("0*"))
     names = ("database/global/1262", "database/backup_manifest", "secret", "backup.json")
@@ -179,9 +177,9 @@ def test_a_changed_byte_is_refused(good, filled, backups, data):
         position = path.stat().st_size // 2
         flip(path, position)
         with pytest.raises(Refusal, match="is damaged"):
-            verify(Backup.read(copy))
+            verify(read(copy))
         flip(path, position)
-    verify(Backup.read(copy))
+    verify(read(copy))
     flip(largest, 5)
     assert "is damaged" in manage("backup", "--test", copy, "--data", filled, status=1)
     assert "is damaged" in manage("restore", copy, "--data", data, status=1)
@@ -189,44 +187,50 @@ def test_a_changed_byte_is_refused(good, filled, backups, data):
 
 
 def test_missing_and_additional_files_are_refused(good, filled, backups):
-    copy = copy_data(good.path, backups)
+    copy = copy_data(good.folder, backups)
     (copy / "database" / "more").touch()
     with pytest.raises(Refusal, match="more, which does not belong to it"):
-        verify(Backup.read(copy))
+        verify(read(copy))
     (copy / "database" / "more").unlink()
     (copy / "database" / "elsewhere").symlink_to(filled)
     with pytest.raises(Refusal, match="elsewhere, which is a link"):
-        verify(Backup.read(copy))
+        verify(read(copy))
     (copy / "database" / "elsewhere").unlink()
     (copy / "secret").unlink()
     with pytest.raises(Refusal, match="secret, which is missing"):
-        verify(Backup.read(copy))
+        verify(read(copy))
     (copy / "backup.json").unlink()
     assert "There is no backup in" in manage("restore", copy, status=1)
 
 
 def test_the_drill_compares_with_what_was_counted(good, filled, backups):
-    copy = copy_data(good.path, backups)
-    made = Backup.read(copy)
+    copy = copy_data(good.folder, backups)
+    made = read(copy)
     [name] = [name for name in made.relations if name.startswith("entity_")]
-    assert made.relations[name].rows == 20
     (copy / "backup.json").unlink()
+    assert made.relations[name].rows == 20
     content = made.relations[name]
     pk, rk, _ = min(content.sample)
     made.relations[name] = type(content)(21, content.sample | {(pk, rk, "0" * 32)})
-    made.write()
-    said = manage("backup", "--test", copy, status=1)
+    made.publish(FolderDraft(copy, changed := copy.with_name(f"{copy.name}-changed")))
+    said = manage("backup", "--test", changed, status=1)
     assert "has 20 rows instead of 21" in said
     assert "has other content in 1 of 11 entities" in said
+
+
+def test_a_failure_is_remembered_until_the_next_one(good, filled, tmp_path):
+    (tmp_path / "file").touch()
+    said = manage("backup", tmp_path / "file" / "backups", "--data", filled, status=1)
+    assert last_backup.read(filled).failure.reason in said
 
 
 def test_a_folder_with_a_database_is_kept(good, filled, seed, data):
     used = copy_data(seed, data)
     with start_server(used) as live:
-        said = manage("restore", good.path, "--data", used, "--replace", status=1)
+        said = manage("restore", good.folder, "--data", used, "--replace", status=1)
         assert f"A server runs on {used} (process {live.pid})" in said
-    assert "There is a database in" in manage("restore", good.path, "--data", used, status=1)
-    said = manage("restore", good.path, "--data", used, "--replace")
+    assert "There is a database in" in manage("restore", good.folder, "--data", used, status=1)
+    said = manage("restore", good.folder, "--data", used, "--replace")
     [kept] = used.parent.glob(f"{used.name}.*")
     assert f"The data from before are in {kept}." in said
     assert "tables: 0" not in said and (kept / "database").is_dir() and (kept / "secret").is_file()
@@ -242,21 +246,21 @@ def test_incremental_backups_and_the_number_to_keep(filled, seed, backups, data)
         manage("backup", backups, "--data", used)
         client.create_table("later").create_entity(entity(1))
         manage("backup", backups, "--data", used, "--incremental", "--keep", "1")
-        full, incremental = BackupFolder(backups).backups()
-        assert (incremental.kind, incremental.parent) == (Kind.INCREMENTAL, full.path.name)
+        full, incremental = description.backups(FolderStore(backups))
+        assert (incremental.kind, incremental.parent) == (Kind.INCREMENTAL, full.name)
         assert incremental.size < full.size
         assert "passed" in manage("backup", "--test", backups, "--data", used)
         said = manage("backup", backups, "--data", used, "--keep", "1")
         assert said.count("Deleted the older backup") == 2
-    [last] = BackupFolder(backups).backups()
+    [last] = description.backups(FolderStore(backups))
     assert last.kind is Kind.FILES
 
 
 def test_the_doctor_says_when_the_last_backup_was_made(good, filled):
-    made = last_backup.read(filled)
+    made = last_backup.read(filled).last
     assert made.made_at >= good.started_at
     assert f"backup: ok: The last backup is of {made.made_at:%Y-%m-%d %H:%M} UTC" in doctor_of(filled)
-    last_backup.record(filled, LastBackup(good.started_at - timedelta(days=8), str(good.path)))
+    last_backup.record(filled, LastBackup(good.started_at - timedelta(days=8), str(good.folder)))
     assert "backup: warning: The last backup is of" in doctor_of(filled)
     (filled / last_backup.NAME).unlink()
     assert "backup: ok: The command backup has made no backup" in doctor_of(filled)
@@ -267,7 +271,7 @@ def doctor_of(data):
 
 
 def test_one_backup_at_a_time(filled, backups):
-    with BackupFolder(backups).held():
+    with FolderStore(backups).held():
         said = manage("backup", backups, "--data", filled, status=1)
     assert f"is running (process {os.getpid()})" in said
 
@@ -302,7 +306,7 @@ def test_an_external_database(filled, seed, backups, data):
 
         given = {"DATABASE_URL": url(filled, "tablero"), "TABLERO_SECRET": secret}
         assert "TABLERO_SECRET and is not in the backup" in manage("backup", backups, **given)
-        made = BackupFolder(backups).last()
+        made = description.last(FolderStore(backups))
         assert (made.kind, made.secret) == (Kind.DUMP, SecretIn.ABSENT)
         assert "passed" in manage("backup", "--test", backups, **given)
         assert "is not empty" in manage("restore", backups, status=1, **given)
@@ -312,11 +316,3 @@ def test_an_external_database(filled, seed, backups, data):
     assert "accounts: 1, tables: " in manage("restore", backups, "--data", into)
     with start_server(into, env={"TABLERO_SECRET": secret}) as live, service(live) as client:
         assert len(list(client.get_table_client("stock").list_entities())) == 20
-
-
-def test_a_sealed_secret_opens_with_its_passphrase_only():
-    sealed = sealing.seal(b"the secret", PASSPHRASE.encode())
-    assert b"secret" not in json.loads(sealed)["sealed"].encode()
-    assert sealing.unseal(sealed, PASSPHRASE.encode()) == b"the secret"
-    with pytest.raises(Refusal, match="wrong"):
-        sealing.unseal(sealed, b"another passphrase")

@@ -11,7 +11,9 @@ import psycopg
 import pytest
 
 from storage.server import database, embedded, installation, options
-from storage.server.backups.backup_folder import Backup, verify
+from storage.server.backups.description import Backup
+from storage.server.backups.files import verify
+from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.migration import BACKUPS
 from storage.server.refusal import Refusal
@@ -110,7 +112,7 @@ def test_a_database_of_a_release_keeps_everything(release, data):
         assert contents.use(doors, made) == []
         if has_said(live, "Bringing the database up to date"):
             [backup] = (data / BACKUPS).glob("[!.]*")
-            verify(Backup.read(backup))
+            verify(Backup.read(FolderStore(backup.parent), backup.name))
             assert not list((data / BACKUPS).glob(".*.part"))
 
 

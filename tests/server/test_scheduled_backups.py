@@ -1,6 +1,7 @@
 """`serve --backup-to`: when the server makes backups by itself, and what becomes of those that fail."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -9,7 +10,8 @@ import pytest
 from storage.operations.health import last_backup
 from storage.operations.health.last_backup import Kind, LastBackup
 from storage.server import options
-from storage.server.backups.backup_folder import BackupFolder
+from storage.server.backups.description import backups as backups_in
+from storage.server.backups.stores import FolderStore
 from storage.server.refusal import Refusal
 from tests.live_server import start_server
 from tests.server.test_backup import PASSPHRASE, manage
@@ -54,11 +56,25 @@ def test_a_failure_and_a_backup_do_not_overwrite_each_other(tmp_path):
     failure = last_backup.BackupFailure(NOW, "The disk is full.")
     made = LastBackup(NOW, "/backups/a", 100, Kind.DUMP)
     last_backup.record_failure(tmp_path, failure)
-    assert (last_backup.read(tmp_path), last_backup.read_failure(tmp_path)) == (None, failure)
+    assert last_backup.read(tmp_path) == (None, failure)
     last_backup.record(tmp_path, made)
-    assert (last_backup.read(tmp_path), last_backup.read_failure(tmp_path)) == (made, failure)
+    assert last_backup.read(tmp_path) == (made, failure)
     (tmp_path / last_backup.NAME).write_text("[]")
-    assert (last_backup.read(tmp_path), last_backup.read_failure(tmp_path)) == (None, None)
+    assert last_backup.read(tmp_path) == (None, None)
+
+
+def test_processes_that_record_at_the_same_instant_do_not_disturb_each_other(tmp_path):
+    failure = last_backup.BackupFailure(NOW, "The disk is full.")
+    made = LastBackup(NOW, "/backups/a", 100, Kind.DUMP)
+    with ThreadPoolExecutor(8) as processes:  # each has a file of its own, as a process would
+        done = []
+        for _ in range(50):
+            done.append(processes.submit(last_backup.record, tmp_path, made))
+            done.append(processes.submit(last_backup.record_failure, tmp_path, failure))
+        for it in done:
+            it.result()
+    assert last_backup.read(tmp_path) == (made, failure)
+    assert [path.name for path in tmp_path.iterdir()] == [last_backup.NAME]
 
 
 def test_the_options():
@@ -67,6 +83,8 @@ def test_the_options():
     found = options.read(given).backups
     assert (str(found.folder), found.every, found.keep, found.passphrase_file) == ("/backups", DAY, 14, None)
     assert options.read({**given, "TABLERO_BACKUP_EVERY": "6h"}).backups.every == timedelta(hours=6)
+    assert options.read({"TABLERO_BACKUP_TO": "s3://bucket/a"}).backups.folder == "s3://bucket/a"
+    assert options.read({**given, "TABLERO_BACKUP_FULL_EVERY": "7"}).backups.full_every == 7
     for text in ("0d", "1", "d", "1w", "1.5h", "999999d"):
         with pytest.raises(Refusal, match="for example 6h"):
             options.read({**given, "TABLERO_BACKUP_EVERY": text})
@@ -74,31 +92,33 @@ def test_the_options():
         options.read({"TABLERO_BACKUP_KEEP": "3"})
 
 
-def test_the_server_makes_backups_and_keeps_the_newest(used, backups, tmp_path):
+def test_the_server_makes_chains_of_backups_and_keeps_the_newest(used, backups, tmp_path):
     passphrase = tmp_path / "passphrase"
     passphrase.write_text(PASSPHRASE)
-    arguments = (*schedule(backups, "2s"), "--backup-keep", "2", "--backup-passphrase-file", str(passphrase))
-    with start_server(used, *arguments, "--workers", "2"):
-        seen = set()
+    arguments = (*schedule(backups, "2s"), "--backup-full-every", "2", "--backup-keep", "1")
+    sealed = ("--backup-passphrase-file", str(passphrase))
+    with start_server(used, *arguments, *sealed, "--workers", "2"):
+        seen = {}
 
         def has_made_three():
-            seen.update(it.path.name for it in BackupFolder(backups).backups())
+            seen.update({it.name: it for it in backups_in(FolderStore(backups))})
             return len(seen) >= 3
 
         wait_for(has_made_three)
-    last = last_backup.read(used)
-    kept = BackupFolder(backups).backups()
-    assert len(kept) <= 3  # the last may have been ended while it deleted the oldest
-    assert (last.path, last.size, last.kind) == (str(kept[-1].path), kept[-1].size, Kind.FILES)
-    assert kept[-1].secret == "secret.sealed"
-    assert last_backup.read_failure(used) is None
-    assert "passed" in manage("backup", "--test", backups, "--data", used)
+    last = last_backup.read(used).last
+    kept = backups_in(FolderStore(backups))
+    assert [it.kind for it in seen.values()][:3] == [Kind.FILES, Kind.INCREMENTAL, Kind.FILES]
+    assert [it.parent for it in seen.values()][:3] == ["", next(iter(seen)), ""]
+    assert len(kept) <= 4  # the last may have been ended while it deleted the oldest
+    assert (last.path, last.size, last.kind) == (kept[-1].location, kept[-1].size, kept[-1].kind)
+    assert kept[-1].sealing is not None
+    assert last_backup.read(used).failure is None
 
 
 def test_a_failure_is_logged_recorded_and_shown_by_the_doctor(used, tmp_path):
     (tmp_path / "file").touch()
     with start_server(used, *schedule(tmp_path / "file" / "backups", "1s")) as live:
-        failure = wait_for(lambda: last_backup.read_failure(used))
+        failure = wait_for(lambda: last_backup.read(used).failure)
         assert failure.reason.startswith("It is not possible to write to")
         wait_for(lambda: any("The scheduled backup failed and is tried again" in it for it in live.output))
         assert f"failed: {failure.reason}" in manage("doctor", "--data", used)
@@ -108,9 +128,9 @@ def test_a_server_that_stops_ends_its_backup(used, backups):
     with start_server(used, *schedule(backups, "1s")) as live:
         wait_for(lambda: list(backups.glob(".*.part")))
         assert live.stop() == 0
-    assert BackupFolder(backups).backups() == [] or last_backup.read(used)
+    assert backups_in(FolderStore(backups)) == [] or last_backup.read(used).last
     assert not list(backups.glob(".*.part"))
-    assert last_backup.read_failure(used) is None
+    assert last_backup.read(used).failure is None
 
 
 def test_a_schedule_that_cannot_succeed_is_refused_at_the_start(used, tmp_path):

@@ -188,7 +188,7 @@ class BackupStateSerializer(TypedSerializer):
     last = LastBackupSerializer(allow_null=True, help_text="The last good backup; null without one.")
     failure = BackupFailureSerializer(
         allow_null=True,
-        help_text="The last failure of the schedule, which may be older than the last good backup.",
+        help_text="The last failure, which may be older than the last good backup.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The command `backup`: back up the whole server, or see that a backup can be restored."""
+"""The command `backup`: back up the whole server, list backups, or see that one can be restored."""
 
 import argparse
 import time
@@ -9,25 +9,29 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from storage.management.command import TableroCommand
-from storage.server.backups import backup, restore, sealing
+from storage.server.backups import backup, description, restore, sealing, stores
 
 
 class Command(TableroCommand):
     help = (
-        "Back up the database and the secret into a new folder below DIR, while the server runs or not. With"
-        " DATABASE_URL, the backup is a dump of that database."
+        "Back up the database and the secret into a folder, a bucket of S3 or a container of Azure Blob Storage, while"
+        " the server runs or not. With DATABASE_URL, the backup is a dump of that database."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
         )
-        parser.add_argument("folder", metavar="DIR", type=Path, help="the folder of the backups")
+        parser.add_argument(
+            "location",
+            metavar="DIR|URL",
+            help="where the backups are: a folder, s3://BUCKET/PREFIX or az://CONTAINER/PREFIX",
+        )
         parser.add_argument(
             "--passphrase-file",
             metavar="FILE",
             type=Path,
-            help="seal the secret with the first line of a file",
+            help="seal the backup, or open a sealed one, with the first line of a file",
         )
         parser.add_argument(
             "--incremental",
@@ -35,48 +39,77 @@ class Command(TableroCommand):
             help="only what has changed since the last backup; needs summarize_wal = on",
         )
         parser.add_argument(
-            "--keep", metavar="N", type=_positive, help="delete all but the newest N and what these need"
+            "--full-every",
+            metavar="N",
+            type=_positive,
+            default=1,
+            help="incremental, unless N - 1 have followed the last full one, or it is not possible",
         )
+        parser.add_argument(
+            "--keep",
+            metavar="N",
+            type=_positive,
+            help="delete all but the newest N full backups and the incremental ones that continue them",
+        )
+        parser.add_argument("--list", action="store_true", help="no new backup: list those that are there")
         parser.add_argument(
             "--test",
             action="store_true",
-            help="no new backup: restore DIR, or the last backup in it, into a scratch folder and compare",
+            help="no new backup: restore one, or the last backup there, into a scratch folder and compare",
         )
 
-    def handle(self, *args: Any, folder: Path, test: bool, **arguments: Any) -> None:
-        if test:
-            self._test(folder.absolute())
+    def handle(
+        self,
+        *args: Any,
+        location: str,
+        passphrase_file: Path | None,
+        list: bool,  # noqa: A002 (the name of the option)
+        test: bool,
+        **arguments: Any,
+    ) -> None:
+        passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
+        if list:
+            self._list(location)
+        elif test:
+            self._test(location, passphrase)
         else:
-            self._back_up(folder.absolute(), **arguments)
+            self._back_up(location, passphrase, **arguments)
 
     def _back_up(
         self,
-        folder: Path,
+        location: str,
+        passphrase: bytes | None,
         *,
-        passphrase_file: Path | None,
         incremental: bool,
+        full_every: int,
         keep: int | None,
         **_: Any,
     ) -> None:
         started = time.monotonic()
-        passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
-        request = backup.BackupRequest(folder, passphrase, incremental, keep)
+        request = backup.BackupRequest(location, passphrase, incremental, keep, full_every)
         made = backup.back_up(settings.OPTIONS, request, self.stderr.write)
         self.stdout.write(backup.describe(made, time.monotonic() - started))
 
-    def _test(self, folder: Path) -> None:
+    def _list(self, location: str) -> None:
+        store = stores.open_store(location)
+        for it in description.backups(store):
+            sealed = "sealed" if it.sealing else ""
+            size = backup.size_of(it.size)
+            self.stdout.write(f"{it.name}  {it.kind:11}  {size:>12}  {it.version:10}  {sealed}".rstrip())
+
+    def _test(self, location: str, passphrase: bytes | None) -> None:
         started = time.monotonic()
-        found = restore.find(folder)
-        differences = restore.drill(settings.OPTIONS, found, self.stderr.write)
+        found = restore.find(location).opened(passphrase)
+        differences = restore.drill(settings.OPTIONS, found, self.stderr.write, passphrase=passphrase)
         if differences:
-            raise CommandError("\n".join([f"The backup {found.path} failed the test:", *differences]))
+            raise CommandError("\n".join([f"The backup {found.location} failed the test:", *differences]))
         relations = found.relations.values()
         sampled = sum(len(it.sample) for it in relations)
         counted = sum(it.rows is not None for it in relations)
         text = f"It opens; the counts of {counted} relations and the content of {sampled} entities are as they were."
         if counted < len(relations):
             text += f" {len(relations) - counted} were written to during the backup and are not counted."
-        self.stdout.write(f"{found.path}: passed in {time.monotonic() - started:.1f} seconds. {text}")
+        self.stdout.write(f"{found.location}: passed in {time.monotonic() - started:.1f} seconds. {text}")
 
 
 def _positive(text: str) -> int:

@@ -13,7 +13,7 @@ from storage.management.command import TableroCommand
 from storage.operations.health import archive_catalog
 from storage.server.archive import moments, point_in_time
 from storage.server.backups import restore, sealing
-from storage.server.backups.backup_folder import SecretIn
+from storage.server.backups.description import SecretIn
 
 
 class Command(TableroCommand):
@@ -28,10 +28,9 @@ class Command(TableroCommand):
         parser.add_argument(
             "backup",
             metavar="BACKUP",
-            type=Path,
             nargs="?",
-            help="a backup, or a folder of which to take the last backup; with --to an archive (that of the data"
-            " folder); with --switch a restored folder (the newest)",
+            help="a path or URL of a backup, or of a folder or bucket of which to take the last backup; with --to an"
+            " archive (that of the data folder); with --switch a restored folder (the newest)",
         )
         parser.add_argument(
             "--to",
@@ -47,7 +46,7 @@ class Command(TableroCommand):
             "--passphrase-file",
             metavar="FILE",
             type=Path,
-            help="opens a sealed secret with the first line of a file",
+            help="opens a sealed backup with the first line of a file",
         )
         parser.add_argument(
             "--replace",
@@ -64,7 +63,7 @@ class Command(TableroCommand):
     def handle(
         self,
         *args: Any,
-        backup: Path | None,
+        backup: str | None,
         to: str | None,
         switch: bool,
         passphrase_file: Path | None,
@@ -72,7 +71,7 @@ class Command(TableroCommand):
         secret_only: bool,
         **options: Any,
     ) -> None:
-        path = None if backup is None else backup.absolute()
+        path = None if backup is None else Path(backup).absolute()
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
         if (to is not None or switch) and settings.OPTIONS.database_url:
             raise CommandError("An external database is restored to a time with the tools of its PostgreSQL.")
@@ -84,13 +83,13 @@ class Command(TableroCommand):
             moment = moments.parse(to, datetime.now(UTC))
             request = point_in_time.Request(moment, path, passphrase, replace)
             self._show(point_in_time.restore_moment(settings.OPTIONS, request, self.stderr.write))
-        elif path is None:
+        elif backup is None:
             raise CommandError("Name a backup, or a time with --to; see: restore --help.")
         elif secret_only:
-            restore.restore_secret(settings.OPTIONS, restore.find(path), passphrase)
+            restore.restore_secret(settings.OPTIONS, restore.find(backup), passphrase)
             self.stdout.write(f"Start the server: tablero serve --data {settings.OPTIONS.data}")
         else:
-            self._restore_backup(path, passphrase, replaces=replace)
+            self._restore_backup(backup, passphrase, replaces=replace)
 
     def _show(self, restored: point_in_time.Restored) -> None:
         if restored.counts:
@@ -109,14 +108,14 @@ class Command(TableroCommand):
                 f" tablero restore --switch --data {settings.OPTIONS.data}"
             )
 
-    def _restore_backup(self, path: Path, passphrase: bytes | None, *, replaces: bool) -> None:
-        if (path / archive_catalog.DESCRIPTION).exists():
-            raise CommandError(f"{path} is an archive; say to which time with --to TIME, or --to latest.")
-        found = restore.find(path)
+    def _restore_backup(self, location: str, passphrase: bytes | None, *, replaces: bool) -> None:
+        if (Path(location) / archive_catalog.DESCRIPTION).exists():
+            raise CommandError(f"{location} is an archive; say to which time with --to TIME, or --to latest.")
+        found = restore.find(location)
         restored = restore.restore(
             settings.OPTIONS, found, self.stderr.write, passphrase=passphrase, replaces=replaces
         )
-        self.stdout.write(f"Restored {found.path}: {_count(restored.counts)}.")
+        self.stdout.write(f"Restored {found.location}: {_count(restored.counts)}.")
         if restored.kept is not None:
             self.stdout.write(f"The data from before are in {restored.kept}.")
         if found.secret is SecretIn.ABSENT:

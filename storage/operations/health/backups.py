@@ -33,7 +33,7 @@ def state(now: datetime | None = None) -> BackupState:
     """Return the backups of this server; they are overdue after twice the interval, or when the first one failed."""
     now = now or timezone.now()
     folder, schedule = settings.OPTIONS.data, settings.OPTIONS.backups
-    last, failure = last_backup.read(folder), last_backup.read_failure(folder)
+    last, failure = last_backup.read(folder)
     if schedule is None:
         return BackupState(last, failure, None, is_overdue=False)
     is_overdue = failure is not None if last is None else now - last.made_at > 2 * schedule.every

@@ -3,6 +3,7 @@
 The command `backup` writes it; the metric, the doctor, the console and the management API read it.
 """
 
+import fcntl
 import json
 import os
 from datetime import datetime, timedelta
@@ -33,33 +34,37 @@ class BackupFailure(NamedTuple):
     reason: str
 
 
+class BackupRecord(NamedTuple):
+    """The last good backup and the last failure, which may be older; None where there was none."""
+
+    last: LastBackup | None
+    failure: BackupFailure | None
+
+
 def record(folder: Path, made: LastBackup) -> None:
     """Remember a backup that is complete."""
     _update(folder, {**made._asdict(), "made_at": made.made_at.isoformat()})
 
 
 def record_failure(folder: Path, failure: BackupFailure) -> None:
-    """Remember why a scheduled backup failed, until another one does."""
+    """Remember why a backup failed, until another one does."""
     _update(folder, {**failure._asdict(), "failed_at": failure.failed_at.isoformat()})
 
 
-def read(folder: Path) -> LastBackup | None:
-    """Return None without a backup, also if the file cannot be read."""
+def read(folder: Path) -> BackupRecord:
+    """Return what the file says, as if there were none if it cannot be read."""
     found = _content(folder)
+    last, failure = None, None
     try:
         made_at = datetime.fromisoformat(found["made_at"])
-        return LastBackup(made_at, found["path"], found.get("size", 0), Kind(found.get("kind", Kind.FILES)))
+        last = LastBackup(made_at, found["path"], found.get("size", 0), Kind(found.get("kind", Kind.FILES)))
     except (ValueError, KeyError, TypeError):
-        return None
-
-
-def read_failure(folder: Path) -> BackupFailure | None:
-    """Return the last failure, also one before the last good backup."""
-    found = _content(folder)
+        pass
     try:
-        return BackupFailure(datetime.fromisoformat(found["failed_at"]), found["reason"])
+        failure = BackupFailure(datetime.fromisoformat(found["failed_at"]), found["reason"])
     except (ValueError, KeyError, TypeError):
-        return None
+        pass
+    return BackupRecord(last, failure)
 
 
 def due_at(now: datetime, every: timedelta, last: LastBackup | None) -> datetime:
@@ -78,10 +83,15 @@ def _content(folder: Path) -> dict[str, Any]:
 
 
 def _update(folder: Path, facts: dict[str, Any]) -> None:
-    """Replace the file at once; only its owner may read where backups are."""
-    draft = folder / f"{NAME}.new"
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(_content(folder) | facts, file)
-    draft.replace(folder / NAME)
+    """Replace the file at once, one process after the other; only its owner may read where backups are."""
+    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        draft = folder / f"{NAME}.new"
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(_content(folder) | facts, file)
+        draft.replace(folder / NAME)
+    finally:
+        os.close(lock)

@@ -9,26 +9,26 @@ from storage.operations.health.archive_catalog import SUFFIX, BaseBackup, Catalo
 from storage.server import embedded
 from storage.server.archive import archiver, archiving
 from storage.server.archive.archiving import Config
-from storage.server.backups import backup
-from storage.server.backups.backup_folder import MANIFEST
+from storage.server.backups import backup, files
 from storage.server.backups.programs import Say
 from storage.server.options import Options
 
 
 def make(options: Options, config: Config, passphrase: bytes | None, say: Say) -> BaseBackup:
     """Back up the database into its archive."""
-    request = backup.BackupRequest(config.archive / "base", passphrase, is_recorded=False)
+    folder = config.archive / "base"
+    request = backup.BackupRequest(str(folder), passphrase, is_recorded=False, seals_all=False)
     made = backup.back_up(options, request, say)
-    content = json.loads((made.database / MANIFEST).read_bytes())["WAL-Ranges"][-1]
+    content = json.loads(files.manifest_of(made))["WAL-Ranges"][-1]
     base = BaseBackup(
-        name=made.path.name,
+        name=made.name,
         finished_at=made.finished_at,
         timeline=content["Timeline"],
         first=number_of(content["Start-LSN"]),
         last=number_of(content["End-LSN"]),
         size=made.size,
     )
-    path = made.path.with_name(f"{made.path.name}.json")
+    path = folder / f"{made.name}.json"
     draft = path.with_suffix(".new")
     draft.write_text(base.in_json())
     archiver.synchronize(draft)

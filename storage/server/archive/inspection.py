@@ -11,8 +11,10 @@ from storage.operations.health.archive import LATE, ArchiveSummary, Found, Probl
 from storage.operations.health.archive_catalog import SEGMENT, BaseBackup, Catalog, NotAnArchive
 from storage.server.archive import archiver
 from storage.server.archive.archiving import Config
-from storage.server.backups import backup_folder
+from storage.server.backups import files
+from storage.server.backups.description import Backup
 from storage.server.backups.programs import Say
+from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 
@@ -65,7 +67,7 @@ def verify(archive: Path, say: Say) -> list[str]:
     for base in catalog.bases:
         say(f"Verifying the base backup {base.name} ...")
         try:
-            backup_folder.verify(backup_folder.Backup.read(archive / "base" / base.name))
+            files.verify(Backup.read(FolderStore(archive / "base"), base.name))
         except Refusal as refusal:
             found.append(str(refusal))
     say(f"Verifying {len(catalog.segments):,} segments of the log ...")

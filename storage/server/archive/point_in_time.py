@@ -19,8 +19,9 @@ from storage.server import embedded, folder_switch, installation, secret, worker
 from storage.server.archive import archiver, archiving, inspection
 from storage.server.archive.archiving import Config
 from storage.server.backups import contents, programs, restore
-from storage.server.backups.backup_folder import Backup
+from storage.server.backups.description import Backup
 from storage.server.backups.programs import Say
+from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -183,7 +184,7 @@ def _build(
     """Make the folder from the first base backup that is not damaged."""
     for number, plan in enumerate(plans, start=1):
         try:
-            base = Backup.read(catalog.path / "base" / plan.base.name)
+            base = Backup.read(FolderStore(catalog.path / "base"), plan.base.name)
             _copy_base(options, target, base, request, say)
             break
         except Refusal as refusal:

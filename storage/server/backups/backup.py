@@ -1,30 +1,24 @@
 """Back up a server: its database, its secret and what describes them, while it runs or not."""
 
 import os
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psycopg
 
 from storage.operations.health import last_backup, release
-from storage.operations.health.last_backup import Kind
+from storage.operations.health.last_backup import BackupFailure, Kind
 from storage.server import embedded, secret
-from storage.server.backups import contents, programs, sealing
-from storage.server.backups.backup_folder import (
-    MANIFEST,
-    Backup,
-    BackupFolder,
-    SecretIn,
-    digests_without_manifest,
-    synchronize,
-    verify,
-    wal_end,
-    write_private,
-)
+from storage.server.backups import contents, description, files, programs, sealing
+from storage.server.backups.description import PACKED, PLAIN, Backup, SecretIn
+from storage.server.backups.files import Written
+from storage.server.backups.sealing import Key
+from storage.server.backups.stores import Draft, FolderDraft, Store, is_url, open_store
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -32,47 +26,71 @@ from storage.server.refusal import Refusal
 Say = programs.Say
 
 _NEEDED: Final = 64 << 20  # bytes beside the database: the log of what is written meanwhile
+_KEEP_LOG: Final = "SELECT pg_create_physical_replication_slot(%s, true, true)"  # until the connection ends
 
 
 @dataclass(frozen=True, slots=True)
 class BackupRequest:
-    folder: Path
+    """``full_every``: incremental, unless so many backups have passed since the last full one, or it cannot be."""
+
+    location: str  # a folder or a URL
     passphrase: bytes | None = None
     is_incremental: bool = False
     keep: int | None = None
+    full_every: int = 1
     is_recorded: bool = True  # as the last backup of the server
+    seals_all: bool = True  # with the passphrase; else the secret only, beside a log that is not sealed
 
 
 def back_up(options: Options, request: BackupRequest, say: Say) -> Backup:
-    """Return a new backup, which is complete, verified and on disk."""
+    """Return a new backup, which is complete, verified and stored."""
     check(options, request)
-    with _database(options, say):
+    with _recording_failures(options, request), _database(options, say):
         return back_up_running(options, request, say)
 
 
 def back_up_running(options: Options, request: BackupRequest, say: Say) -> Backup:
     """Return a new backup like ``back_up``, for the process that runs the database."""
-    try:
-        with BackupFolder(request.folder).held() as lock:
-            return _back_up(options, request, lock, say)
-    except OSError as error:
-        raise Refusal(
-            f"The backup cannot be written to {request.folder} ({error.strerror}): make room on its disk, or choose"
-            " another folder."
-        ) from None
+    store = open_store(request.location)
+    with _recording_failures(options, request):
+        try:
+            with store.held() as lock:
+                return _back_up(options, request, store, lock, say)
+        except OSError as error:
+            raise Refusal(
+                f"The backup cannot be written to {store.location} ({error.strerror}): make room on its disk, or choose"
+                " another folder."
+            ) from None
 
 
 def check(options: Options, request: BackupRequest) -> None:
     """Raise Refusal for a backup that could never succeed."""
     secret.check(options)
-    if options.database_url and request.is_incremental:
+    if options.database_url and (request.is_incremental or request.full_every > 1):
         raise Refusal(
-            "An incremental backup needs the embedded database; with DATABASE_URL, leave --incremental out."
+            "An incremental backup needs the embedded database; with DATABASE_URL, leave --incremental and"
+            " --full-every out."
         )
-    if not options.database_url and request.folder.resolve().is_relative_to(options.data.resolve()):
+    if (
+        not options.database_url
+        and not is_url(request.location)
+        and Path(request.location).resolve().is_relative_to(options.data.resolve())
+    ):
         raise Refusal(
-            f"{request.folder} is in the data folder; choose a folder outside, on another disk at best."
+            f"{request.location} is in the data folder; choose a folder outside, on another disk at best."
         )
+    open_store(request.location)
+
+
+@contextmanager
+def _recording_failures(options: Options, request: BackupRequest) -> Iterator[None]:
+    try:
+        yield
+    except Refusal as failure:
+        if request.is_recorded:
+            with suppress(OSError):  # without a data folder, there is no console to show it
+                last_backup.record_failure(options.data, BackupFailure(datetime.now(UTC), str(failure)))
+        raise
 
 
 @contextmanager
@@ -84,103 +102,136 @@ def _database(options: Options, say: Say) -> Iterator[None]:
         yield
 
 
-def _back_up(options: Options, request: BackupRequest, lock: int, say: Say) -> Backup:
-    folder = BackupFolder(request.folder)
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the steps of one backup share."""
+
+    options: Options
+    request: BackupRequest
+    draft: Draft
+    key: Key | None
+    lock: int | None
+    say: Say
+
+
+class _Database(NamedTuple):
+    """What was written of the database; ``parent`` is the backup that it continues."""
+
+    written: Written
+    relations: dict[str, contents.Relation]
+    version: str
+    parent: Backup | None = None
+
+
+def _back_up(options: Options, request: BackupRequest, store: Store, lock: int | None, say: Say) -> Backup:
     started_at = datetime.now(UTC)
-    parent = _parent(folder) if request.is_incremental else None
-    with folder.draft(started_at) as (draft, final):
-        kept = _write_secret(options, request.passphrase, draft, say)
-        if options.database_url:
-            relations, version = _dump(options, draft, lock)
-        else:
-            relations, version = _copy(options, draft, parent, lock, say)
-            _copy_settings(options, draft)
-        say("Verifying the backup ...")
-        backup = Backup(
-            path=draft,
-            kind=_kind(options, parent),
+    parent = _parent(store, request, say)
+    key = Key.new(request.passphrase) if request.passphrase is not None and request.seals_all else None
+    with store.draft(started_at) as draft:
+        work = _Work(options, request, draft, key, lock, say)
+        found = _dump(work) if options.database_url else _copy(work, store, parent)
+        kept, digests = _write_secret(work)
+        digests |= found.written.digests | _write_settings(work)
+        Backup(
+            store=store,
+            name=draft.name,
+            format=PLAIN if key is None and isinstance(draft, FolderDraft) else PACKED,
+            kind=Kind.DUMP if options.database_url else Kind.INCREMENTAL if found.parent else Kind.FILES,
             version=release.version(),
-            postgresql=version,
+            postgresql=found.version,
             started_at=started_at,
             finished_at=datetime.now(UTC),
-            size=sum(path.stat().st_size for path in draft.rglob("*") if path.is_file()),
-            wal="" if options.database_url else wal_end(draft / "database"),
-            parent=parent.path.name if parent else "",
+            size=sum(draft.written.values()),
+            wal=files.wal_end(found.written.manifest) if found.written.manifest else "",
+            parent=found.parent.name if found.parent else "",
             secret=kept,
-            relations=relations,
-            files=digests_without_manifest(draft),
-        )
-        backup.write()
-        verify(backup)
-        synchronize(draft)
-        draft.rename(final)
-        synchronize(folder.path)
+            sealing=None if key is None else key.sealing,
+            relations=found.relations,
+            files=dict(sorted(digests.items())),
+            key=key,
+        ).publish(draft)
+    made = Backup.read(store, draft.name)
     if request.is_recorded and options.data.is_dir():
-        made = last_backup.LastBackup(started_at, str(final), backup.size, backup.kind)
-        last_backup.record(options.data, made)
+        last_backup.record(
+            options.data, last_backup.LastBackup(started_at, made.location, made.size, made.kind)
+        )
     if request.keep is not None:
-        for name in folder.delete_older(request.keep):
+        for name in description.delete_older(store, request.keep):
             say(f"Deleted the older backup {name}.")
-    return Backup.read(final)
+    return made
 
 
-def _kind(options: Options, parent: Backup | None) -> Kind:
-    if options.database_url:
-        return Kind.DUMP
-    return Kind.FILES if parent is None else Kind.INCREMENTAL
-
-
-def _parent(folder: BackupFolder) -> Backup:
-    found = [it for it in folder.backups() if it.kind is not Kind.DUMP]
-    if not found:
+def _parent(store: Store, request: BackupRequest, say: Say) -> Backup | None:
+    """Return the opened backup to continue; None for a full one."""
+    if not request.is_incremental and request.full_every == 1:
+        return None
+    found = [it for it in description.backups(store) if it.kind is not Kind.DUMP]
+    chain = next((it for it in description.chains(found) if it[-1] is found[-1]), [])
+    if request.is_incremental and not chain:
         raise Refusal(
-            f"There is no backup in {folder.path} to continue; make a full one first, without --incremental."
+            f"There is no backup in {store.location} to continue; make a full one first, without --incremental."
         )
-    return found[-1]
+    if not chain or (not request.is_incremental and len(chain) >= request.full_every):
+        return None
+    try:
+        return chain[-1].opened(request.passphrase)
+    except Refusal as refusal:
+        if request.is_incremental:
+            raise
+        say(f"{refusal} Making a full backup.")
+        return None
 
 
-def _copy(
-    options: Options, draft: Path, parent: Backup | None, lock: int, say: Say
-) -> tuple[dict[str, contents.Relation], str]:
-    before, version = _read(options, None if parent else draft.parent)
+def _copy(work: _Work, store: Store, parent: Backup | None) -> _Database:
+    with _connected(work.options) as connection:
+        [[size]] = connection.execute("SELECT pg_database_size(current_database())").fetchall()
+        if parent is None:
+            _check_space(store, size)
+        before, version = contents.read(connection), _version_of(connection)
+    try:
+        written = _stream(work, parent, size)
+    except programs.ProgramFailed as failed:
+        if parent is None or work.request.is_incremental or not failed.needs_full:
+            raise
+        work.say(f"An incremental backup is not possible now ({failed}) Making a full one.")
+        parent = None
+        written = _stream(work, None, size)
+    with _connected(work.options) as connection:
+        after = contents.read(connection)
+    return _Database(written, contents.between(before, after), version, parent)
+
+
+def _stream(work: _Work, parent: Backup | None, size: int) -> Written:
+    """Write what pg_basebackup sends; a slot keeps the log from the checkpoint on, which it sends at the end."""
     # the checkpoint at once: a spread one takes minutes, as a quarter of an hour lies between two
-    arguments: list[str | Path] = [
-        "--pgdata",
-        draft / "database",
-        "--checkpoint",
-        "fast",
-        "--wal-method",
-        "stream",
-    ]
-    arguments += ["--manifest-checksums", "SHA256", "--status-interval", "1", "--progress", "--no-password"]
-    if parent is not None:
-        arguments += ["--incremental", parent.database / MANIFEST]
-    programs.run(options, "pg_basebackup", *arguments, say=say, lock=lock)
-    after, _ = _read(options, None)
-    return contents.between(before, after), version
+    arguments: list[str | Path] = ["--pgdata", "-", "--format", "tar", "--checkpoint", "fast"]
+    arguments += ["--wal-method", "fetch", "--manifest-checksums", "SHA256", "--progress", "--no-password"]
+    with tempfile.NamedTemporaryFile(prefix="tablero-") as manifest, _connected(work.options) as connection:
+        connection.rollback()
+        connection.autocommit = True
+        connection.execute(_KEEP_LOG, [f"tablero_backup_{os.getpid()}"])
+        if parent is not None:
+            manifest.write(files.manifest_of(parent))
+            manifest.flush()
+            arguments += ["--incremental", manifest.name]
+        with programs.reading(
+            work.options, "pg_basebackup", *arguments, say=work.say, lock=work.lock
+        ) as stream:
+            return files.write_database(stream, work.draft, work.key, size)
 
 
-def _read(options: Options, target: Path | None) -> tuple[contents.Reading, str]:
-    with _connected(options) as connection:
-        if target is not None:
-            _check_space(connection, target)
-        return contents.read(connection), _version_of(connection)
-
-
-def _check_space(connection: psycopg.Connection[Any], target: Path) -> None:
-    [[size]] = connection.execute("SELECT pg_database_size(current_database())").fetchall()
-    space = os.statvfs(target)
-    free = space.f_bavail * space.f_frsize
-    if free < size + _NEEDED:
+def _check_space(store: Store, size: int) -> None:
+    free = store.free()
+    if free is not None and free < size + _NEEDED:
         raise Refusal(
-            f"The disk of {target} is too full: {free >> 20:,} MiB are free, and the database has {size >> 20:,} MiB."
-            " Make room on it, delete old backups, or choose another folder."
+            f"The disk of {store.location} is too full: {free >> 20:,} MiB are free, and the database has"
+            f" {size >> 20:,} MiB. Make room on it, delete old backups, or choose another folder."
         )
 
 
-def _dump(options: Options, draft: Path, lock: int) -> tuple[dict[str, contents.Relation], str]:
+def _dump(work: _Work) -> _Database:
     """Dump the database as of the moment at which it is counted."""
-    with _connected(options) as connection:
+    with _connected(work.options) as connection:
         if connection.execute("SELECT FROM pg_extension WHERE extname = 'citus'").fetchone():
             raise Refusal(
                 "The database is a Citus cluster, whose nodes pg_dump does not read; back up each node with the tools"
@@ -188,12 +239,10 @@ def _dump(options: Options, draft: Path, lock: int) -> tuple[dict[str, contents.
             )
         [[snapshot]] = connection.execute("SELECT pg_export_snapshot()").fetchall()
         reading = contents.read(connection)
-        dump = draft / "database.dump"
-        write_private(dump, b"")
-        arguments: list[str | Path] = ["--format", "custom", "--compress", "gzip:3", "--snapshot", snapshot]
-        programs.run(options, "pg_dump", *arguments, "--no-password", "--file", dump, lock=lock)
-        programs.run(options, "pg_restore", "--list", dump)
-        return dict(reading.relations), _version_of(connection)
+        arguments = ("--format", "custom", "--compress", "gzip:3", "--snapshot", snapshot, "--no-password")
+        with programs.reading(work.options, "pg_dump", *arguments, lock=work.lock) as stream:
+            digests = files.write_stream(work.draft, files.DUMP, stream, work.key)
+        return _Database(Written(digests, b""), dict(reading.relations), _version_of(connection))
 
 
 @contextmanager
@@ -217,38 +266,43 @@ def _version_of(connection: psycopg.Connection[Any]) -> str:
     return f"{number // 10000}.{number % 10000}"
 
 
-def _write_secret(options: Options, passphrase: bytes | None, draft: Path, say: Say) -> SecretIn:
-    found = secret.read(options)
+def _write_secret(work: _Work) -> tuple[SecretIn, dict[str, str]]:
+    """Return how the secret is kept, and the checksum of its file if it has one."""
+    found = secret.read(work.options)
     if found is None:
         raise Refusal(
             "There is no secret to back up; give TABLERO_SECRET, or the data folder that has it, with --data."
         )
-    if passphrase is not None:
+    if work.request.passphrase is not None:
         if not found.isascii() or found != found.strip():
             raise Refusal(
                 "TABLERO_SECRET has characters that the file of a secret cannot have; leave --passphrase-file out, and"
                 " keep the secret elsewhere."
             )
-        write_private(draft / SecretIn.SEALED, sealing.seal(found, passphrase))
-        return SecretIn.SEALED
-    if options.secret:
-        say("The secret comes from TABLERO_SECRET and is not in the backup: keep it safe elsewhere.")
-        return SecretIn.ABSENT
-    if not draft.is_relative_to(options.data):  # where the secret is anyway
-        say("The secret is in the backup as plain text; seal it with --passphrase-file FILE.")
-    write_private(draft / SecretIn.PLAIN, found + b"\n")
-    return SecretIn.PLAIN
+        if work.key is None:
+            sealed = sealing.seal_secret(found, work.request.passphrase)
+            return SecretIn.SEALED, files.write_file(work.draft, SecretIn.SEALED, sealed, None)
+        return SecretIn.SEALED, files.write_file(work.draft, SecretIn.PLAIN, found + b"\n", work.key)
+    if work.options.secret:
+        work.say("The secret comes from TABLERO_SECRET and is not in the backup: keep it safe elsewhere.")
+        return SecretIn.ABSENT, {}
+    if not Path(work.request.location).is_relative_to(work.options.data):  # where the secret is anyway
+        work.say(
+            "The backup is not encrypted, and the secret is in it; seal both with --passphrase-file FILE."
+        )
+    return SecretIn.PLAIN, files.write_file(work.draft, SecretIn.PLAIN, found + b"\n", None)
 
 
-def _copy_settings(options: Options, draft: Path) -> None:
-    custom = DataFolder(options.data).config / "custom.conf"
-    if custom.exists():
-        write_private(draft / custom.name, custom.read_bytes())
+def _write_settings(work: _Work) -> dict[str, str]:
+    custom = DataFolder(work.options.data).config / files.SETTINGS
+    if work.options.database_url or not custom.exists():
+        return {}
+    return files.write_file(work.draft, files.SETTINGS, custom.read_bytes(), work.key)
 
 
 def describe(backup: Backup, seconds: float) -> str:
     """Return the last line of the command."""
-    return f"{backup.path}: {size_of(backup.size)} in {seconds:.1f} seconds, verified."
+    return f"{backup.location}: {size_of(backup.size)} in {seconds:.1f} seconds, verified."
 
 
 def size_of(size: int) -> str:

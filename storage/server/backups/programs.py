@@ -1,13 +1,17 @@
 """Run the programs of PostgreSQL that back up and restore, without credentials in their arguments."""
 
+import io
 import os
 import re
 import subprocess
 import sys
+import tarfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from psycopg.pq import Conninfo
 
@@ -31,34 +35,72 @@ _REMEDIES: Final = {
 }
 
 
+class ProgramFailed(Refusal):
+    """``needs_full``: it was an incremental backup, and a full one could succeed."""
+
+    def __init__(self, program: str, lines: list[str]) -> None:
+        super().__init__(_reason(program, lines))
+        self.needs_full = re.search("WAL summar|manifest|incremental", "\n".join(lines)) is not None
+
+
 def run(
     options: Options, program: str, *arguments: str | Path, say: Say | None = None, lock: int | None = None
 ) -> None:
-    """Run a program on the database; it ends with this process. Raises Refusal with the reason if it fails."""
+    """Run a program on the database; it ends with this process. Raises ProgramFailed with the reason."""
+    with reading(options, program, *arguments, say=say, lock=lock) as output:
+        while output.read(1 << 20):
+            pass
+
+
+@contextmanager
+def reading(
+    options: Options, program: str, *arguments: str | Path, say: Say | None = None, lock: int | None = None
+) -> Iterator[IO[bytes]]:
+    """Yield the output of a program on the database, like ``run``."""
     program_path = installation.packaged_programs() / program
     command = [sys.executable, "-I", "-S", leash.__file__, str(program_path), *map(str, arguments)]
     lines: list[str] = []
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
         env=environment(options),
         pass_fds=[] if lock is None else [lock],  # also of what outlives this process
     ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         assert process.stderr is not None
-        shown_at = time.monotonic()
-        for line in process.stderr:
-            progress = re.search(r"\((\d+)%\)", line)
-            if progress is None:
-                lines.append(line.strip())
-            elif say is not None and time.monotonic() - shown_at > _INTERVAL:
-                shown_at = time.monotonic()
-                say(f"{progress[1]} % ...")
-    if process.returncode:
-        raise Refusal(_reason(program, lines))
+        listener = threading.Thread(target=_listen, args=(process.stderr, lines, say), daemon=True)
+        listener.start()
+        try:
+            yield process.stdout
+        except tarfile.TarError:  # of a program that failed
+            if not _fails(process, listener):
+                raise
+        except BaseException:
+            process.stdin.close()  # ends the program
+            raise
+        if _fails(process, listener):
+            raise ProgramFailed(program, lines)
+
+
+def _fails(process: "subprocess.Popen[bytes]", listener: threading.Thread) -> bool:
+    process.wait()
+    listener.join()
+    return process.returncode != 0
+
+
+def _listen(output: IO[bytes], lines: list[str], say: Say | None) -> None:
+    """Collect what a program says, and pass its progress on."""
+    shown_at = time.monotonic()
+    for line in io.TextIOWrapper(output, errors="replace"):
+        progress = re.search(r"\((\d+)%\)", line)
+        if progress is None:
+            lines.append(line.strip())
+        elif say is not None and time.monotonic() - shown_at > _INTERVAL:
+            shown_at = time.monotonic()
+            say(f"{progress[1]} % ...")
 
 
 def environment(options: Options) -> Mapping[str, str]:

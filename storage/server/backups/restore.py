@@ -14,8 +14,9 @@ import psycopg
 
 from storage.operations.health.last_backup import Kind
 from storage.server import embedded, folder_switch, installation, secret
-from storage.server.backups import contents, programs, sealing
-from storage.server.backups.backup_folder import DESCRIPTION, Backup, BackupFolder, SecretIn, verify
+from storage.server.backups import contents, description, files, programs, sealing
+from storage.server.backups.description import Backup, SecretIn
+from storage.server.backups.stores import open_store
 from storage.server.data_folder import DataFolder
 from storage.server.installation import MAJOR_VERSION
 from storage.server.options import Options
@@ -42,19 +43,19 @@ class Restored:
     kept: Path | None = None
 
 
-def find(path: Path) -> Backup:
-    """Return a backup: the one in a folder, or the last one of a folder of backups."""
-    return Backup.read(path) if (path / DESCRIPTION).exists() else BackupFolder(path).last()
+def find(location: str) -> Backup:
+    """Return the backup at a path or URL, or the last one of the folder or bucket there."""
+    return description.find(location, open_store(location))
 
 
 def restore(
     options: Options, backup: Backup, say: Say, *, passphrase: bytes | None = None, replaces: bool = False
 ) -> Restored:
     """Restore into the data folder, or into the empty database of DATABASE_URL."""
-    chain = _verified(backup, say)
-    found = secret_of(backup, passphrase)
+    chain = _chain(backup, passphrase)
+    found = secret_of(chain[-1], passphrase)
     if options.database_url:
-        return Restored(_load(options, backup, found, say))
+        return Restored(_load(options, chain[-1], found, say))
     target = DataFolder(options.data)
     has_database = target.database.exists()
     folder_switch.refuse_running(target)
@@ -82,22 +83,22 @@ def restore(
     return Restored(counts, kept)
 
 
-def drill(options: Options, backup: Backup, say: Say) -> list[str]:
+def drill(options: Options, backup: Backup, say: Say, *, passphrase: bytes | None = None) -> list[str]:
     """Restore into a scratch folder; return a sentence for everything that is not as it was."""
-    chain = _verified(backup, say)
+    chain = _chain(backup, passphrase)
     with _scratch() as folder, _explaining():
-        scratch = replace(options, data=folder, database_url="", pooler_url="", replicas=())
-        _fill(scratch, chain, None, say)
+        scratch = replace(options, data=folder / "data", database_url="", pooler_url="", replicas=())
+        dump = _fill(scratch, chain, None, say)
         with embedded.running(scratch, purpose="backup", say=say, settings=_UNSAFE):
-            if backup.kind is Kind.DUMP:
-                _run_restore(scratch, backup)
+            if dump is not None:
+                _run_restore(scratch, dump)
             with contents.connect(scratch) as connection:
-                return contents.differences(connection, backup.relations)
+                return contents.differences(connection, chain[-1].relations)
 
 
 def copy(options: Options, backup: Backup, found: bytes | None, say: Say) -> None:
-    """Make a data folder of a backup and the secret, without opening the database."""
-    chain = _verified(backup, say)
+    """Make a data folder of an opened backup and the secret, without opening the database."""
+    chain = _chain(backup, None)
     with _explaining():
         _fill(options, chain, found, say)
 
@@ -121,25 +122,21 @@ def _scratch() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="tablero-restore-"))
     folder.chmod(0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL, another user, passes through
     try:
-        yield folder / "data"
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _verified(backup: Backup, say: Say) -> list[Backup]:
-    """Return the backup after those that it continues; raises Refusal if one is damaged."""
-    chain = [backup]
-    while parent := chain[0].parent:
-        chain.insert(0, Backup.read(backup.path.parent / parent))
+def _chain(backup: Backup, passphrase: bytes | None) -> list[Backup]:
+    """Return the backup after those that it continues, all opened."""
+    chain = description.chain_of(backup, passphrase)
     for it in chain:
         major = it.postgresql.partition(".")[0]
         if it.kind is not Kind.DUMP and major != str(MAJOR_VERSION):
             raise Refusal(
-                f"The backup {it.path} is of PostgreSQL {major}, and this Tablero brings {MAJOR_VERSION}; restore it"
-                f" with Tablero {it.version}, which made it."
+                f"The backup {it.location} is of PostgreSQL {major}, and this Tablero brings {MAJOR_VERSION}; restore"
+                f" it with Tablero {it.version}, which made it."
             )
-        say(f"Verifying {it.path} ...")
-        verify(it)
     return chain
 
 
@@ -147,17 +144,16 @@ def secret_of(backup: Backup, passphrase: bytes | None) -> bytes | None:
     """Return the secret in a backup; raises Refusal without the right passphrase."""
     if backup.secret is SecretIn.ABSENT:
         return None
-    content = (backup.path / backup.secret).read_bytes()
-    if backup.secret is SecretIn.PLAIN:
-        return content.strip()
+    if backup.secret is SecretIn.PLAIN or backup.sealing is not None:
+        return files.read_verified(backup, SecretIn.PLAIN).strip()
     if passphrase is None:
         raise Refusal("The secret of this backup is sealed; give the passphrase with --passphrase-file FILE.")
-    return sealing.unseal(content, passphrase)
+    return sealing.unseal_secret(files.read_verified(backup, SecretIn.SEALED), passphrase)
 
 
 def restore_secret(options: Options, backup: Backup, passphrase: bytes | None = None) -> None:
     """Bring the secret back into a data folder that has lost it."""
-    found = secret_of(backup, passphrase)
+    found = secret_of(backup.opened(passphrase), passphrase)
     if found is None:
         raise Refusal("The secret is not in this backup: the server had it from TABLERO_SECRET.")
     DataFolder(options.data).refuse_missing()
@@ -176,47 +172,68 @@ def _check_secret(options: Options, found: bytes | None) -> None:
 
 def _build(options: Options, chain: list[Backup], found: bytes | None, say: Say) -> dict[str, int]:
     """Make a data folder and open it once; leave no database if that does not succeed."""
+    is_new = not options.data.exists()
     try:
         with _explaining():
-            _fill(options, chain, found, say)
+            dump = _fill(options, chain, found, say)
             say("Opening the restored database ...")
             with embedded.running(options, purpose="restore", say=say):
-                if chain[-1].kind is Kind.DUMP:
-                    _run_restore(options, chain[-1])
+                if dump is not None:
+                    _run_restore(options, dump)
+                    shutil.rmtree(_draft(options), ignore_errors=True)
                 with contents.connect(options) as connection:
                     return contents.count(connection)
     except Refusal:
-        for name in ("database", "database.new"):
-            shutil.rmtree(options.data / name, ignore_errors=True)
+        for path in (options.data / "database", _draft(options), *([options.data] if is_new else [])):
+            shutil.rmtree(path, ignore_errors=True)
         raise
 
 
-def _fill(options: Options, chain: list[Backup], found: bytes | None, say: Say) -> None:
-    """Put the files of a backup into a data folder; the database appears at the end."""
+def _draft(options: Options) -> Path:
+    return options.data / "restore.new"
+
+
+def _fill(options: Options, chain: list[Backup], found: bytes | None, say: Say) -> Path | None:
+    """Put the verified files of a backup into a data folder; the database appears at the end. Return a dump."""
     folder = DataFolder(options.data)
     folder.create()
     with folder.held("restore"):
         if found is not None and not secret.path_of(options).exists():
             _write(secret.path_of(options), found + b"\n", 0o600)
-        if chain[-1].kind is Kind.DUMP:
-            return
-        say(f"Copying the database into {folder.path} ...")
-        draft = folder.path / "database.new"
+        draft = _draft(options)
         shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(mode=0o700)
+        taken = [
+            _take(it, draft / str(number), say, is_whole=len(chain) == 1) for number, it in enumerate(chain)
+        ]
+        if chain[-1].kind is Kind.DUMP:
+            return taken[0] / files.DUMP
         if len(chain) > 1:
-            programs.run(options, "pg_combinebackup", *(it.database for it in chain), "--output", draft)
-        else:
-            shutil.copytree(chain[-1].database, draft, symlinks=True)
+            say("Combining the backups ...")
+            programs.run(options, "pg_combinebackup", *taken, "--output", draft / "whole")
+            taken = [draft / "whole"]
         found_programs = installation.find(options, folder)
-        for path in (draft, *draft.rglob("*")):
+        for path in (taken[0], *taken[0].rglob("*")):
             path.chmod(0o700 if path.is_dir() else 0o600)
             found_programs.own(path)
-        settings = chain[-1].path / "custom.conf"
-        if settings.exists():
+        if files.SETTINGS in chain[-1].files:
             folder.config.mkdir(exist_ok=True)
-            _write(folder.config / settings.name, settings.read_bytes(), 0o644)  # as those beside it
+            # as those beside it
+            _write(folder.config / files.SETTINGS, files.read_verified(chain[-1], files.SETTINGS), 0o644)
         os.sync()
-        draft.rename(folder.database)
+        taken[0].rename(folder.database)
+        shutil.rmtree(draft)
+        return None
+
+
+def _take(backup: Backup, target: Path, say: Say, *, is_whole: bool) -> Path:
+    """Return where the verified database or dump of a backup is: in the target, or where it is kept."""
+    say(f"Reading and verifying {backup.location} ...")
+    if backup.folder is None or (is_whole and backup.kind is not Kind.DUMP):
+        files.take(backup, target)
+        return target
+    files.verify(backup)
+    return backup.folder if backup.kind is Kind.DUMP else backup.folder / files.DATABASE
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
@@ -225,14 +242,14 @@ def _write(path: Path, content: bytes, mode: int) -> None:
     path.chmod(mode)
 
 
-def _run_restore(options: Options, backup: Backup) -> None:
+def _run_restore(options: Options, dump: Path) -> None:
     # not in one transaction: PostgreSQL has no room for the locks of thousands of tables
     name = contents.database_name(options)
     programs.run(
         options,
         "pg_restore",
         *("--exit-on-error", "--no-owner", "--no-privileges", "--transaction-size", "500", "--dbname", name),
-        backup.dump,
+        dump,
     )
 
 
@@ -242,14 +259,15 @@ def _load(options: Options, backup: Backup, found: bytes | None, say: Say) -> di
             "The backup is of an embedded database; restore it without DATABASE_URL. An external database takes"
             " backups that were made with DATABASE_URL."
         )
-    with _explaining():
+    with _explaining(), _scratch() as scratch:
         with contents.connect(options) as connection:
             [[is_empty]] = connection.execute(_IS_EMPTY).fetchall()
         if not is_empty:
             raise Refusal("The database in DATABASE_URL is not empty; create a new one and name that.")
         _check_secret(options, found)
+        dump = _take(backup, scratch / "dump", say, is_whole=True) / files.DUMP
         say("Loading the dump ...")
-        _run_restore(options, backup)
+        _run_restore(options, dump)
         if found is not None and not options.secret:
             DataFolder(options.data).create()
             if not secret.path_of(options).exists():

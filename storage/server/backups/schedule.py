@@ -36,7 +36,14 @@ def check(options: Options) -> None:
     if (schedule := options.backups) is not None:
         file = schedule.passphrase_file
         passphrase = None if file is None else sealing.read_passphrase(file)
-        backup.check(options, backup.BackupRequest(schedule.folder, passphrase))
+        request = backup.BackupRequest(str(schedule.folder), passphrase, full_every=schedule.full_every)
+        backup.check(options, request)
+
+
+def database_settings(options: Options) -> dict[str, str]:
+    """Return the settings that the embedded database needs for incremental backups."""
+    is_incremental = options.backups is not None and options.backups.full_every > 1
+    return {"summarize_wal": "on"} if is_incremental else {}
 
 
 @contextmanager
@@ -83,7 +90,7 @@ class _Scheduler:
 
     def _time_left(self) -> timedelta:
         now = datetime.now(UTC)
-        return last_backup.due_at(now, self._schedule.every, last_backup.read(self._data)) - now
+        return last_backup.due_at(now, self._schedule.every, last_backup.read(self._data).last) - now
 
     def _back_up(self) -> str:
         """Return why it failed, or an empty string."""
@@ -92,6 +99,8 @@ class _Scheduler:
     def _arguments(self) -> list[str]:
         schedule = self._schedule
         found = ["--data", str(self._data), "--keep", str(schedule.keep)]
+        if schedule.full_every > 1:
+            found += ["--full-every", str(schedule.full_every)]
         if schedule.passphrase_file is not None:
             found += ["--passphrase-file", str(schedule.passphrase_file)]
         return [*found, str(schedule.folder)]

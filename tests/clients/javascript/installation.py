@@ -1,4 +1,4 @@
-"""Installs the JavaScript SDKs that `package.json` names."""
+"""Installs the npm packages that a `package.json` names: the JavaScript SDKs, or what another test needs."""
 
 import json
 import shutil
@@ -14,12 +14,12 @@ VERSIONS = "-".join(f"{name.rpartition('/')[2]}-{version}" for name, version in 
 INSTALL_TIMEOUT = 300
 
 
-def install(folder: Path, npm: str) -> None:
+def install(folder: Path, npm: str, package: Path = PACKAGE) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     # beside its place, so that a folder of that name is always complete
     unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
-        shutil.copy(PACKAGE, unfinished)
+        shutil.copy(package, unfinished)
         run_npm(npm, unfinished)
         try:
             unfinished.rename(folder)
@@ -37,6 +37,6 @@ def run_npm(npm: str, folder: Path) -> None:
             command, cwd=folder, check=True, capture_output=True, text=True, timeout=INSTALL_TIMEOUT
         )
     except subprocess.CalledProcessError as failed:
-        missing(f"npm cannot install the JavaScript SDKs: {failed.stderr.strip()[:300]}")
+        missing(f"npm cannot install the packages: {failed.stderr.strip()[:300]}")
     except subprocess.TimeoutExpired:
-        missing("npm cannot install the JavaScript SDKs: it takes too long")
+        missing("npm cannot install the packages: it takes too long")

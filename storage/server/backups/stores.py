@@ -1,0 +1,272 @@
+"""Where backups are kept: a folder, or a bucket of an object store.
+
+Both hold backups by name, and each backup has files. One appears with its description, when it is complete.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
+
+from storage.server.refusal import Refusal
+
+DESCRIPTION: Final = "backup.json"
+_NAME: Final = "%Y-%m-%dT%H-%M-%SZ"
+_IS_NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PATIENCE: Final = 30.0  # seconds for the program of a backup that was killed
+
+
+class Reader(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class Writer(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+
+class Draft(Protocol):
+    """A backup that is being made."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def written(self) -> Mapping[str, int]:
+        """Bytes of each file that is complete."""
+        ...
+
+    def create(self, file: str, expected: int = 0) -> AbstractContextManager[Writer]:
+        """Yield where to write a file, of about so many bytes; it has no content if the block raises."""
+        ...
+
+    def publish(self, description: bytes) -> None:
+        """Store the description, with which the backup appears; raises Refusal if a file is not as it was written."""
+        ...
+
+
+class Store(Protocol):
+    @property
+    def location(self) -> str:
+        """The path or URL, without credentials."""
+        ...
+
+    def names(self) -> list[str]:
+        """Return the names of what may be a backup, if it has a description."""
+        ...
+
+    def locate(self, name: str) -> str: ...
+
+    def folder_of(self, name: str) -> Path | None:
+        """Return the folder that a backup is; None where it is in no file system."""
+        ...
+
+    def files(self, name: str) -> dict[str, int]:
+        """Return the files of a backup with their bytes."""
+        ...
+
+    def open(self, name: str, file: str) -> AbstractContextManager[Reader]:
+        """Yield a file to read; raises FileNotFoundError."""
+        ...
+
+    def held(self) -> AbstractContextManager[int | None]:
+        """Prepare for a new backup and remove abandoned ones; yields a descriptor that its programs inherit."""
+        ...
+
+    def draft(self, started_at: datetime) -> AbstractContextManager[Draft]:
+        """Yield a new backup, which is removed unless the block publishes it."""
+        ...
+
+    def free(self) -> int | None:
+        """Return the bytes that can still be stored; None if nothing limits them."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a backup; one that is interrupted has no description any more."""
+        ...
+
+
+def is_url(location: str) -> bool:
+    return _URL.match(location) is not None
+
+
+def open_store(location: str) -> Store:
+    """Return the store at a path, or at a URL `s3://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`."""
+    if is_url(location):
+        from storage.server.backups import buckets  # its library is an extra, and takes a while to load
+
+        return buckets.open_bucket(location)
+    return FolderStore(Path(location).expanduser().absolute())
+
+
+def split_backup(location: str) -> tuple[Store, str] | None:
+    """Return the store of a backup at this location, and its name; None if it can only be that of a store."""
+    if not is_url(location):
+        path = Path(location).expanduser().absolute()
+        return (FolderStore(path.parent), path.name) if (path / DESCRIPTION).exists() else None
+    parent, _, name = location.rstrip("/").rpartition("/")
+    return (open_store(parent), name) if is_name(name) else None
+
+
+def is_name(text: str) -> bool:
+    return _IS_NAME.fullmatch(text) is not None
+
+
+def name_of(started_at: datetime) -> str:
+    return started_at.strftime(_NAME)
+
+
+class FolderStore:
+    """A folder with a folder for each backup; a hidden one is not complete."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def location(self) -> str:
+        return str(self.path)
+
+    def names(self) -> list[str]:
+        return [path.parent.name for path in self.path.glob(f"[!.]*/{DESCRIPTION}")]
+
+    def locate(self, name: str) -> str:
+        return str(self.path / name)
+
+    def folder_of(self, name: str) -> Path:
+        return self.path / name
+
+    def files(self, name: str) -> dict[str, int]:
+        """Return the files; raises Refusal for a link, which would lead a restore by root to other files."""
+        found = {}
+        folder = self.path / name
+        for path in folder.rglob("*"):
+            if path.is_symlink():
+                raise Refusal(
+                    f"The backup {folder} is damaged: {path.name}, which is a link. Use another backup."
+                )
+            if not path.is_dir():
+                found[path.relative_to(folder).as_posix()] = path.stat().st_size
+        return found
+
+    @contextmanager
+    def open(self, name: str, file: str) -> Iterator[BinaryIO]:
+        with (self.path / name / file).open("rb") as found:
+            yield found
+
+    @contextmanager
+    def held(self) -> Iterator[int]:
+        """Make the folder if need be and keep other backups out of it; yields the descriptor of the lock."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise Refusal(
+                f"It is not possible to write to {self.path} ({error.strerror}); choose another folder."
+            ) from None
+        try:
+            self._lock(descriptor)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            for abandoned in self.path.glob(".*.part"):
+                shutil.rmtree(abandoned, ignore_errors=True)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                pid = os.pread(descriptor, 20, 0).decode()
+                # the program of a backup that was killed ends in a moment
+                if is_alive(pid) or time.monotonic() > deadline:
+                    raise Refusal(
+                        f"Another backup into {self.path} is running (process {pid}); wait for its end."
+                    ) from None
+                time.sleep(0.05)
+
+    @contextmanager
+    def draft(self, started_at: datetime) -> Iterator["FolderDraft"]:
+        final = self.path / name_of(started_at)
+        while final.exists():
+            time.sleep(0.05)
+            final = self.path / name_of(datetime.now(UTC))
+        draft = FolderDraft(self.path / f".{final.name}.part", final)
+        draft.path.mkdir(mode=0o700)
+        try:
+            yield draft
+        finally:
+            shutil.rmtree(draft.path, ignore_errors=True)
+
+    def free(self) -> int:
+        space = os.statvfs(self.path)
+        return space.f_bavail * space.f_frsize
+
+    def delete(self, name: str) -> None:
+        gone = self.path / f".{name}.part"
+        (self.path / name).rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+class FolderDraft:
+    def __init__(self, path: Path, final: Path) -> None:
+        self.path = path
+        self.written: dict[str, int] = {}
+        self._final = final
+
+    @property
+    def name(self) -> str:
+        return self._final.name
+
+    @contextmanager
+    def create(self, file: str, expected: int = 0) -> Iterator[BinaryIO]:
+        path = self.path / file
+        if not path.parent.exists():
+            self.make_folder(path.parent.relative_to(self.path).as_posix())
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as sink:
+                yield sink
+        except BaseException:
+            path.unlink()
+            raise
+        self.written[file] = path.stat().st_size
+
+    def make_folder(self, name: str) -> None:
+        for path in reversed([self.path / name, *(self.path / name).parents]):
+            if path.is_relative_to(self.path):
+                path.mkdir(mode=0o700, exist_ok=True)
+
+    def publish(self, description: bytes) -> None:
+        with self.create(DESCRIPTION) as sink:
+            sink.write(description)
+        os.sync()  # of thousands of files, one by one would take longer
+        self.path.rename(self._final)
+        synchronize(self._final.parent)
+
+
+def synchronize(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, ValueError):
+        return False
+    return True
