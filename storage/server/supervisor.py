@@ -33,6 +33,8 @@ ARCHIVER_PAUSE = 1.0  # seconds between two starts of the archiver
 ARCHIVER_PATIENCE = 5.0  # seconds until it is killed, in the middle of a copy that is then made again
 SEGMENT = 16 << 20
 PR_SET_PDEATHSIG = 1
+# a system without memory chooses a backend before the postmaster, without which no other could be started
+KILLED_FIRST = {"PG_OOM_ADJUST_FILE": "/proc/self/oom_score_adj", "PG_OOM_ADJUST_VALUE": "300"}
 
 
 class Supervisor:
@@ -99,6 +101,7 @@ class Supervisor:
                 stdout=log,
                 stderr=log,
                 cwd=self.database,
+                env={**os.environ, **KILLED_FIRST},
                 pass_fds=[lock],  # inherited by every backend: free again when the last of them is gone
                 preexec_fn=die_with_parent,
                 **self.user,

@@ -5,16 +5,21 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 import django
 from django.conf import settings
 
 from storage.server import database, http_server
 
+OOM_SCORE = 500  # of 1000; that of a backend is in storage.server.supervisor
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    _be_killed_first()
     django.setup()
     listener = socket.socket(fileno=int(sys.argv[1]))
     server = http_server.Server(settings.OPTIONS, lambda: print("ready", flush=True))
@@ -24,6 +29,12 @@ def main() -> None:
         server.run([listener])
     finally:
         database.close_pools()
+
+
+def _be_killed_first() -> None:
+    """Let a system without memory choose a worker, which is replaced at once, before anything of PostgreSQL."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
 
 
 def _end_with_parent() -> None:

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAUSE = 1.0  # seconds before a worker that died young is replaced
 YOUNG = 5.0
 TICK = 0.1
+_OUT_OF_MEMORY = " The system kills processes like this when it has no memory left: see its log."
 
 
 class Worker:
@@ -117,7 +118,12 @@ class Workers:
             return
         if not self._has_started:
             raise Refusal("The first worker could not start; see the error above.")
-        logger.error("A worker exited unexpectedly (status %d); starting another.", worker.process.returncode)
+        status = worker.process.returncode
+        logger.error(
+            "A worker exited unexpectedly (status %d); starting another.%s",
+            status,
+            _OUT_OF_MEMORY if status == -signal.SIGKILL else "",
+        )
         if time.monotonic() - worker.started_at < YOUNG:
             time.sleep(PAUSE)
         self._workers[self._workers.index(worker)] = Worker(self._listener)

@@ -19,6 +19,7 @@ ATTEMPTS: Final = 5  # for a statement that fails in that way
 # the server is a standby, to which nothing can be written
 READ_ONLY = "25006"
 DISK_FULL = "53100"
+_OUT_OF_MEMORY = "53200"
 _DAMAGED = ("XX001", "XX002")  # a page, or what an index says
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 _NO_PRIVILEGE = "42501"
@@ -56,6 +57,8 @@ def failure(sqlstate: str | None, message: str) -> Exception:
             return NodeLost()
     if sqlstate == DISK_FULL:
         logger.error("PostgreSQL has no space left on its disk: %s", message)
+    if sqlstate == _OUT_OF_MEMORY:
+        logger.error("PostgreSQL has no memory left for a statement: %s", message)
     if sqlstate in _DAMAGED:
         logger.error(
             "PostgreSQL found damaged data: %s. See which, and what to do: tablero doctor --pages", message

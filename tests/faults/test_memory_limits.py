@@ -1,0 +1,66 @@
+"""Too little memory: for a statement of PostgreSQL, and for the machine, whose system then kills a process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from django.conf import settings
+
+from storage.domain.errors import ServerBusy
+from storage.sql.lanes import Lanes
+from storage.sql.statement import Lane, Statement, integer_at
+from tests.faults.test_hung_database import PID
+from tests.replication.postgres import wait_for
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are changed")
+
+LARGE = Statement(
+    "SELECT length(repeat('x', 200000000))", (), Lane.KEY, lambda result: integer_at(result, 0, 0)
+)
+
+
+def limit_memory(process, limit):
+    """Change the soft limit of a process, which only its own user may do."""
+    command = ["prlimit", f"--pid={process.pid}", f"--as={limit}:"]
+    is_other = process.uids().real != os.geteuid()
+    user = {"user": process.uids().real, "group": process.gids().real, "extra_groups": []} if is_other else {}
+    subprocess.run(command, check=True, **user)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_statement_without_memory_is_refused_and_its_connection_goes_on(caplog):
+    found = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
+    await found.open()
+    try:
+        backend = psutil.Process(await found.run(PID))
+        limit = backend.memory_info().vms + (50 << 20)
+        limit_memory(backend, str(limit))
+        with pytest.raises(ServerBusy):
+            await found.run(LARGE)
+        assert await found.run(PID) == backend.pid
+        limit_memory(backend, "unlimited")
+        assert await found.run(LARGE) == 200_000_000
+    finally:
+        found.close()
+    assert "PostgreSQL has no memory left for a statement: out of memory" in caplog.text
+
+
+def score(process):
+    return int(Path(f"/proc/{process.pid}/oom_score_adj").read_text())
+
+
+def test_the_system_kills_a_worker_first_and_its_end_is_explained(two_workers):
+    server, postmaster = psutil.Process(two_workers.pid), psutil.Process(two_workers.postmaster())
+    workers = [it for it in server.children() if "storage.server.worker" in it.cmdline()]
+    backends = [it for it in postmaster.children() if "[local]" in " ".join(it.cmdline())]
+    assert min(map(score, workers)) > max(map(score, backends))
+    assert min(map(score, backends)) > max(score(server), score(postmaster))
+
+    workers[0].kill()  # as the system does
+    explained = (
+        "status -9); starting another. The system kills processes like this when it has no memory left"
+    )
+    wait_for(lambda: any(explained in line for line in two_workers.output), "the message")
