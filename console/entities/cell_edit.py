@@ -68,7 +68,8 @@ class CellEdit:
         """Store a value; None removes the property. Return the editor again if it is refused."""
         before = self.entity.conflict() if self.is_again else None
         deleted = None if before is None else before.deleted
-        done = self.entity.save(lambda stored: self._change(stored, value, deleted))
+        stored = self.entity.stored
+        done = self.entity.save(lambda: self._change(stored, value, deleted), known=stored)
         match done:
             case Refusal():
                 shown = None if before is None else self._describe(before, value)

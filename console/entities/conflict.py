@@ -11,7 +11,7 @@ from console.entities import entity_page as pages
 from console.entities import problems
 from console.entities.entity_draft import read_signed_entity, sign_entity
 from console.entities.entity_page import EntityTarget
-from console.entities.saving import Refusal, find_conflict, save
+from console.entities.saving import Conflict, EntityEdit, Refusal
 from console.grid import formats
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
@@ -22,7 +22,6 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
 from storage.editing import merge, typed_text
 from storage.editing.merge import MergeResult
-from storage.operations.entities import entities
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
 LONGEST: Final = 2_000  # characters of a displayed value
@@ -59,11 +58,11 @@ def render_conflict(
     target: EntityTarget,
     base: StoredEntity,
     mine: Properties,
+    conflict: Conflict,
     chosen: Mapping[str, str] | None = None,
     problem: str = "",
 ) -> HttpResponse:
     """Show the conflict; ``chosen``: the choices so far, None at the first visit."""
-    conflict = find_conflict(target.table, target.key)
     theirs = conflict.stored
     lines = _lines(base, theirs, mine, chosen)
     mine_stored = write_stored(Entity(target.key, mine), base.timestamp)
@@ -148,24 +147,25 @@ def settle_conflict(request: HttpRequest, target: EntityTarget, action: str) -> 
         notify_error(request, _("This form has expired. Nothing was saved."))
         return see_other(target.address())
     mine = read_stored(image).properties
+    edit = EntityEdit(request, target.table, target.key)
     if action == "insert":
-        return _write(request, target, base, mine, Insert(Entity(target.key, mine)))
-    return _save_merged(request, target, base, mine)
+        return _write(edit, target, base, mine, Insert(Entity(target.key, mine)))
+    return _save_merged(edit, target, base, mine)
 
 
 def _save_merged(
-    request: HttpRequest, target: EntityTarget, base: StoredEntity, mine: Properties
+    edit: EntityEdit, target: EntityTarget, base: StoredEntity, mine: Properties
 ) -> HttpResponse:
-    theirs = entities.get(target.table, target.key)
+    request, theirs = edit.request, edit.stored
     chosen = _chosen(request)
     if theirs is None or write_etag(theirs.timestamp) != request.POST.get("etag"):
-        return render_conflict(request, target, base, mine, problem=_changed_again())
+        return render_conflict(request, target, base, mine, edit.conflict(), problem=_changed_again())
     merged = _merged(base, theirs, mine)
     if any(conflict.name not in chosen for conflict in merged.conflicts):
-        return render_conflict(request, target, base, mine, chosen)
+        return render_conflict(request, target, base, mine, edit.conflict(), chosen)
     settled = merged.settled(frozenset(name for name, choice in chosen.items() if choice == "mine"))
     change = Update(Entity(target.key, settled), Precondition(theirs.timestamp), merge=False)
-    return _write(request, target, base, mine, change)
+    return _write(edit, target, base, mine, change)
 
 
 def _changed_again() -> str:
@@ -184,14 +184,16 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 
 
 def _write(
-    request: HttpRequest, target: EntityTarget, base: StoredEntity, mine: Properties, change: Change
+    edit: EntityEdit, target: EntityTarget, base: StoredEntity, mine: Properties, change: Change
 ) -> HttpResponse:
-    done = save(request, target.table, [change])
-    if isinstance(done, Refusal) and done.is_conflict:
-        return render_conflict(request, target, base, mine, problem=_changed_again())
-    if isinstance(done, Refusal):
-        problem = problems.describe_error(done.error, Entity(target.key, mine))
-        return render_conflict(request, target, base, mine, chosen=_chosen(request), problem=problem.text)
+    request, done = edit.request, edit.save(lambda: change)
+    match done:
+        case Conflict():
+            return render_conflict(request, target, base, mine, done, problem=_changed_again())
+        case Refusal():
+            problem = problems.describe_error(done.error, Entity(target.key, mine))
+            chosen = _chosen(request)
+            return render_conflict(request, target, base, mine, edit.conflict(), chosen, problem.text)
     text = _("Inserted the entity again") if isinstance(change, Insert) else _("Saved the merged version")
     notify_success(request, text, undo=done.activity)
     return see_other(target.address())

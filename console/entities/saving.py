@@ -84,11 +84,6 @@ class Conflict:
         return None if self.stored is not None or self.last is None else self.last.before
 
 
-def find_conflict(table: Table, key: EntityKey) -> Conflict:
-    stored = entities.get(table, key)
-    return Conflict(stored, last_change.of_entity(table, key, stored))
-
-
 @dataclass
 class EntityEdit:
     """An edit of one entity by a user: it is saved, or refused, or another change came first."""
@@ -104,14 +99,15 @@ class EntityEdit:
 
     def conflict(self) -> Conflict:
         """Read what is stored now, and who left it so."""
-        found = find_conflict(self.table, self.key)
-        self.stored = found.stored
-        return found
+        self.stored = entities.get(self.table, self.key)
+        return Conflict(self.stored, last_change.of_entity(self.table, self.key, self.stored))
 
-    def save(self, make: Callable[[StoredEntity | None], Change]) -> Applied | Refusal | Conflict:
-        """Apply a change that is made of the stored entity, or refused with a StorageError."""
-        by, stored = actor_of(self.request), self.stored
-        done = attempt(lambda: edits.apply(self.table, [make(stored)], by=by, known=stored))
+    def save(
+        self, make: Callable[[], Change], *, known: StoredEntity | None = None
+    ) -> Applied | Refusal | Conflict:
+        """Apply the change that is made, if it is not refused with a StorageError; ``known`` as in edits.apply."""
+        by = actor_of(self.request)
+        done = attempt(lambda: edits.apply(self.table, [make()], by=by, known=known))
         return self.conflict() if isinstance(done, Refusal) and done.is_conflict else done
 
 

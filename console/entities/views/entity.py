@@ -17,7 +17,7 @@ from console.entities import conflict, entity_form, problems, saving
 from console.entities import entity_page as pages
 from console.entities.entity_draft import EntityDraft, open_draft, read_draft, read_signed_entity
 from console.entities.entity_page import EntityTarget
-from console.entities.saving import Refusal
+from console.entities.saving import Conflict, EntityEdit, Refusal
 from console.grid.cells import Cell, draw
 from console.grid.time_travel import find_past
 from console.site import layout
@@ -193,11 +193,13 @@ def _save(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action
     is_merge = draft.mode == "merge" and draft.tab == "form" and not removed
     wanted = {name: draft.properties[name] for name in names} if is_merge else draft.properties
     change = Update(Entity(target.key, wanted), Precondition(draft.before.timestamp), merge=is_merge)
-    done = saving.save(request, target.table, [change])
-    if isinstance(done, Refusal) and done.is_conflict:
-        return conflict.render_conflict(request, target, draft.before, dict(draft.properties))
-    if isinstance(done, Refusal):
-        return render(request, target, draft.refused(problems.describe_error(done.error, draft.entity)), 422)
+    done = EntityEdit(request, target.table, target.key).save(lambda: change)
+    match done:
+        case Conflict():
+            return conflict.render_conflict(request, target, draft.before, dict(draft.properties), done)
+        case Refusal():
+            problem = problems.describe_error(done.error, draft.entity)
+            return render(request, target, draft.refused(problem), 422)
     notify_success(request, _saved(names, removed, draft), undo=done.activity)
     return see_other(_after(target, draft, action))
 
