@@ -57,21 +57,31 @@ class GridOptions:
 
 def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
     """Draw a grid; by default: the keys, the properties in the order of the table, and the Timestamp."""
+    made, rows = _rows(setting, found, first=before + 2)
+    state = setting.state
+    return Grid(
+        made,
+        markup.draw_widths(made),
+        markup.draw_headings(made, state.sort, state.zone_name),
+        rows,
+        before + len(found) + 1 if is_last else -1,
+        sorted(state.columns.hidden),
+        state.columns.rest is not None,
+    )
+
+
+def _rows(
+    setting: GridOptions, found: Sequence[EntityPreview], *, first: int
+) -> tuple[list[Column], Sequence[SafeString]]:
+    """Draw the rows, and return the columns that fit them; ``first``: the aria-rowindex of the first row."""
     types, state = _types(found), setting.state
     names = (*setting.names, *types, *state.select)
     shown = _selected(columns.arrange_columns(state.columns, names), state.select)
     drawn = [_draw(glance, shown, state.zone) for glance in found]
     made = _columns(setting, shown, types, drawn)
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
-    return Grid(
-        made,
-        markup.draw_widths(made),
-        markup.draw_headings(made, state.sort, state.zone_name),
-        markup.draw_rows(path, made, found, drawn, first=before + 2, as_of=state.as_of, since=setting.since),
-        before + len(found) + 1 if is_last else -1,
-        sorted(state.columns.hidden),
-        state.columns.rest is not None,
-    )
+    rows = markup.draw_rows(path, made, found, drawn, first=first, as_of=state.as_of, since=setting.since)
+    return made, rows
 
 
 def _selected(shown: Sequence[ColumnChoice], select: Sequence[str]) -> list[ColumnChoice]:
@@ -108,7 +118,7 @@ class ShownGrid:
             return SafeString("")
         entity = read_stored(stored)
         glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
-        (row,) = build_grid(self.options, [glance], before=self.index - 2, is_last=False).rows
+        _, (row,) = _rows(self.options, [glance], first=self.index)
         return row
 
 
