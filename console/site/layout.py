@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.utils.functional import Promise
+from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from console.site import account_settings, appearance, time_zones
@@ -169,25 +169,26 @@ def _shows_table(request: HttpRequest) -> bool:
 
 
 def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, Any]:
+    """What pages of an account need; a part of a page has neither a sidebar nor the switcher, and reads no accounts."""
+    switcher = SimpleLazyObject(lambda: list(visible_accounts(user_of(request))[: SWITCHER_LIMIT + 1]))
     return {
         "account": current.account,
         "role": current.role,
         "may": allowed(current),
-        "accounts": (shown := list(visible_accounts(user_of(request))[: SWITCHER_LIMIT + 1]))[
-            :SWITCHER_LIMIT
-        ],
-        "has_more_accounts": len(shown) > SWITCHER_LIMIT,
-        "sidebar_items": _links(
-            request,
-            [
-                item
-                for item in ACCOUNT_SIDEBAR
-                if may(current.role, item.capability)
-                and (item.url not in STORAGE_PAGES or current.account.kind == AccountKind.STORAGE)
-            ],
-            current.account.name,
-        ),
+        "accounts": SimpleLazyObject(lambda: switcher[:SWITCHER_LIMIT]),
+        "has_more_accounts": SimpleLazyObject(lambda: len(switcher) > SWITCHER_LIMIT),
+        "sidebar_items": SimpleLazyObject(lambda: _account_links(request, current)),
     }
+
+
+def _account_links(request: HttpRequest, current: AccountContext) -> list[SidebarLink]:
+    items = [
+        item
+        for item in ACCOUNT_SIDEBAR
+        if may(current.role, item.capability)
+        and (item.url not in STORAGE_PAGES or current.account.kind == AccountKind.STORAGE)
+    ]
+    return _links(request, items, current.account.name)
 
 
 def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: str) -> list[SidebarLink]:

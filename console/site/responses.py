@@ -22,7 +22,7 @@ def render_part(
         return render(request, page, context, status=status)
     is_refresh = request.headers.get(REFRESH) == "true"
     template = part if "/" in part else f"{posixpath.dirname(page)}/{part}"
-    # one template: the context of the layout, which reads the accounts, is made once
+    # one template: the context of the layout is made once
     both = context | {"part_template": template, "has_toasts": not is_refresh}
     return render(request, "components/part.html", both, status=status)
 
