@@ -75,13 +75,13 @@ def _check_version(installation: Installation, folder: DataFolder) -> None:
         return
     assert version is not None
     remedy = (
-        "start the server, or run tablero upgrade, which convert it"
+        "To convert it, start the server or run: tablero upgrade"
         if version < MAJOR_VERSION
-        else "use the version of Tablero that wrote it, or a newer one"
+        else "Use the version of Tablero that wrote it, or a newer one."
     )
     raise Refusal(
         f"The database in {folder.path} was written by PostgreSQL {version}, and this Tablero brings"
-        f" {MAJOR_VERSION}; {remedy}, or choose another folder with --data DIR."
+        f" {MAJOR_VERSION}. {remedy}"
     )
 
 
