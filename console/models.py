@@ -244,12 +244,18 @@ class SavedUrl(models.Model):
     """The query string of an address that would be too long; reading it still needs the permission for the table."""
 
     key = models.CharField(max_length=24, primary_key=True)
+    account = models.ForeignKey(  # null: saved by an older version
+        Account, on_delete=models.CASCADE, null=True, related_name="+", db_index=False
+    )
     state = models.TextField()  # the id of the table, a question mark, the query string
     created_at = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField()
 
     class Meta:
-        indexes = (models.Index(fields=("used_at",), name="saved_urls_by_use"),)
+        indexes = (
+            models.Index(fields=("used_at",), name="saved_urls_by_use"),
+            models.Index(fields=("account", "-used_at"), name="saved_urls_of_an_account"),
+        )
 
     def __str__(self) -> str:
         return self.key

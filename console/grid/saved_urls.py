@@ -11,7 +11,9 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from console.models import SavedUrl
+from storage.domain.service.quotas import SAVED_URLS
 from storage.models import Table
+from storage.operations.accounts import quotas
 
 NAME: Final = "k"  # in an address
 LONGEST: Final = 1800  # bytes of an address; longer ones are saved
@@ -23,13 +25,18 @@ Pairs = Iterable[tuple[str, str]]
 
 
 def keep(table: Table, query: str) -> SavedUrl:
-    """Save a query string; the same one has the same key, which cannot be guessed without the server's secret."""
+    """Save a query string, in place of those of the account that were not used for the longest.
+
+    The same one has the same key, which cannot be guessed without the server's secret.
+    """
     state, now = _state(table, query), timezone.now()
     key = salted_hmac(__name__, state, algorithm="sha256").hexdigest()[:24]
-    saved = SavedUrl(key=key, state=state, used_at=now)
+    saved = SavedUrl(key=key, account_id=table.account_id, state=state, used_at=now)
     SavedUrl.objects.bulk_create(
-        [saved], update_conflicts=True, unique_fields=("key",), update_fields=("used_at",)
+        [saved], update_conflicts=True, unique_fields=("key",), update_fields=("used_at", "account")
     )
+    latest = SavedUrl.objects.filter(account=table.account_id).order_by("-used_at").values("pk")
+    SavedUrl.objects.filter(pk__in=latest[quotas.limit(SAVED_URLS) :]).delete()
     return saved
 
 

@@ -293,7 +293,11 @@ def _round(
     say(f"at most, with all connections: {growth.peak / MEGABYTE:,.0f} MiB")
     with growth_of(server.pid) as growth:
         answers = change_sets(server, load.change_sets)
-    say(f"change sets of 4 MiB: {dict(answers)}, at most {growth.peak / MEGABYTE:,.0f} MiB")
+    factor = growth.most / (load.change_sets * LARGEST)
+    say(
+        f"change sets of 4 MiB: {dict(answers)}, at most {growth.peak / MEGABYTE:,.0f} MiB:"
+        f" {factor:.1f} bytes more for each byte that was sent"
+    )
     pages = console_requests(server, caller, load.requests)
     usage = settled(server, wanted)
     say(f"after {pages.total():,} requests to the console: {usage}")

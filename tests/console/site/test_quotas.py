@@ -9,6 +9,7 @@ from django.conf import settings as configured
 from django.db import connection
 from django.utils.html import strip_tags
 
+from console.grid import saved_urls
 from console.models import SavedQuery
 from console.queries import saved_changes
 from console.queries.saved import Definition
@@ -100,6 +101,14 @@ def test_a_restored_query_counts(few, account, save, cast):
     with pytest.raises(QuotaReached) as refused:
         saved_changes.undo(deletion, by=SERVER)
     assert refused.value.refusal.reason is Reason.TOO_MANY_OWN_QUERIES
+
+
+@pytest.mark.django_db
+def test_the_oldest_saved_urls_make_room(few, account, people):
+    table = tables.get(account, "people")
+    first, *others = (saved_urls.keep(table, f"f={number}") for number in range(MOST + 1))
+    assert saved_urls.find(table, first.key) is None
+    assert all(saved_urls.find(table, it.key) for it in others)
 
 
 @pytest.mark.django_db
