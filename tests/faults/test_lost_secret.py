@@ -32,7 +32,7 @@ def test_a_lost_secret_comes_back_from_a_sealed_backup(scratch):
     assert status == 1
     assert f"tablero restore BACKUP --secret-only --data {data}" in said
 
-    here, backup = options.read({"TABLERO_DATA": str(data)}), restore.find(backups)
+    here, backup = options.read({"TABLERO_DATA": str(data)}), restore.find(str(backups))
     with pytest.raises(Refusal, match="is sealed; give the passphrase"):
         restore.restore_secret(here, backup)
     (data / "secret").write_text("another secret that is long enough\n")

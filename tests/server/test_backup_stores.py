@@ -1,5 +1,6 @@
 """Backups in a folder, a bucket of S3 and a container of Azure Blob Storage: one store as the others."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -21,20 +22,22 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 PART = 8 << 20
 
 
+def require_modules(*names):
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            missing(f"{name} is not installed, which these backups need")
+
+
 @pytest.fixture(scope="module")
 def s3():
-    try:
-        import moto  # noqa: F401
-        import obstore  # noqa: F401
-    except ModuleNotFoundError as error:
-        missing(f"{error.name} is not installed, which backups in S3 need")
+    require_modules("obstore", "moto")
     with object_stores.s3() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def azure(require, scratch):
-    pytest.importorskip("obstore")
+    require_modules("obstore")
     require("node", "Azurite")
     with object_stores.azure(require("npm", "Azurite"), scratch / "azurite") as found:
         yield found
