@@ -14,10 +14,16 @@ from storage.server.backups.stores import FolderStore
 from storage.server.refusal import Refusal
 
 PASSPHRASE = b"correct horse battery staple"
-KEY = Key.new(PASSPHRASE)
+KEY = Key(PASSPHRASE, bytes(16), 2)
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 CHUNK = 256 << 10
 OVERHEAD = len(b"tablero sealed 1\n") + 16
+
+
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch):
+    """Keys that take no half second each."""
+    monkeypatch.setattr(sealing, "_COST", 2)
 
 
 def sealed(content, file="file", pieces=100_000):

@@ -13,7 +13,7 @@ from typing import Any, Final
 from storage.operations.health.last_backup import Kind
 from storage.server.backups.contents import Relation
 from storage.server.backups.sealing import SUFFIX, Key, Sealing, UnsealingReader, sealing_into
-from storage.server.backups.stores import DESCRIPTION, Draft, Reader, Store, Writer, split_backup
+from storage.server.backups.stores import DESCRIPTION, Draft, Reader, Store, Writer, is_name, split_backup
 from storage.server.refusal import Refusal
 
 CONTENTS: Final = "contents.json"  # what the description of a sealed backup does not say
@@ -94,15 +94,33 @@ class Backup:
             raise Refusal(f"{where} is not a backup: it has no {DESCRIPTION}.") from None
         except OSError as error:
             raise Refusal(f"The backup {where} cannot be read: {error.strerror}.") from None
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise damaged(where, DESCRIPTION) from None
         if digest != _digest_of(content):
             raise damaged(where, DESCRIPTION)
-        if content["format"] not in {PLAIN, PACKED}:
+        if (made_in := content.get("format")) not in (PLAIN, PACKED):
             raise Refusal(
-                f"The backup {where} has the format {content['format']}; use the version of Tablero that made it."
+                f"The backup {where} has the format {made_in}; use the version of Tablero that made it."
             )
+        try:
+            return cls._from(content, store, name)
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ):  # its checksum is no proof: anyone can make one
+            raise damaged(where, DESCRIPTION) from None
+
+    @classmethod
+    def _from(cls, content: dict[str, Any], store: Store, name: str) -> "Backup":
         sealing = content.pop("sealing", None)
+        texts = {field: content.pop(field) for field in ("version", "postgresql", "wal", "parent")}
+        if not all(isinstance(text, str) for text in texts.values()) or (
+            texts["parent"] and (not is_name(texts["parent"]) or texts["parent"] == name)
+        ):
+            raise ValueError(name)
         return cls(
             store=store,
             name=name,
@@ -112,8 +130,10 @@ class Backup:
             started_at=datetime.fromisoformat(content.pop("started_at")),
             finished_at=datetime.fromisoformat(content.pop("finished_at")),
             relations=_relations(content.pop("relations", {})),
-            files=content.pop("files", {}),
-            **content,
+            files=dict(content.pop("files", {})),
+            size=int(content.pop("size")),
+            format=int(content.pop("format")),
+            **texts,
         )
 
     def opened(self, passphrase: bytes | None) -> "Backup":
@@ -186,6 +206,8 @@ def chain_of(backup: Backup, passphrase: bytes | None) -> list[Backup]:
     """Return the backup after those that it continues, all opened."""
     chain = [backup.opened(passphrase)]
     while parent := chain[0].parent:
+        if any(parent == it.name for it in chain):
+            raise damaged(backup.location, DESCRIPTION, "which continues itself")
         chain.insert(0, Backup.read(backup.store, parent).opened(passphrase))
     return chain
 

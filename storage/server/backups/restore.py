@@ -53,6 +53,11 @@ def restore(
 ) -> Restored:
     """Restore into the data folder, or into the empty database of DATABASE_URL."""
     chain = _chain(backup, passphrase)
+    if passphrase is not None and backup.sealing is None and backup.secret is not SecretIn.SEALED:
+        raise Refusal(
+            f"The backup {backup.location} is not sealed, so that others can have made or changed it. If you trust it,"
+            " leave --passphrase-file out."
+        )
     found = secret_of(chain[-1], passphrase)
     if options.database_url:
         return Restored(_load(options, chain[-1], found, say))

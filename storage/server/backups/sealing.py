@@ -26,8 +26,8 @@ from storage.server.refusal import Refusal
 
 SHORTEST: Final = 8
 SUFFIX: Final = ".sealed"
-_COST: Final = 1 << 15  # 32 MiB and about a tenth of a second for a guess
-_LARGEST_COST: Final = 1 << 20  # a description that was forged must not exhaust the memory
+_COST: Final = 1 << 17  # 128 MiB and about half a second for a guess, as OWASP recommends
+_LARGEST_COST: Final = 1 << 19  # a description that was forged must not exhaust the memory
 _PURPOSE: Final = b"tablero backup secret"
 _MAGIC: Final = b"tablero sealed 1\n"
 _NONCE: Final = 16
@@ -62,10 +62,14 @@ class Key:
     def open(cls, sealing: Sealing, passphrase: bytes) -> "Key":
         """Return the key of a backup; raises Refusal if the passphrase is wrong."""
         cost = sealing.cost
-        if not 2 <= cost <= _LARGEST_COST or cost & (cost - 1):
-            raise Refusal("The description of the backup is damaged: its key cannot be derived.")
-        key = cls(passphrase, base64.b64decode(sealing.salt), cost)
-        if not hmac.compare_digest(key.sealing.check, sealing.check):
+        try:
+            if not 2 <= cost <= _LARGEST_COST or cost & (cost - 1):
+                raise ValueError(cost)
+            key = cls(passphrase, base64.b64decode(sealing.salt), cost)
+            is_right = hmac.compare_digest(key.sealing.check, sealing.check)
+        except (TypeError, ValueError):
+            raise Refusal("The description of the backup is damaged: its key cannot be derived.") from None
+        if not is_right:
             raise Refusal("The passphrase is wrong: it does not open this backup.")
         return key
 
@@ -188,9 +192,11 @@ def seal_secret(secret: bytes, passphrase: bytes) -> bytes:
 
 def unseal_secret(text: bytes, passphrase: bytes) -> bytes:
     """Return a secret that was sealed alone; raises Refusal if the passphrase is wrong."""
-    parts = {name: base64.b64decode(part) for name, part in json.loads(text).items()}
     try:
+        parts = {name: base64.b64decode(part) for name, part in json.loads(text).items()}
         return _secret_cipher(passphrase, parts["salt"]).decrypt(parts["nonce"], parts["sealed"], _PURPOSE)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise Refusal("The secret of this backup is damaged. Use another backup.") from None
     except InvalidTag:
         raise Refusal("The passphrase is wrong: it does not open the secret of this backup.") from None
 

@@ -164,7 +164,9 @@ class FolderStore:
         """Make the folder if need be and keep other backups out of it; yields the descriptor of the lock."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            # no link: others may be able to write to the folder, and root makes the backups
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(self.path / ".lock", flags, 0o600)
         except OSError as error:
             raise Refusal(
                 f"It is not possible to write to {self.path} ({error.strerror}); choose another folder."
