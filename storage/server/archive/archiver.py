@@ -163,7 +163,8 @@ def push(source: Path, archive: Path, system: str) -> None:
         content = source.read_bytes()
         if not target.exists():
             draft = target.with_name(f".{source.name}.part")
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            # no link: others may be able to write to the archive
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(compress(content, source.stat().st_mtime_ns))
             synchronize(draft)
@@ -195,7 +196,7 @@ def check(archive: Path, system: str) -> None:
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep out the archiver of a server that was killed, which may still copy the same segment."""
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
