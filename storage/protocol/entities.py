@@ -77,6 +77,8 @@ async def _change(call: Call) -> Answer:
     await call.service.check_table(call.account, folded)
     change = read_change(call.request, members, call.rules)
     call.grant.check_key(change.key)
+    if isinstance(change, Insert):
+        call.request.response_format()  # raises for a format that cannot be answered in, before anything is written
     timestamp = await call.service.change(call.account, folded, change, by=call.actor(), terms=call.terms)
     return write_changed(call, change, timestamp)
 
