@@ -50,3 +50,30 @@ def read_error(answer: Answer) -> tuple[str, str]:
 
 def is_failed_change_set(answer: Answer) -> bool:
     return answer.status == 202 and re.search(rb"^HTTP/1\.1 [45]", answer.body, re.MULTILINE) is not None
+
+
+def check_api_answer(answer: Answer) -> None:
+    """Of the management API: JSON, and problem details for what is refused."""
+    assert answer.status < 500, answer
+    kind = answer.headers.get("content-type", "")
+    if answer.status >= 400:
+        assert kind.startswith("application/problem+json"), answer
+        problem = json.loads(answer.body)
+        assert problem["status"] == answer.status and problem["title"] and problem["type"], answer
+    elif kind.startswith("application/json"):
+        json.loads(answer.body)
+
+
+def check_page_answer(answer: Answer) -> None:
+    """Of the console: a page or a part of one, a redirection, a file, or nothing."""
+    assert answer.status < 500, answer
+    kind = answer.headers.get("content-type", "")
+    if 300 <= answer.status < 400 and answer.status != 304:
+        assert answer.headers["location"], answer
+    elif answer.body:
+        assert kind, answer
+        if kind.startswith("text/"):
+            text = answer.body.decode()
+            assert "Traceback (most recent" not in text, answer
+        if kind.startswith("application/json"):
+            json.loads(answer.body)

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from tests.faults import hostile_values as values
 from tests.faults.connection import Change, Request, write_batch
+from tests.fuzz import values
 
 ACCOUNT = "devstoreaccount1"
 TABLE = "fuzz"
@@ -72,7 +72,10 @@ def wild_paths(draw: st.DrawFn) -> Request:
     if draw(st.booleans()):
         headers.append((b"If-Match", b"*"))
     target = to(path) if draw(st.integers(0, 9)) else b"/" + path
-    return Request(draw(st.one_of(METHODS, METHODS, ODD_METHODS)), target, headers, draw(small_bodies))
+    method = draw(st.one_of(METHODS, METHODS, ODD_METHODS))
+    if method == b"HEAD" and any(piece in path for piece in values.UNSENDABLE_PIECES):
+        method = b"GET"  # the connection is closed after an answer that may have a body
+    return Request(method, target, headers, draw(small_bodies))
 
 
 # queries
@@ -179,7 +182,7 @@ entities = st.builds(
 
 
 @st.composite
-def _mutated(draw: st.DrawFn, content: bytes) -> bytes:
+def mutated(draw: st.DrawFn, content: bytes) -> bytes:
     """One accident: a piece is lost, doubled, moved or replaced."""
     if not content:
         return content
@@ -200,7 +203,7 @@ def wild_bodies(draw: st.DrawFn) -> Request:
         )
     )
     if draw(st.integers(0, 3)) == 0:
-        body = draw(_mutated(body))
+        body = draw(mutated(body))
     method = draw(st.sampled_from([b"POST", b"POST", b"PUT", b"MERGE", b"PATCH"]))
     path = (
         draw(usual_paths)
@@ -237,7 +240,7 @@ def wild_batches(draw: st.DrawFn) -> Request:
     chosen = draw(st.lists(changes, max_size=5))
     boundary, body = write_batch(ACCOUNT, chosen)
     for _ in range(draw(st.sampled_from([0, 0, 1, 1, 1, 2]))):
-        body = draw(_mutated(body))
+        body = draw(mutated(body))
     if draw(st.integers(0, 7)) == 0:
         body = body.replace(b"\r\n", b"\n")
     types = [b"multipart/mixed; boundary=" + boundary] * 50 + [

@@ -1,0 +1,1 @@
+"""Hours of mixed load: memory, descriptors, connections, disk and latencies, sampled and drawn."""
