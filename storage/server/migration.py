@@ -17,7 +17,7 @@ from storage.operations.accounts.declarations import AccountKeys
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.health import database_version
 from storage.operations.relations import table_relations
-from storage.server.backups import backup, sealing
+from storage.server.backups import backup, schedule
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 from storage.sql.django import execute, fetch
@@ -141,12 +141,12 @@ def _back_up(options: Options, say: Callable[[str], None]) -> None:
     """Make a backup where the server makes its own, else in the data folder; raises Refusal if that fails."""
     if not options.upgrade_backup:
         return
-    request = backup.BackupRequest(str(options.data / BACKUPS), keep=1)
-    if (schedule := options.backups) is not None:
-        file = schedule.passphrase_file
-        passphrase = None if file is None else sealing.read_passphrase(file)
-        request = backup.BackupRequest(str(schedule.folder), passphrase)
-    elif options.database_url:
+    if options.backups is not None:
+        request = schedule.request(options.backups)
+    elif not options.database_url:
+        # not recorded: it is on the disk of the database
+        request = backup.BackupRequest(str(options.data / BACKUPS), keep=1, is_recorded=False)
+    else:
         say("Without --backup-to DIR, no backup of the database in DATABASE_URL is made before the upgrade.")
         return
     say("Backing up the database before the upgrade ...")
@@ -162,7 +162,8 @@ def _back_up(options: Options, say: Callable[[str], None]) -> None:
 
 def _refuse_newer() -> None:
     if sentence := database_version.explain_newer():
-        raise Refusal(sentence)
+        folder = settings.OPTIONS.data / BACKUPS
+        raise Refusal(f"{sentence} There is one in {folder}." if folder.exists() else sentence)
 
 
 def _refuse_running_servers() -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
+from storage.operations.health import last_backup
 from storage.server import database, embedded, installation, options
 from storage.server.backups.description import Backup
 from storage.server.backups.files import verify
@@ -114,6 +115,7 @@ def test_a_database_of_a_release_keeps_everything(release, data):
             [backup] = (data / BACKUPS).glob("[!.]*")
             verify(Backup.read(FolderStore(backup.parent), backup.name))
             assert not list((data / BACKUPS).glob(".*.part"))
+            assert last_backup.read(data).last is None
 
 
 def test_a_data_folder_of_an_older_postgresql_is_converted(data):

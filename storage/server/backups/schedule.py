@@ -33,11 +33,15 @@ _PATIENCE: Final = 15.0  # seconds for a backup that is ended to remove its file
 
 def check(options: Options) -> None:
     """Raise Refusal for a schedule whose backups could never succeed."""
-    if (schedule := options.backups) is not None:
-        file = schedule.passphrase_file
-        passphrase = None if file is None else sealing.read_passphrase(file)
-        request = backup.BackupRequest(str(schedule.folder), passphrase, full_every=schedule.full_every)
-        backup.check(options, request)
+    if options.backups is not None:
+        backup.check(options, request(options.backups))
+
+
+def request(schedule: BackupSchedule) -> backup.BackupRequest:
+    """Return the next backup of a schedule; raises Refusal if its passphrase cannot be read."""
+    file = schedule.passphrase_file
+    passphrase = None if file is None else sealing.read_passphrase(file)
+    return backup.BackupRequest(str(schedule.folder), passphrase, full_every=schedule.full_every)
 
 
 def database_settings(options: Options) -> dict[str, str]:
