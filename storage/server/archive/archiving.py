@@ -120,7 +120,10 @@ def _claim(folder: DataFolder, archive: Path, system: str) -> None:
         _create(archive, system, str(error))
         return
     if found != system:
-        raise Refusal(f"{archive} is the archive of another database; choose another folder with --archive.")
+        raise Refusal(
+            f"{archive} is the archive of another database, or of this one before an upgrade of PostgreSQL; choose"
+            " another folder with --archive."
+        )
 
 
 def _was_used(folder: DataFolder) -> bool:
