@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import subprocess
 import sys
@@ -314,6 +315,20 @@ def test_what_cannot_be_archived_waits_up_to_a_bound_and_is_not_dropped_in_silen
     assert (made.path / "wal" / f"{last}.gz").exists()
 
 
+def test_an_archive_that_does_not_answer_is_a_failure(waiting, made, monkeypatch):
+    """As on a network: a read never ends."""
+    monkeypatch.setattr(archiver, "HANGS", 0.0)
+    made.path.mkdir()
+    os.mkfifo(made.path / "archive.json")
+    waiting.step()
+    waiting.step()
+    assert waiting.state["failure"]["reason"] == "The archive does not answer."
+    assert waiting.failing.exists() and waiting.push.thread.is_alive()
+    with (made.path / "archive.json").open("w") as file:
+        file.write("{}")
+    waiting.push.thread.join()
+
+
 def test_two_folders_are_exchanged_at_once(tmp_path):
     """Killed at random moments while it does nothing else: both names are there, one each way."""
     for name in ("data", "new"):
@@ -429,6 +444,8 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
             end_segment(used)
             live.kill()
     killed = datetime.now(UTC)
+    unfinished = used.with_name(f"{used.name}.2026-01-01T00-00-00Z.part")
+    unfinished.mkdir()
     with start_server(used, *arguments) as live:
         with writing(live, "b") as second:
             said = manage("restore", "--to", before.isoformat(), "--data", used)
@@ -436,6 +453,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
         done = datetime.now(UTC)  # nobody writes later, so that the log ends before a commit that is
         manage("restore", "--to", done.isoformat(), "--data", used)
         assert "A server runs on" in manage("restore", "--switch", "--data", used, status=1)
+    assert not unfinished.exists()
     restored = sorted(used.parent.glob(f"{used.name}.*.restored"))
     for path, moment in zip(restored, (before, done), strict=True):
         found = rows(path)

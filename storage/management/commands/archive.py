@@ -68,7 +68,7 @@ class Command(TableroCommand):
         if json:
             self.stdout.write(_in_json(found, damaged))
         else:
-            self._show(found)
+            self._show(found, is_running=data.server() is not None)
             for sentence in damaged:
                 self.stdout.write(f"Damaged: {sentence}")
             if verify and not damaged:
@@ -87,10 +87,14 @@ class Command(TableroCommand):
         if options.archive is not None:
             base_backups.prune(config.archive, options.archive.keep, options.archive.size, self.stderr.write)
 
-    def _show(self, found: ArchiveSummary) -> None:
+    def _show(self, found: ArchiveSummary, *, is_running: bool) -> None:
         self.stdout.write(f"Archive:         {found.folder}")
         for period in found.periods:
             self.stdout.write(f"Can be restored: {_text(period.start)} to {_text(period.end)}")
+        if found.periods and is_running:
+            self.stdout.write(
+                "                 and up to now: restore lets the running server archive what is new"
+            )
         if found.base_at is not None:
             self.stdout.write(f"Last base:       {_text(found.base_at)}")
         self.stdout.write(f"Size:            {found.size / 2**20:,.1f} MiB")
