@@ -44,6 +44,7 @@ SETTINGS_IN_FILE: Final = tuple(name for name in SETTINGS if name not in {"expir
 _LEVEL: Final = 3  # of compression: the next ones take much longer for a few percent
 _LONGEST_LINE: Final = 64 << 20  # bytes, more than any entity takes
 _LONGEST_TEXT: Final = 2000  # characters of a text that has no limit of its own
+_LONGEST_SHOWN: Final = 100  # characters of what was found
 _LARGEST: Final = 2**63  # no number is, in PostgreSQL
 _COLOUR: Final = re.compile("(#[0-9a-f]{6})?")
 
@@ -170,7 +171,7 @@ class FileReader:
         if found.get("format") != FORMAT:
             raise FileRefused(Reason.FILE_UNKNOWN)
         if found.get("version") != VERSION:
-            raise FileRefused(Reason.FILE_VERSION, version=found.get("version"), known=VERSION)
+            raise FileRefused(Reason.FILE_VERSION, version=_shown(found.get("version")), known=VERSION)
         return self._valid(_read_header, found)
 
     def _read_entities(self) -> Iterator[Entity]:
@@ -233,7 +234,13 @@ class FileReader:
         try:
             return read(found)
         except _InvalidField as error:
-            raise FileRefused(Reason.FILE_FIELD, line=self.line, field=error.name) from None
+            raise FileRefused(Reason.FILE_FIELD, line=self.line, field=_shown(error.name)) from None
+
+
+def _shown(value: object) -> str:
+    """Return a part of a file for a message in a terminal, which must not take it for a command."""
+    text = str(value)[:_LONGEST_SHOWN]
+    return text if text.isprintable() else ascii(text)
 
 
 class _InvalidField(Exception):
@@ -278,7 +285,7 @@ def _read_header(found: dict[str, Any]) -> Header:
 
 def _read_table(found: dict[str, Any]) -> TableInFile:
     return TableInFile(
-        _read("name", found, _read_text),
+        _read("name", found, _read_table_name),
         _read("description", found, _read_text),
         _read("tags", found, lambda value: [_read_text(tag) for tag in value]),
         _read("throughput", found, _read_throughput),
@@ -301,6 +308,12 @@ def _read_text(value: Any, most: int = _LONGEST_TEXT) -> str:
 
 def _read_name(value: Any) -> str:
     if not is_account_name(value):
+        raise ValueError
+    return str(value)
+
+
+def _read_table_name(value: Any) -> str:
+    if not _read_text(value).isprintable():  # findings show it
         raise ValueError
     return str(value)
 
