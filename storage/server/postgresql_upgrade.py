@@ -70,8 +70,7 @@ def _convert(options: Options, folder: DataFolder, lock: int, say: Say) -> None:
     draft = DataFolder(folder.path / _DRAFT)
     _end_abandoned(folder, draft)
     for path in (draft.path, folder.path / _CONVERTED):
-        if path.exists():
-            shutil.rmtree(path)
+        _remove(path)
     draft.create()
     old = installation.find_complete(options, folder, major, draft.path / "old")
     new = installation.find_complete(options, folder, MAJOR_VERSION, draft.path / "new")
@@ -128,6 +127,18 @@ def _processes() -> Iterator[tuple[int, str]]:
     for path in proc.glob("[0-9]*/cmdline"):
         with suppress(OSError):
             yield int(path.parent.name), path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, also if the last process that was ended still writes to it."""
+    deadline = time.monotonic() + _PATIENCE
+    while path.exists():
+        try:
+            shutil.rmtree(path)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def _check_space(folder: DataFolder) -> None:

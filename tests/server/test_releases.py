@@ -88,7 +88,7 @@ def interrupt(data):
         assert live.process.wait(START_TIMEOUT) == 1
     assert "The database was not upgraded, because the backup before it failed." in "\n".join(live.output)
     with start_server(data, wait=False) as live:
-        wait_for(lambda: list((data / BACKUPS).glob(".*.part")))
+        wait_for(lambda: list((data / BACKUPS).glob("*T*")))
         live.kill()
     with start_server(data, wait=False) as live:
         wait_for(lambda: has_said(live, "Backing up"))
