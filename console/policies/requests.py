@@ -56,7 +56,7 @@ class PolicyRequest:
         return f"{path}?view=xml" if xml else path
 
     def stored(self) -> list[SignedIdentifier]:
-        return policies.stored(self.table.account, self.table.folded_name)
+        return policies.stored(self.table)
 
     @cached_property
     def tokens(self) -> list[KnownToken]:

@@ -108,9 +108,7 @@ def _replace_policies(
     """Save, or show both sets if the stored one changed since it was opened."""
     before = editor.stored()
     try:
-        done = policies.replace(
-            editor.table.account, editor.table.folded_name, wanted, by=actor_of(editor.request), seen=seen
-        )
+        done = policies.replace(editor.table, wanted, by=actor_of(editor.request), seen=seen)
     except activity.ChangedSince:
         return _render_conflict(editor, wanted)
     text = _describe_save(editor, before, wanted) if done else _("Nothing was changed.")
@@ -149,7 +147,7 @@ def _copy_from_table(editor: PolicyRequest, draft: SetDraft) -> HttpResponse:
     """Fill the form with the policies of another table."""
     try:
         source = tables.get(editor.table.account, editor.request.POST.get("source", ""))
-        copied = policies.stored(editor.table.account, source.folded_name)
+        copied = policies.stored(source)
     except StorageError as error:
         notify_error(editor.request, describe_refusal(error))
         return _render_draft(editor, draft)

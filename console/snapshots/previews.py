@@ -129,6 +129,6 @@ def _effects(snapshot: Snapshot, plan: Outcome) -> Any:
 
 def _present(account: Account, folded_name: str) -> dict[str, SignedIdentifier]:
     try:
-        return {it.identifier: it for it in policies.stored(account, folded_name)}
+        return {it.identifier: it for it in policies.stored_by_name(account, folded_name)}
     except StorageError:
         return {}  # the table is missing

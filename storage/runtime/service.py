@@ -172,7 +172,7 @@ class Service:
 
     async def policies(self, account: KnownAccount, table: str) -> list[SignedIdentifier]:
         """Get Table ACL."""
-        return await self._look_up(account, policies.stored, account.row, table)
+        return await self._look_up(account, policies.stored_by_name, account.row, table)
 
     async def replace_policies(
         self,
@@ -185,7 +185,7 @@ class Service:
         """Set Table ACL, effective for every token from now on."""
         _check_writable(account)
         async with self._turn:
-            await in_thread(policies.replace, account.row, table, identifiers, by=by)
+            await in_thread(policies.replace_by_name, account.row, table, identifiers, by=by)
 
     async def replace_properties(
         self,

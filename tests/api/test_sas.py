@@ -58,7 +58,7 @@ def test_nothing_keeps_the_signature(ask):
 
 
 def test_by_a_policy_and_of_an_account_by_the_second_key(ask, account):
-    policies.replace(account, "people", [SignedIdentifier("p", AccessPolicy(None, None, "r"))])
+    policies.replace_by_name(account, "people", [SignedIdentifier("p", AccessPolicy(None, None, "r"))])
     made = ask("POST", SAS, {"label": "x", "table": "people", "policy": "p", "ttl": "9d"})
     assert made.json()["state"] == "active"
     conflicting = ask("POST", SAS, {**READS, "policy": "p"})

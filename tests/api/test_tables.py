@@ -78,7 +78,7 @@ def test_policies_come_back_as_they_were_set(ask, people, account):
     saved = ask("PUT", POLICIES, {"items": [A, B, blank]})
     assert saved.status_code == 200, saved.content
     assert saved.json() == {"items": [A, B, blank]} == ask("GET", POLICIES).json()
-    stored = policies.stored(account, "people")
+    stored = policies.stored_by_name(account, "people")
     assert stored[1].policy is None
     assert (stored[2].policy.start, stored[2].policy.expiry) == ("", None)
     short = {"id": "a", "access_policy": {"expiry": "2027-01-01T01:00+01:00", "permission": "r"}}

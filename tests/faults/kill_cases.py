@@ -81,7 +81,7 @@ def shop():
     account = accounts.add("shop")
     for name in ("Customers", "Orders", "Prices"):
         put(account, name, a="Ada", b="Bob", c="Cy")
-    policies.replace(account, "orders", READER)
+    policies.replace_by_name(account, "orders", READER)
     return account
 
 
@@ -89,7 +89,7 @@ def change(account, by=SERVER):
     """Change entities in all tables, delete a table, and create another one."""
     put(account, "Customers", by, a="Eve", b=None, d="Dan")
     put(account, "Orders", by, a="Eve", d="Dan")
-    policies.replace(account, "orders", [])
+    policies.replace_by_name(account, "orders", [])
     tables.delete(account, "prices", keep=tables.DELETED_TABLE_RETENTION)
     put(account, "New", by, a="Ada")
 
@@ -245,7 +245,7 @@ CASES = {
     "branch": Case(shop, branch),
     "copy": Case(shop, lambda: copy(AccountKind.STORAGE)),
     "copy to Cosmos DB": Case(
-        lambda: policies.replace(shop(), "orders", []), lambda: copy(AccountKind.COSMOS)
+        lambda: policies.replace_by_name(shop(), "orders", []), lambda: copy(AccountKind.COSMOS)
     ),
     "import": Case(shop, import_),
     "restore": Case(changed_since_a_snapshot, restore, (Verb.SNAPSHOT_RESTORE,)),

@@ -71,7 +71,8 @@ def content(table):
     is_masked = table.account.name == "twig" and table.name == "Customers"
     return {
         "entities": sorted(rows) if is_masked else rows,
-        "policies": table.account.kind == "storage" and policies.stored(table.account, table.folded_name),
+        "policies": table.account.kind == "storage"
+        and policies.stored_by_name(table.account, table.folded_name),
         "indexes": list(PropertyIndex.objects.filter(table=table).values_list("name", "state", "error")),
         "distributed": table.distributed,
     }

@@ -133,7 +133,7 @@ def test_everything_is_the_same_after_a_round_trip(source):
         tags=["shop", "name"],
     )
     fill(source, "empty")
-    policies.replace(
+    policies.replace_by_name(
         source,
         "empty",
         [SignedIdentifier("reader", AccessPolicy("", None, "r")), SignedIdentifier("none")],
@@ -222,7 +222,7 @@ def in_another_thread(do):
 
 def test_an_account_of_the_other_kind(source):
     table = fill(source, "people", one("r"), one(""))
-    policies.replace(source, "people", [SignedIdentifier("reader", AccessPolicy("", "", "r"))])
+    policies.replace_by_name(source, "people", [SignedIdentifier("reader", AccessPolicy("", "", "r"))])
     file = exported(source)
 
     checked = account_import.check(file, "there", COSMOS)

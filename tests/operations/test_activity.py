@@ -119,10 +119,10 @@ def test_no_key_is_ever_in_it(account):
 @pytest.mark.django_db(transaction=True)
 def test_policies_and_service_properties(account, people):
     one = [SignedIdentifier("readers", AccessPolicy(None, "", "r")), SignedIdentifier("bare")]
-    kept = policies.replace(account, "people", one, by=ADA)
+    kept = policies.replace_by_name(account, "people", one, by=ADA)
     assert kept.before == []
     assert policies.read(Activity.objects.get(pk=kept.pk).after) == one
-    assert policies.replace(account, "people", one, by=ADA) is None
+    assert policies.replace_by_name(account, "people", one, by=ADA) is None
 
     wanted = ServiceProperties(
         DEFAULT_PROPERTIES.logging,

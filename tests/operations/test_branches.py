@@ -69,7 +69,7 @@ def test_a_branch_has_what_the_account_has_now(shop):
     table = fill(shop, "Customers", ROWS)
     fill(shop, "empty", {})
     policy = SignedIdentifier("reader", AccessPolicy("", "", "r"))
-    policies.replace(shop, "customers", [policy])
+    policies.replace_by_name(shop, "customers", [policy])
 
     made = branches.create(shop, BranchRequest("shopbranch"))
 
@@ -82,7 +82,7 @@ def test_a_branch_has_what_the_account_has_now(shop):
         for its in (shop, account)
     ]
     assert etags[0] == etags[1]
-    assert policies.stored(account, "customers") == [policy]
+    assert policies.stored_by_name(account, "customers") == [policy]
     # ordinary tables from then on
     write(tables.get(account, "customers"), Upsert(Entity(EntityKey("x", "y"), {}), merge=False))
     assert ("x", "y") not in content(shop, "customers")
@@ -243,7 +243,7 @@ def test_reset_makes_a_branch_what_it_was(shop):
     fill(shop, "customers", ROWS)
     fill(shop, "sessions", ROWS)
     reader = SignedIdentifier("reader", AccessPolicy("", "", "r"))
-    policies.replace(shop, "customers", [reader])
+    policies.replace_by_name(shop, "customers", [reader])
     branch = branches.create(shop, BranchRequest("branch")).branch
     account = branch.account
     for action in (TableAction.RESTORE, TableAction.RESTORE):
@@ -255,7 +255,7 @@ def test_reset_makes_a_branch_what_it_was(shop):
         )
         tables.delete(account, "sessions")
         fill(account, "later", ROWS)
-        policies.replace(account, "customers", [])
+        policies.replace_by_name(account, "customers", [])
 
         restored = snapshot_restores.reset(branch)
 
@@ -267,6 +267,6 @@ def test_reset_makes_a_branch_what_it_was(shop):
         ]
         for name in ("customers", "sessions"):
             assert content(account, name) == ROWS
-        assert policies.stored(account, "customers") == [reader]
+        assert policies.stored_by_name(account, "customers") == [reader]
         assert tables.find(account, "later") is None
         assert (branch.reset_entities, snapshot_restores.reset(branch).written) == (3, 0)

@@ -147,7 +147,7 @@ async def test_a_policy_counts_at_once(account):
     async with several() as processes:
         for name in ("first", "second"):
             policy = AccessPolicy(None, "2040-01-01T00:00:00.0000000Z", "r")
-            await in_thread(policies.replace, account.row, "people", [SignedIdentifier(name, policy)])
+            await in_thread(policies.replace_by_name, account.row, "people", [SignedIdentifier(name, policy)])
 
             for known in processes:
                 assert (await known.table(account, "people")).policies == {name: policy}

@@ -117,7 +117,7 @@ def test_accounts_table_by_table(left, right):
     put(right, "new")
     table = tables.get(right, "people")
     tables.change(table, description="Visitors", tags=["a"])
-    policies.replace(right, "people", [SignedIdentifier("all", AccessPolicy(permission="r"))])
+    policies.replace_by_name(right, "people", [SignedIdentifier("all", AccessPolicy(permission="r"))])
     service_properties.replace(right, lambda it: it)
 
     found = compare("acme", "branch")
@@ -160,7 +160,7 @@ def test_an_account_as_it_was(left):
     put(left, "old", a={})
     table = tables.get(left, "people")
     tables.change(table, description="before")
-    policies.replace(left, "people", [SignedIdentifier("one", None)])
+    policies.replace_by_name(left, "people", [SignedIdentifier("one", None)])
     then = str(Moment(now()))
     put(left, "people", a=number(5), b=None, c=number(3))
     middle = str(Moment(now()))
@@ -169,7 +169,7 @@ def test_an_account_as_it_was(left):
     put(left, "young", a={})
     tables.change(table, description="between")
     tables.change(table, description="after", tags=["x"])
-    policies.replace(left, "people", [SignedIdentifier("two", None)])
+    policies.replace_by_name(left, "people", [SignedIdentifier("two", None)])
     properties = service_properties.write(service_properties.for_account(left))
     properties["logging"]["read"] = True
     service_properties.replace(left, lambda _: service_properties.read(properties))
@@ -200,11 +200,11 @@ def test_an_account_as_it_was(left):
 def test_a_snapshot_before_and_after_it_was_copied(left):
     put(left, "people", a=number(1), b=number(2))
     put(left, "old", a={})
-    policies.replace(left, "people", [SignedIdentifier("one", None)])
+    policies.replace_by_name(left, "people", [SignedIdentifier("one", None)])
     snapshot = snapshots.take(left, "ci-baseline")
     put(left, "people", a=number(5), b=None, c=number(3))
     tables.delete(left, "old", keep=timedelta(days=1))
-    policies.replace(left, "people", [])
+    policies.replace_by_name(left, "people", [])
 
     for copies in (0, 2):
         assert snapshot.tables.filter(is_copied=True).count() == copies
@@ -321,7 +321,7 @@ def test_makes_the_right_side_equal(left, right):
     tables.create(left, "fresh", description="made", tags=["t"])
     put(left, "fresh", a=number(1))
     put(right, "kept", a=number(1))
-    policies.replace(left, "people", [SignedIdentifier("one", None)])
+    policies.replace_by_name(left, "people", [SignedIdentifier("one", None)])
 
     comparison = compare("acme", "branch")
     selection = Selection(policies=True)

@@ -44,12 +44,12 @@ def test_come_back_as_they_were_set_in_one_table(account, people):
         tables.create(account, name)
     elsewhere = accounts.add("policiesofothers")
     tables.create(elsewhere, "people")
-    policies.replace(account, people, FIVE)
-    policies.replace(account, "other", FIVE[:2])
+    policies.replace_by_name(account, people, FIVE)
+    policies.replace_by_name(account, "other", FIVE[:2])
 
-    assert policies.stored(account, people) == FIVE
-    assert policies.stored(account, "other") == FIVE[:2]
-    assert policies.stored(elsewhere, "people") == []
+    assert policies.stored_by_name(account, people) == FIVE
+    assert policies.stored_by_name(account, "other") == FIVE[:2]
+    assert policies.stored_by_name(elsewhere, "people") == []
     found = policies.tables_with_policies(account, except_table=tables.get(account, people))
     assert [(table.name, table.policy_count) for table in found] == [("Other", 2)]
 
@@ -60,10 +60,10 @@ async def test_of_many_sets_at_once_one_is_left_whole():
     sets = [[SignedIdentifier(f"{number}-{place}") for place in range(number % 6)] for number in range(12)]
 
     await asyncio.gather(
-        *(in_thread(policies.replace, account, "people", identifiers) for identifiers in sets)
+        *(in_thread(policies.replace_by_name, account, "people", identifiers) for identifiers in sets)
     )
 
-    assert await in_thread(policies.stored, account, "people") in sets
+    assert await in_thread(policies.stored_by_name, account, "people") in sets
 
 
 async def test_a_table_that_goes_meanwhile_is_not_there():
@@ -72,26 +72,26 @@ async def test_a_table_that_goes_meanwhile_is_not_there():
         await in_thread(tables.create, account, "people")
 
         results = await asyncio.gather(
-            in_thread(policies.replace, account, "people", FIVE),
+            in_thread(policies.replace_by_name, account, "people", FIVE),
             in_thread(tables.delete, account, "people"),
-            in_thread(policies.replace, account, "people", FIVE[:1]),
+            in_thread(policies.replace_by_name, account, "people", FIVE[:1]),
             return_exceptions=True,
         )
 
         assert {type(result) for result in results} <= {Activity, ResourceNotFound}
         with pytest.raises(ResourceNotFound):
-            await in_thread(policies.stored, account, "people")
+            await in_thread(policies.stored_by_name, account, "people")
 
 
 def test_only_take_the_place_of_those_that_were_seen(account, people):
-    policies.replace(account, people, [*FIVE[:4], SignedIdentifier("alone", AccessPolicy(start=""))])
+    policies.replace_by_name(account, people, [*FIVE[:4], SignedIdentifier("alone", AccessPolicy(start=""))])
     # absent and empty are not the same
     for seen in (FIVE, FIVE[:4]):
         with pytest.raises(activity.ChangedSince):
-            policies.replace(account, people, FIVE[:1], seen=seen)
-    policies.replace(account, people, FIVE)
+            policies.replace(tables.get(account, people), FIVE[:1], seen=seen)
+    policies.replace_by_name(account, people, FIVE)
 
-    assert policies.replace(account, people, FIVE[:1], seen=FIVE)
+    assert policies.replace(tables.get(account, people), FIVE[:1], seen=FIVE)
     # whoever wanted what is there by now has it
-    assert policies.replace(account, people, FIVE[:1], seen=FIVE) is None
-    assert policies.stored(account, people) == FIVE[:1]
+    assert policies.replace(tables.get(account, people), FIVE[:1], seen=FIVE) is None
+    assert policies.stored_by_name(account, people) == FIVE[:1]

@@ -150,7 +150,7 @@ def test_a_replaced_key_that_is_still_accepted_keeps_its_tokens_until_it_ends(ac
     ],
 )
 def test_does_not_make_what_would_be_refused(account, token, reason):
-    policies.replace(account, "orders", [SignedIdentifier("partner", AccessPolicy(None, None, "r"))])
+    policies.replace_by_name(account, "orders", [SignedIdentifier("partner", AccessPolicy(None, None, "r"))])
     with pytest.raises(SasRefused) as refused:
         issue(account, token)
     assert refused.value.reason is reason
@@ -228,7 +228,7 @@ def test_says_which_expire_soon(account):
         return replace(token, expiry=(now + timedelta(**after)).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     in_two_days = ends(days=2).expiry.replace("Z", ".0000000Z")
-    policies.replace(account, "orders", [SignedIdentifier("p", AccessPolicy(None, in_two_days, "r"))])
+    policies.replace_by_name(account, "orders", [SignedIdentifier("p", AccessPolicy(None, in_two_days, "r"))])
     near = issue(account, ends(days=3)).fingerprint
     seen = use(account, ends(hours=5))
     named = issue(account, TableSas(version="2019-02-02", table="Orders", identifier="p")).fingerprint

@@ -144,7 +144,7 @@ def test_restores_some_entities_of_some_tables(shop):
 def test_restores_tables_that_are_gone(shop, fate):
     fill(shop, "customers", ROWS)
     reader = SignedIdentifier("reader", AccessPolicy("", "", "r"))
-    policies.replace(shop, "customers", [reader])
+    policies.replace_by_name(shop, "customers", [reader])
     snapshot = snapshots.take(shop, "before")
     tables.delete(shop, "customers")
     tables.drop_expired_tables()
@@ -164,7 +164,7 @@ def test_restores_tables_that_are_gone(shop, fate):
     restored = snapshot_restores.restore(snapshot, request)
 
     assert content(shop, "customers") == ROWS
-    assert policies.stored(shop, "customers") == [reader]
+    assert policies.stored_by_name(shop, "customers") == [reader]
     assert content(shop, "later") == ROWS
     undo.undo(restored.activity, by=accounts.SERVER)
     assert (tables.find(shop, "customers") is None) == (fate != "recreated")
@@ -173,10 +173,10 @@ def test_restores_tables_that_are_gone(shop, fate):
 def test_restores_policies_and_settings_on_request(shop):
     fill(shop, "customers", ROWS)
     writer = SignedIdentifier("writer", AccessPolicy("", "", "raud"))
-    policies.replace(shop, "customers", [writer])
+    policies.replace_by_name(shop, "customers", [writer])
     snapshot = snapshots.take(shop, "before")
     reader = SignedIdentifier("writer", AccessPolicy("", "", "r"))
-    policies.replace(shop, "customers", [reader])
+    policies.replace_by_name(shop, "customers", [reader])
     changed = ServiceProperties(hour_metrics=Metrics(enabled=False))
     service_properties.replace(shop, lambda _: changed)
 
@@ -186,10 +186,10 @@ def test_restores_policies_and_settings_on_request(shop):
     plan = snapshot_restores.preview(snapshot, everything)
     assert (plan.tables[0].policies, plan.service_properties) == (True, True)
     restored = snapshot_restores.restore(snapshot, everything)
-    assert policies.stored(shop, "customers") == [writer]
+    assert policies.stored_by_name(shop, "customers") == [writer]
     assert service_properties.get(shop) == DEFAULT_PROPERTIES
     undo.undo(restored.activity, by=accounts.SERVER)
-    assert policies.stored(shop, "customers") == [reader]
+    assert policies.stored_by_name(shop, "customers") == [reader]
     assert service_properties.get(shop) == changed
 
 

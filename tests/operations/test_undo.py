@@ -203,14 +203,14 @@ def test_what_has_no_way_back(account):
 def test_a_deleted_table_comes_back_with_all_it_had(account, people):
     apply(people, Insert(entity("a", A=1)))
     tables.change(people, description="Of people", tags=["one"])
-    policies.replace(account, "people", READERS)
+    policies.replace_by_name(account, "people", READERS)
     done = tables.delete(account, "people", by=ADA, keep=DELETED_TABLE_RETENTION)
 
     undone = undo(done, ADA)
     assert undone.effective_verb is Verb.TABLE_RESTORE
     back = tables.get(account, "PEOPLE")
     assert (back.pk, back.name, back.description, back.tags) == (people.pk, "People", "Of people", ["one"])
-    assert policies.stored(account, "people") == READERS
+    assert policies.stored_by_name(account, "people") == READERS
     assert content(back) == {"a": {"A": 1}}
     apply(back, Insert(entity("b")))
 
@@ -254,7 +254,7 @@ def test_a_new_table_goes_while_it_is_empty(account, people):
 def test_several_at_once_or_none(account, people):
     other = tables.create(account, "others")
     for table in (people, other):
-        policies.replace(account, table.folded_name, READERS)
+        policies.replace_by_name(account, table.folded_name, READERS)
     done = [tables.delete(account, name, keep=DELETED_TABLE_RETENTION) for name in ("people", "others")]
 
     back = undo_all(done, ADA)
@@ -282,7 +282,7 @@ def settings_done(account, people):
     return [
         account_settings.change(account, by=ADA, read_only=False, label="New", networks=["10.0.0.0/8"]),
         tables.change(people, description="Second", by=ADA),
-        policies.replace(account, "people", READERS),
+        policies.replace_by_name(account, "people", READERS),
         service_properties.replace(account, lambda _: METRICS),
     ]
 
@@ -293,7 +293,7 @@ def settings_of(account, people):
     return [
         (account.label, account.networks),
         people.description,
-        policies.stored(account, "people"),
+        policies.stored_by_name(account, "people"),
         service_properties.get(account),
     ]
 
@@ -311,7 +311,7 @@ def test_settings_go_back_and_forth(account, people, settings_done):
 def test_settings_that_were_changed_since_stay(account, people, settings_done):
     account_settings.change(account, label="b")
     tables.change(people, description="b")
-    policies.replace(account, "people", [])
+    policies.replace_by_name(account, "people", [])
     service_properties.replace(account, lambda _: DEFAULT_PROPERTIES)
     assert [reason(done) for done in settings_done] == [Reason.CHANGED_SINCE] * 4
     removal.remove("acme", with_tables=True)

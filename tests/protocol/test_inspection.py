@@ -42,7 +42,9 @@ def make_accounts():
     table = tables.create(account, "People")
     for key in (EntityKey("a", "0"), EntityKey("a", "1"), EntityKey("c", "")):
         run(sql.change(relation_name(table.pk), Insert(Entity(key, {}))))
-    policies.replace(account, "people", [SignedIdentifier("readers", read_policy(None, "2099-01-01", "r"))])
+    policies.replace_by_name(
+        account, "people", [SignedIdentifier("readers", read_policy(None, "2099-01-01", "r"))]
+    )
     fingerprint = mistakes.fingerprint_of(BLOCKED)
     BlockedSas.objects.create(account=account, fingerprint=fingerprint)
 

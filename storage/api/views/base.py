@@ -135,9 +135,11 @@ class AccountScopedViewSet(ApiViewSet):
     def table(self) -> Table:
         """Return the table in the path, whose name may be in any case."""
         try:
-            return tables.get(self.account, self.kwargs["table"])
+            found = tables.get(self.account, self.kwargs["table"])
         except StorageError:
             raise Http404 from None
+        found.account = self.account
+        return found
 
     def endpoint(self) -> str:
         return endpoint(self.request, self.account.name)

@@ -175,7 +175,7 @@ class PolicyViewSet(AccountScopedViewSet):
         has_etag=True,
     )
     def retrieve(self, request: Request, account: str, table: str) -> Response:
-        stored = policies.stored(self.account, self.table().folded_name)
+        stored = policies.stored(self.table())
         return self.answer_with_etag({"items": stored})
 
     @operation(
@@ -195,12 +195,12 @@ class PolicyViewSet(AccountScopedViewSet):
         },
     )
     def update(self, request: Request, account: str, table: str) -> Response:
-        folded = self.table().folded_name
+        found = self.table()
         wanted = self.read_body()
-        stored = policies.stored(self.account, folded)
+        stored = policies.stored(found)
         seen = stored if etags.check_match(request, self.serialize({"items": stored})) else None
         try:
-            policies.replace(self.account, folded, wanted["items"], by=self.by, seen=seen)
+            policies.replace(found, wanted["items"], by=self.by, seen=seen)
         except ChangedSince:
             raise Problem(problems.PRECONDITION) from None
         return self.answer_with_etag(wanted)

@@ -18,12 +18,22 @@ from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.tables import tables
 
 
-def stored(account: Account, folded_name: str) -> list[SignedIdentifier]:
-    """Get Table ACL: return the policies in the order in which they were set."""
+def stored(table: Table) -> list[SignedIdentifier]:
+    """Return the policies of a table in the order in which they were set."""
+    return [identifier(policy) for policy in table.policies.order_by("place")]
+
+
+def stored_by_name(account: Account, folded_name: str) -> list[SignedIdentifier]:
+    """Get Table ACL; raises ResourceNotFound."""
+    return stored(_find(account, folded_name))
+
+
+def _find(account: Account, folded_name: str) -> Table:
     table = tables.find(account, folded_name)
     if table is None:
         raise ResourceNotFound
-    return [identifier(policy) for policy in table.policies.order_by("place")]
+    table.account = account
+    return table
 
 
 def written(tables: Sequence[Table]) -> dict[int, list[dict[str, Any]]]:
@@ -48,32 +58,43 @@ def first_tables(account: Account, top: int) -> list[Table]:
     return list(having.order_by("folded_name").prefetch_related(ordered)[:top])
 
 
+def replace_by_name(
+    account: Account, folded_name: str, identifiers: Sequence[SignedIdentifier], *, by: Actor = SERVER
+) -> Activity | None:
+    """Set Table ACL: what is wrong with the request is refused before a table that does not exist."""
+    _check(account, folded_name, identifiers)
+    return replace(_find(account, folded_name), identifiers, by=by)
+
+
+def _check(account: Account, folded_name: str, identifiers: Sequence[SignedIdentifier]) -> None:
+    accounts.require_storage(account)
+    check_policies(identifiers)
+    if is_analytics_name(folded_name):
+        raise InsufficientAccountPermissions
+
+
 def replace(
-    account: Account,
-    folded_name: str,
+    table: Table,
     identifiers: Sequence[SignedIdentifier],
     *,
     by: Actor = SERVER,
     seen: Sequence[SignedIdentifier] | None = None,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Set Table ACL: replace all policies, effective from the next request on; return None if nothing changed.
+    """Replace all policies of a table, effective from the next request on; return None if nothing changed.
 
     Raises MethodNotAllowed in an account of the kind cosmos, and ChangedSince if the stored policies are not those that
     the caller has ``seen``, or that ``undoes`` left.
     """
-    accounts.require_storage(account)
-    check_policies(identifiers)
-    if is_analytics_name(folded_name):
-        raise InsufficientAccountPermissions
-    if undoes is None and stored(account, folded_name) == list(identifiers):
+    account = table.account
+    _check(account, table.folded_name, identifiers)
+    if undoes is None and stored(table) == list(identifiers):
         return None  # without a change, no catalog needs to be invalidated
     with invalidating_catalogs():
         accounts.writable(account)
-        table = tables.named(account, folded_name).select_for_update().first()
-        if table is None:
+        if not Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).exists():
             raise ResourceNotFound
-        before = write([identifier(policy) for policy in table.policies.order_by("place")])
+        before = write(stored(table))
         expected = undoes.after if undoes is not None else before if seen is None else write(seen)
         if before != expected:
             raise activity.ChangedSince

@@ -248,7 +248,7 @@ class Application:
         outcome.policies = present != source.policies
         if outcome.policies and changed is not None and self.save is not None:
             wanted = policies.read(source.policies)
-            policies.replace(changed.account, changed.folded_name, wanted, by=self.by)
+            policies.replace(changed, wanted, by=self.by)
 
     def _apply_service_properties(self) -> None:
         differing = self.comparison.service_properties

@@ -236,9 +236,7 @@ def _undo_dropped_index(done: Activity, by: Actor) -> Activity:
 def _undo_policies(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
     _check_first(done)
-    return policies.replace(
-        table.account, table.folded_name, policies.read(done.before or []), by=by, undoes=done
-    )
+    return policies.replace(table, policies.read(done.before or []), by=by, undoes=done)
 
 
 def _undo_properties(done: Activity, by: Actor) -> Activity | None:

@@ -49,7 +49,7 @@ def make(stored: Any, server: LiveServer) -> Callable[..., str]:
     account = accounts.add(server.account, NewAccount(sealed_keys.DEVELOPMENT_KEY))
     tables.create(account, stored.table_name)
     partner = SignedIdentifier("partner", AccessPolicy(None, None, "r"))
-    policies.replace(account, stored.table_name.lower(), [partner])
+    policies.replace_by_name(account, stored.table_name.lower(), [partner])
     User.objects.create_user("ada", PASSWORD, is_admin=True)
     client = Client()
     client.post("/ui/login/", {"login": "ada", "password": PASSWORD})

@@ -249,7 +249,7 @@ def test_shows_settings(read, account, table, cast):
         (CorsRule(("*",), ("GET",), (), (), 5),),
     )
     shown += [
-        (policies.replace(account, "people", one), ["readers", "2030-01-01"]),
+        (policies.replace_by_name(account, "people", one), ["readers", "2030-01-01"]),
         (service_properties.replace(account, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
         (tables.change(table, description="Of people", tags=["a", "b"]), ["Of people", "a, b"]),
         (members.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),

@@ -212,13 +212,13 @@ def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branc
 
 def test_applies_policies_and_creates_an_empty_table(proven, account, branch):
     alice = proven("alice")
-    policies.replace(account, "people", [SignedIdentifier("partners", None)])
+    policies.replace_by_name(account, "people", [SignedIdentifier("partners", None)])
     tables.create(account, "fresh")
     page = alice.get(address(settings=1))
     assert "people partners - not set" in text(page)
     answer = alice.post(f"{PAGE}apply/", {**hidden(page), "settings-of": ["policies"]}, follow=True)
     assert "Applied the settings to branch." in answer.content.decode()
-    assert [it.identifier for it in policies.stored(branch, "people")] == ["partners"]
+    assert [it.identifier for it in policies.stored_by_name(branch, "people")] == ["partners"]
     page = alice.get(address(table="fresh"))
     assert "The right side does not have this table Create it in branch" in text(page)
     alice.post(f"{PAGE}apply/", hidden(page))

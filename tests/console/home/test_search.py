@@ -78,7 +78,7 @@ def test_finds_no_deleted_table(visit, named):
 
 
 def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visit, named):
-    policies.replace(named, "carts", [SignedIdentifier("Reporting")])
+    policies.replace_by_name(named, "carts", [SignedIdentifier("Reporting")])
     token = TableSas(version="2019-02-02", table="carts", permissions="r", expiry="2030-01-01")
     sas.issue(named, token, 1, SasDescription("Weekly reporting"), by=COMMAND)
     assert found(visit("max"), "report") == {

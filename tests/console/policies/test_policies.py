@@ -48,7 +48,7 @@ def text(answer):
 
 
 def stored():
-    return policies.stored(Account.objects.get(name="acme"), "people")
+    return policies.stored_by_name(Account.objects.get(name="acme"), "people")
 
 
 def said(client):
@@ -66,7 +66,7 @@ def keep(account, people):
     def keep(*identifiers, table="people"):
         if table != "people":
             tables.create(account, table)
-        policies.replace(account, table, identifiers)
+        policies.replace_by_name(account, table, identifiers)
 
     return keep
 
@@ -303,7 +303,7 @@ def test_copies_from_another_table_exactly(visit, keep):
     keep(*ODD, table="odd")
     other = accounts.add("other")
     tables.create(other, "secret")
-    policies.replace(other, "secret", PLAIN)
+    policies.replace_by_name(other, "secret", PLAIN)
     client = visit("max")
     page = client.get(PAGE)
     assert '<option value="odd" selected> odd (5)</option>' in text(page)

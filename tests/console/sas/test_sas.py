@@ -48,7 +48,7 @@ def orders(account):
         SignedIdentifier("partner", AccessPolicy(None, LATER, "r")),
         SignedIdentifier("open", AccessPolicy()),
     ]
-    policies.replace(account, "orders", stored)
+    policies.replace_by_name(account, "orders", stored)
     return table
 
 

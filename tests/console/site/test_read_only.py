@@ -39,7 +39,7 @@ def state(account, table):
         [table.name for table in tables.deleted(account)],
         tables.counts([account.pk]),
         list(entities.page(table, EntityQuery()).entities),
-        policies.stored(account, "people"),
+        policies.stored_by_name(account, "people"),
         service_properties.get(account),
         type(table).objects.values_list("description", "tags").get(pk=table.pk),
     )
@@ -81,7 +81,7 @@ def test_its_lock_can_be_undone(visit, locked):
     done = activity.find(activity.ActivityFilter(account_ids=[account.pk])).order_by("-pk").first()
     visit("alice").post(reverse("activity:undo", args=[done.pk]))
     assert not accounts.find("acme").read_only
-    assert policies.replace(account, "people", [SignedIdentifier("a")])
+    assert policies.replace_by_name(account, "people", [SignedIdentifier("a")])
 
 
 def test_offers_no_way_back_but_the_key(visit, locked):

@@ -250,7 +250,7 @@ def test_creates_a_table_with_sample_data(visit, account):
 
 def test_deletes_and_restores(visit, account, people, add):
     people("se", "1")
-    policies.replace(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
+    policies.replace_by_name(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
     tables.change(tables.get(account, "people"), tags=["prod"], description="who")
     add("other")
     client = visit("max")
@@ -334,7 +334,7 @@ def test_refuses_writes_while_the_account_is_read_only(visit, account, add):
 
 
 def test_settings(visit, people, account):
-    policies.replace(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
+    policies.replace_by_name(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
     assert ">1 of 5</a>" in text(visit("victor").get("/ui/a/acme/"))
     page = text(visit("victor").get(SETTINGS))
     assert 'href="/ui/a/acme/t/people/acl/"' in page
