@@ -29,10 +29,14 @@ _WAIT: Final = 300  # tenths of a second that archive_command waits, before Post
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a data folder remembers of its archive, so that commands that start its database archive too."""
+    """What a data folder remembers of its archive, so that commands that start its database archive too.
+
+    ``claims``: make the archive, or refuse one of another database; commands leave that to the server.
+    """
 
     archive: Path
     backlog: int  # bytes
+    claims: bool = False
 
     @classmethod
     def read(cls, folder: DataFolder) -> "Config | None":
@@ -73,7 +77,7 @@ def configure(options: Options, folder: DataFolder) -> Config | None:
     if options.archive is None:
         (folder.archiving / _CONFIG).unlink(missing_ok=True)
         return None
-    config = Config(options.archive.folder, options.archive.backlog)
+    config = Config(options.archive.folder, options.archive.backlog, claims=True)
     config.write(folder)
     return config
 
@@ -91,11 +95,12 @@ def settings(folder: DataFolder, config: Config | None) -> Mapping[str, str]:
 
 
 def plan(folder: DataFolder, config: Config | None) -> dict[str, Any] | None:
-    """Return the plan of the archiver; makes the archive unless it is there. The database exists."""
+    """Return the plan of the archiver; makes the archive for a server. The database exists."""
     if config is None:
         return None
     system = system_of(folder)
-    _claim(folder, config.archive, system)
+    if config.claims:
+        _claim(folder, config.archive, system)
     return {
         "wal": str(folder.database / "pg_wal"),
         "archive": str(config.archive),

@@ -61,6 +61,11 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
             f"{target.path} is a mount point, so nothing can take its place. Restore into another folder with --data"
             " DIR, and start the server with that."
         )
+    if target.path.parent.exists() and not os.access(target.path.parent, os.W_OK):
+        raise Refusal(
+            f"The restored folder is made beside {target.path}, and {target.path.parent} is not writable for you. Name"
+            " a folder elsewhere with --data DIR, and start the server with that."
+        )
     if request.replaces:
         folder_switch.refuse_running(target)
     remembered = Config.read(target)
