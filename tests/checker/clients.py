@@ -422,9 +422,9 @@ class Load:
             f"{number} answers of each kind",
         )
 
-    def final(self) -> dict[Key, Seen]:
-        """What the primary has at the end."""
-        with self.client("last") as client:
+    def final(self, endpoint: Endpoint | None = None) -> dict[Key, Seen]:
+        """What the primary has at the end; perhaps at another port than before."""
+        with self.client("last", endpoint) as client:
             return {key: client.get(key) for key in self.keys}
 
     def _run(self, client: Client, turn: Callable[[Client, Random], None]) -> None:

@@ -13,8 +13,8 @@ import requests
 
 from storage.server import metrics
 from storage.server.refusal import Refusal
-from tests.faults.connection import Connection
-from tests.faults.write_load import WriteLoad
+from tests.checker.clients import Endpoint, Load
+from tests.checker.levels import Checker
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.replication.postgres import wait_for
 from tests.seeds import seeded
@@ -50,6 +50,22 @@ def mounted(folder, *what):
 needs_mounts = pytest.mark.skipif(not mounts(), reason="only root may mount a small disk")
 
 
+def endpoint(live):
+    return Endpoint(live.port, live.account, live.key)
+
+
+def writers(live, table):
+    load = Load(endpoint(live), table)
+    load.add_writers(6)
+    return load
+
+
+def check_nothing_is_lost(load, live):
+    checker = Checker(load.history)
+    assert checker.violations == []
+    assert checker.lost(load.final(endpoint(live))) == []
+
+
 def readiness(live):
     answer = requests.get(f"{live.url}/ui/readyz", timeout=30)
     return answer.json().get("reason", "")
@@ -76,20 +92,19 @@ def test_a_full_disk_loses_nothing_and_the_server_recovers(start, scratch, table
     small = scratch / "small"
     small.mkdir()
     with mounted(small, "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs"), start(seeded(small / "data")) as live:
-        load = WriteLoad(live, table)
+        load = writers(live, table)
         with load.running():
             load.wait_for_answers(BEFORE)
             filler = small / "filler"
             with filler.open("wb") as file, suppress(OSError):
                 while True:
                     os.write(file.fileno(), bytes(65536))
-            wait_for(lambda: load.outages, "the disk to be full")
+            wait_for(lambda: load.history.refused, "the disk to be full")
             assert "PostgreSQL cannot write. Make room on it." in doctor(live.data)
             filler.unlink()
             load.wait_for_answers(BEFORE)
             wait_for(lambda: readiness(live) == "", "readiness")
-        with Connection(live) as connection:
-            load.check(connection)
+        check_nothing_is_lost(load, live)
         said = "\n".join(live.output)
         # it stops only when it needs another file for its log; until then it answers reads
         assert "PostgreSQL has no space left on its disk" in said or "The disk is full." in said
@@ -111,7 +126,7 @@ def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(start, scratch
             ["sync", "--file-system", folder], check=True
         )  # what was copied is not part of the test
         with start(data) as live:
-            load = WriteLoad(live, table)
+            load = writers(live, table)
             with load.running():
                 load.wait_for_answers(BEFORE)
                 subprocess.run(["mount", "-o", "remount,abort", folder], check=True)
@@ -122,8 +137,8 @@ def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(start, scratch
             assert live.stop() == 0
         assert f"The file system of {data} is read-only. Repair it, and mount it again." in refusal(data)
     subprocess.run(["/usr/sbin/fsck.ext4", "-y", image], check=False, capture_output=True)
-    with mounted(folder, "-o", "loop", image), start(data) as live, Connection(live) as connection:
-        load.check(connection)
+    with mounted(folder, "-o", "loop", image), start(data) as live:
+        check_nothing_is_lost(load, live)
 
 
 def test_a_folder_for_temporary_files_that_cannot_be_used(scratch, monkeypatch):
