@@ -117,6 +117,7 @@ applications = Applications(service.serve, application, is_console, settings.OPT
 
 
 memory.resize(settings.OPTIONS.request_memory)
+memory.count_refusal = prometheus.count_memory_refusal
 
 
 async def _console(application: Any, scope: Scope, receive: Receive, send: Send) -> None:

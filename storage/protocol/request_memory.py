@@ -47,7 +47,8 @@ class BodyBudget:
     an eighth is what waiting connections hold. A large body without others is admitted, whatever its size.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, count_refusal: Callable[[], None] = lambda: None) -> None:
+        self._count_refusal = count_refusal
         self.used = 0
         self._large = 0  # of that, by large bodies
         self._waiting: deque[tuple[int, float, asyncio.Future[int]]] = deque()
@@ -128,6 +129,7 @@ class BodyBudget:
 
     def _busy(self) -> ServerBusy:
         """Have clients come back the later, the longer the first in the queue has waited."""
+        self._count_refusal()
         error = ServerBusy()
         if self._waiting:
             waited = asyncio.get_running_loop().time() - self._waiting[0][1]
@@ -173,14 +175,25 @@ class HeldBytes:
 
 
 class RequestMemory:
-    """The budget of a process, in bytes."""
+    """The budget of a process, in bytes; ``count_refusal`` is called with the name of a share that is full."""
 
     def __init__(self) -> None:
-        self.service = BodyBudget(0)
-        self.console = BodyBudget(0)  # apart: it knows a user only when it has read a body
-        self.answers = HeldBytes(0, lambda holder: holder.drop_answer())
-        self.arriving = HeldBytes(0, lambda holder: holder.drop_request())
+        self.count_refusal: Callable[[str], None] = lambda share: None
+        self.service = BodyBudget(0, lambda: self.count_refusal("service"))
+        self.console = BodyBudget(
+            0, lambda: self.count_refusal("console")
+        )  # knows a user after reading the body
+        self.answers = HeldBytes(0, self._drop_answer)
+        self.arriving = HeldBytes(0, self._drop_request)
         self.resize(DEFAULT)
+
+    def _drop_answer(self, holder: Holder) -> None:
+        self.count_refusal("answers")
+        holder.drop_answer()
+
+    def _drop_request(self, holder: Holder) -> None:
+        self.count_refusal("arriving")
+        holder.drop_request()
 
     def resize(self, size: int) -> None:
         part = size // 8

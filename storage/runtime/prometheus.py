@@ -54,6 +54,11 @@ _PAGE_SECONDS: Final = Histogram(
     ("part",),
     buckets=LATENCY_BOUNDS,
 )
+_MEMORY_REFUSALS: Final = Counter(
+    "tablero_memory_refusals",
+    "Requests refused, and connections closed, because those in flight took all memory they may take",
+    ("share",),
+)
 _BUILD: Final = Gauge("tablero_build_info", "1, with the version", ("version",), multiprocess_mode="max")
 
 
@@ -105,6 +110,10 @@ def count_page(part: str, method: str, status: int, seconds: float) -> None:
     """Count a request to the console or to the management API."""
     _PAGES.labels(part, method if method in _METHODS else "other", status).inc()
     _PAGE_SECONDS.labels(part).observe(seconds)
+
+
+def count_memory_refusal(share: str) -> None:
+    _MEMORY_REFUSALS.labels(share).inc()
 
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -1,9 +1,11 @@
 """Many clients at once, in little memory: see tests/faults/pressure.py for the long form."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import requests
 from azure.data.tables import TableClient
 
 from tests.faults import pressure
@@ -14,6 +16,7 @@ from tests.seeds import seeded
 
 CLIENTS = 16  # more than may wait
 MEMORY = 32 * MEGABYTE
+LIMITS = {"TABLERO_REQUEST_MEMORY": f"{MEMORY >> 20}M", "TABLERO_METRICS_TOKEN": "a"}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,7 @@ def small(start, scratch):
     """A server whose requests may take 32 MiB."""
     folder = scratch / "pressure"
     folder.mkdir(mode=0o711)
-    with start(seeded(folder / "tablero"), env={"TABLERO_REQUEST_MEMORY": f"{MEMORY >> 20}M"}) as live:
+    with start(seeded(folder / "tablero"), env=LIMITS) as live:
         yield live
 
 
@@ -59,6 +62,9 @@ def test_a_burst_of_large_change_sets_ends_complete_while_small_requests_are_ans
         finally:
             ended.set()
         assert asking.result() == {204}
+    answer = requests.get(f"{small.url}/ui/metrics", headers={"Authorization": "Bearer a"}, timeout=30)
+    [counted] = re.findall('^tablero_memory_refusals_total{share="service"} (.+)$', answer.text, re.MULTILINE)
+    assert float(counted) >= len(refused) > 0
     # far less than the 600 MiB that all of them take at once; the allocator keeps some of what it frees
     assert growth.most < 8 * MEMORY
 
