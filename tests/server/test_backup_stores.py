@@ -172,6 +172,14 @@ def test_urls_that_are_refused(s3, monkeypatch, given, said):
     assert "secret" not in str(refused.value) and "abc" not in str(refused.value)
 
 
+def test_wrong_credentials_are_refused_without_being_shown(azure, monkeypatch):
+    [(name, value)] = azure.items()
+    monkeypatch.setenv(name, value.replace("AccountKey=Eby8", "AccountKey=EbyA"))
+    with pytest.raises(Refusal, match="refuses access: check the environment variables") as refused:
+        open_store("az://backups").names()
+    assert "EbyA" not in str(refused.value)
+
+
 def test_without_its_library_a_url_is_refused_with_a_remedy():
     program = (
         "import sys; sys.modules['obstore'] = None\n"

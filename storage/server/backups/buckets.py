@@ -303,7 +303,8 @@ def _explain(location: str, error: exceptions.BaseError, text: str) -> str:
     check = (
         f"check the environment variables ({_EXAMPLES[location.partition('://')[0]]}) and what they allow."
     )
-    if isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError):
+    is_refused = isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError)
+    if is_refused or re.search("40[13] (Unauthorized|Forbidden)", text):
         return f"{location} refuses access: {check}"
     if _METADATA in text:
         return f"There are no credentials for {location}: {check}"
