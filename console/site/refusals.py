@@ -47,7 +47,6 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "The account %(account)s can have at most %(most)s saved queries. Delete one first."
     ),
     Reason.TOO_MANY_OWN_QUERIES: _("You can have at most %(most)s saved queries. Delete one first."),
-    Reason.TOO_MANY_LABELS: _("An account can have at most %(most)s labels."),
     Reason.TOO_MANY_TOKENS: _("A user can have at most %(most)s tokens. Revoke one first."),
     Reason.DISTRIBUTED_HAS_NO_IMAGES: _(
         "The table %(table)s is distributed over several nodes. Changes of its entities can be undone one by "

@@ -12,13 +12,12 @@ from django.utils.translation import gettext_lazy
 
 from console.site.account_settings import SECTIONS, TEXTS
 from console.site.forms import MONO, NameRule
-from console.site.refusals import describe_refusal
 from storage.domain.access.addresses import read_network
-from storage.domain.refusals import Reason
 from storage.domain.service import lifetimes
 from storage.domain.service.account_settings import SETTINGS, Setting
 from storage.domain.service.consistency import Consistency
 from storage.domain.service.labels import LabelError, read_lines, write_lines
+from storage.domain.service.quotas import LABELS
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
@@ -72,7 +71,7 @@ PROMISES: Final = {
 
 _CODE: Final = {"class": "mono", "spellcheck": "false"}
 _LABEL_RULES: Final = gettext_lazy(
-    "Write each label as key=value on its own line: at most 32 labels, keys of letters, digits and . _ / - only."
+    "Write each label as key=value on its own line: at most %(most)s labels, keys of letters, digits and . _ / - only."
 )
 
 
@@ -88,10 +87,8 @@ class _LabelsField(forms.CharField):
         try:
             found = read_lines(super().clean(value))
             quotas.check_all_labels(found)
-        except LabelError as error:
-            if error.refusal.reason is Reason.TOO_MANY_LABELS:
-                raise forms.ValidationError(describe_refusal(error)) from None
-            raise forms.ValidationError(_LABEL_RULES) from None
+        except LabelError:
+            raise forms.ValidationError(_LABEL_RULES, params={"most": quotas.limit(LABELS)}) from None
         return found
 
 
