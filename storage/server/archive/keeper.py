@@ -24,7 +24,7 @@ from storage.server.options import ArchiveOptions, Options
 logger = logging.getLogger(__name__)
 
 _LOOK: Final = 10.0  # seconds
-_LOOK_AFTER_PROBLEM: Final = 1.0
+_LOOK_AFTER_PROBLEM: Final = 2.0
 _PATIENCE: Final = 20.0  # seconds with an archive on a network that hangs
 _PAUSE: Final = timedelta(minutes=15).total_seconds()  # after a base backup that failed
 
