@@ -173,7 +173,11 @@ def _in_markdown(text: str) -> str:
 
 def write_pretty_document(stored: StoredEntity) -> str:
     """The document for people: one member per line, and no escaped letters."""
-    text = json.dumps(json.loads(write_document(stored)), ensure_ascii=False, indent=2)
+    return escape_surrogates(json.dumps(json.loads(write_document(stored)), ensure_ascii=False, indent=2))
+
+
+def escape_surrogates(text: str) -> str:
+    """Write lone surrogates, which a page cannot contain, as JSON escapes."""
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -142,6 +142,17 @@ def test_a_masked_branch_and_its_reset(proven, customers):
     assert "A branch of acme" in own and "-d &#x27;{}&#x27;" in own
 
 
+def test_a_sample_that_no_page_can_contain(proven, customers):
+    write(
+        customers,
+        Insert(Entity(EntityKey("se", "aaa"), {"Note": EdmValue(Edm.STRING, "half \ud800 a pair")})),
+    )
+    client = proven("ada")
+    assert "half \\ud800 a pair" in client.get(f"{PAGE}branch/").content.decode()
+    sample = client.get(f"{PAGE}branch/sample/?table=customers&property=Note&mask-customers-Note=keep")
+    assert "half \\ud800 a pair" in sample.content.decode()
+
+
 def test_a_leaky_branch_says_so(proven, customers):
     write(customers, Insert(Entity(EntityKey("se", "cem"), {"Note": MAIL["Email"]})))
     client = proven("ada")

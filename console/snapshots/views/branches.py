@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from console.grid.formats import value_text
+from console.grid.formats import escape_surrogates, value_text
 from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
 from console.site.access import account_required, actor_of, admin_required
 from console.site.notices import count_text, notify_error, notify_success
@@ -217,7 +217,7 @@ def _safe_rules(chosen: Mapping[str, str]) -> dict[str, MaskingRule]:
 
 
 def _shown(value: EdmValue) -> str:
-    text = value_text(value)
+    text = escape_surrogates(value_text(value))
     return text if len(text) <= 60 else text[:59] + "…"
 
 
