@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
                 try:
                     world.feed(strategy, min(ROUND, options.requests), check, chance)
                 except Exception as error:
-                    failures.append(f"{type(error).__name__}: {error}")
+                    failures.append(f"{name}: {type(error).__name__}: {error}"[-2000:])
                 sent[name] += world.sent - before
                 failures += [f"{name}: {it}" for it in world.failures]
                 world.failures.clear()

@@ -74,7 +74,7 @@ class World:
             if len(self.failures) >= MOST_FAILURES:
                 return
             if check is None:
-                self.begin()
+                self._note("before a batch", self.begin)
             for request in batch:
                 self._send(request, check)
             self._note(f"one of {len(batch)} requests, the last of them {batch[-1]}", self._check_control)
@@ -88,6 +88,7 @@ class World:
         except Exception as error:
             self.failures.append(f"{type(error).__name__}: {error}\n{what}"[:5000])
             self.connection.close()
+            self.observer.close()
 
     def _send(self, request: Request, check: Check | None) -> None:
         self.sent += 1
