@@ -1,6 +1,6 @@
 """The software bill of materials: what others made that Tablero consists of, as CycloneDX 1.6.
 
-`python3 -m tests.sbom` writes sbom.cdx.json from the lock of the packages and the manifest of the vendored files. What
+`python3 -m tests.sbom` writes docs/sbom.cdx.json from the lock of the packages and the manifest of the vendored files. What
 runs only in tests is not in it. https://cyclonedx.org/docs/1.6/json/
 """
 
@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from storage.server import installation
 from tests.live_server import ROOT
 
-FILE = ROOT / "sbom.cdx.json"
+FILE = ROOT / "docs" / "sbom.cdx.json"
 VENDOR = ROOT / "static" / "vendor"
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+(?: (?:AND|OR|WITH) \(?[A-Za-z0-9.+-]+\)?)*")
 
