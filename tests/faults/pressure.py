@@ -32,6 +32,7 @@ from tests.faults.memory import MEGABYTE, growth_of
 from tests.live_server import ROOT, LiveServer, clean_environment, start_server
 
 TABLE = "pressure"
+FOLLOWED = "followed"  # by the streams
 LARGEST = 4 * MEGABYTE  # bytes of a change set
 PATIENCE = 120.0  # seconds
 THREADS = 8  # of clients: the machine is the server's
@@ -69,6 +70,7 @@ def prepare(server: LiveServer) -> Caller:
     """Make the table and a user."""
     with Connection(server) as connection:
         connection.create_table(TABLE)
+        connection.create_table(FOLLOWED)
         large = {"text": "x" * 30_000}
         for number in range(0, 200, 50):
             rows = [("big", f"{row:03}") for row in range(number, number + 50)]
@@ -103,7 +105,7 @@ def busy(server: LiveServer, number: int, requests_of_each: int) -> float:
 
     def run(share: int) -> None:
         with ExitStack() as stack:
-            mine = [stack.enter_context(Connection(server)) for _ in range(share)]
+            mine = [stack.enter_context(Connection(server, timeout=PATIENCE)) for _ in range(share)]
             for turn in range(requests_of_each):
                 began = time.monotonic()
                 for place, connection in enumerate(mine):
@@ -129,16 +131,18 @@ def busy(server: LiveServer, number: int, requests_of_each: int) -> float:
 def streams(server: LiveServer, caller: Caller, number: int) -> Iterator[list[socket.socket]]:
     """Event streams of the change feed; each has sent its head and an event."""
     request = (
-        f"GET /ui/api/v1/accounts/{server.account}/changes HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"GET /ui/api/v1/accounts/{server.account}/changes?table={FOLLOWED} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Authorization: Bearer {caller.token}\r\nAccept: text/event-stream\r\n\r\n"
     ).encode()
     with ExitStack() as stack:
         opened = [stack.enter_context(_connect(server)) for _ in range(number)]
-        for client in opened:
-            client.sendall(request)
-        for client in opened:
-            received = _read_until(client, _EVENT)
-            assert received.startswith(b"HTTP/1.1 200"), received
+        # a few at a time: each needs the database once
+        for few in (opened[start : start + 10] for start in range(0, number, 10)):
+            for client in few:
+                client.sendall(request)
+            for client in few:
+                received = _read_until(client, _EVENT)
+                assert received.startswith(b"HTTP/1.1 200"), received
         yield opened
 
 
@@ -314,6 +318,8 @@ def _press_connections(server: LiveServer, caller: Caller, load: Load, say: Call
         stack.enter_context(slow_writers(server, load.slow))
         longest = busy(server, load.busy, 20)
         say(f"{load.busy:,} busy as well: {Usage.of(server)}, all answered within {longest:.1f} s")
+        with Connection(server) as connection:
+            assert connection.write("PUT", FOLLOWED, ("p", "r"), {"n": 1}).status == 204
         for client in listening:
             assert _read_until(client, re.compile(rb"data: "))
 
