@@ -28,6 +28,8 @@ def small(start, scratch):
     folder = scratch / "pressure"
     folder.mkdir(mode=0o711)
     with start(seeded(folder / "tablero"), env=LIMITS) as live:
+        with Connection(live) as connection:
+            assert connection.create_table(TABLE).status == 204
         yield live
 
 
