@@ -1,7 +1,7 @@
 """The software bill of materials: what others made that Tablero consists of, as CycloneDX 1.6.
 
-`python3 -m tests.sbom` writes docs/sbom.cdx.json from the lock of the packages and the manifest of the vendored files. What
-runs only in tests is not in it. https://cyclonedx.org/docs/1.6/json/
+`python3 -m tests.sbom` writes docs/sbom.cdx.json from the lock of the packages and the manifest of the vendored files.
+What runs only in tests is not in it. https://cyclonedx.org/docs/1.6/json/
 """
 
 import base64

@@ -19,18 +19,17 @@ from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
 from storage.operations.health import archive
-from storage.operations.health.archive import Problem
-from storage.operations.health.archive_catalog import (
+from storage.operations.health.archive import Period, Problem
+from storage.server import embedded, folder_switch, options
+from storage.server.archive import archiver, archiving, base_backups, inspection, moments, point_in_time
+from storage.server.archive.catalog import (
     BaseBackup,
     Catalog,
     NotAnArchive,
-    Period,
     Segment,
     name_of_use,
     number_of,
 )
-from storage.server import embedded, folder_switch, options
-from storage.server.archive import archiver, archiving, base_backups, inspection, moments, point_in_time
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT, start_server

@@ -10,8 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from storage.management.command import TableroCommand
-from storage.operations.health import archive_catalog
-from storage.server.archive import moments, point_in_time
+from storage.server.archive import catalog, moments, point_in_time
 from storage.server.backups import restore, sealing
 from storage.server.backups.description import SecretIn
 
@@ -109,7 +108,7 @@ class Command(TableroCommand):
             )
 
     def _restore_backup(self, location: str, passphrase: bytes | None, *, replaces: bool) -> None:
-        if (Path(location) / archive_catalog.DESCRIPTION).exists():
+        if (Path(location) / catalog.DESCRIPTION).exists():
             raise CommandError(f"{location} is an archive; say to which time with --to TIME, or --to latest.")
         found = restore.find(location)
         restored = restore.restore(

@@ -13,8 +13,6 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 
-from storage.operations.health.archive_catalog import Period
-
 NAME: Final = "summary.json"
 CONFIG: Final = "config.json"  # is there while the folder has an archive
 STALE: Final = timedelta(minutes=5)
@@ -30,6 +28,11 @@ class Problem(StrEnum):
     OVERDUE = "overdue"  # the next base backup
     TOO_LARGE = "too large"  # although only what the last base backup needs is kept
     STALE = "stale"  # the server does not update what this is read from
+
+
+class Period(NamedTuple):
+    start: datetime
+    end: datetime
 
 
 class Found(NamedTuple):

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import psycopg
 
-from storage.operations.health import archive_catalog
-from storage.operations.health.archive_catalog import Catalog, NotAnArchive
 from storage.server import database
-from storage.server.archive import archiver
+from storage.server.archive import archiver, catalog
+from storage.server.archive.catalog import Catalog, NotAnArchive
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -118,7 +117,7 @@ def system_of(folder: DataFolder) -> str:
 
 def _claim(folder: DataFolder, archive: Path, system: str) -> None:
     try:
-        found = archive_catalog.read_system(archive)
+        found = catalog.read_system(archive)
     except NotAnArchive as error:
         if (folder.archiving / "state.json").exists() and _was_used(folder):
             return  # the archiver waits for it: its disk may be mounted later
@@ -143,9 +142,9 @@ def _create(archive: Path, system: str, problem: str) -> None:
         for name in ("base", "timelines", "wal"):
             (archive / name).mkdir(mode=0o700, exist_ok=True)
         draft = archive / "archive.new"
-        draft.write_text(json.dumps({"format": archive_catalog.FORMAT, "system": system}))
+        draft.write_text(json.dumps({"format": catalog.FORMAT, "system": system}))
         archiver.synchronize(draft)
-        draft.rename(archive / archive_catalog.DESCRIPTION)
+        draft.rename(archive / catalog.DESCRIPTION)
         archiver.synchronize(archive)
     except OSError as error:
         raise Refusal(
@@ -163,7 +162,7 @@ def begin(options: Options) -> None:
     with suppress(OSError, NotAnArchive):  # which the archiver reports; the keeper calls this again
         uses = Catalog.read(config.archive).uses
         if not uses or uses[-1].timeline != timeline:
-            path = config.archive / "timelines" / archive_catalog.name_of_use(timeline, datetime.now(UTC))
+            path = config.archive / "timelines" / catalog.name_of_use(timeline, datetime.now(UTC))
             path.touch()
             archiver.synchronize(path.parent)
 

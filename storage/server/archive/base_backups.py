@@ -5,10 +5,10 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from storage.operations.health.archive_catalog import SUFFIX, BaseBackup, Catalog, Segment, number_of
 from storage.server import embedded
 from storage.server.archive import archiver, archiving
 from storage.server.archive.archiving import Config
+from storage.server.archive.catalog import SUFFIX, BaseBackup, Catalog, Segment, number_of
 from storage.server.backups import backup, files
 from storage.server.backups.programs import Say
 from storage.server.options import Options

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from storage.operations.health.archive import LATE, ArchiveSummary, Found, Problem
-from storage.operations.health.archive_catalog import SEGMENT, BaseBackup, Catalog, NotAnArchive
 from storage.server.archive import archiver
 from storage.server.archive.archiving import Config
+from storage.server.archive.catalog import SEGMENT, BaseBackup, Catalog, NotAnArchive
 from storage.server.backups import files
 from storage.server.backups.description import Backup
 from storage.server.backups.programs import Say

@@ -15,8 +15,8 @@ import psycopg
 
 from storage.operations.health import archive
 from storage.operations.health.archive import ArchiveSummary, Problem
-from storage.operations.health.archive_catalog import Catalog, NotAnArchive
 from storage.server.archive import archiving, inspection
+from storage.server.archive.catalog import Catalog, NotAnArchive
 from storage.server.backups import schedule
 from storage.server.data_folder import DataFolder
 from storage.server.options import ArchiveOptions, Options

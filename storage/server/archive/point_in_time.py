@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from storage.operations.health import last_backup
-from storage.operations.health.archive_catalog import SEGMENT, SUFFIX, Catalog, NotAnArchive, Plan
 from storage.server import embedded, folder_switch, installation, secret, workers
 from storage.server.archive import archiver, archiving, inspection
 from storage.server.archive.archiving import Config
+from storage.server.archive.catalog import SEGMENT, SUFFIX, Catalog, NotAnArchive, Plan
 from storage.server.backups import contents, programs, restore
 from storage.server.backups.description import Backup
 from storage.server.backups.programs import Say

@@ -9,8 +9,7 @@ from django.utils.html import strip_tags
 
 from storage.models import Table
 from storage.operations.health import archive, last_backup
-from storage.operations.health.archive import ArchiveSummary, Found, Problem
-from storage.operations.health.archive_catalog import Period
+from storage.operations.health.archive import ArchiveSummary, Found, Period, Problem
 from storage.operations.health.last_backup import BackupFailure, Kind, LastBackup
 from storage.operations.tables import tables
 from storage.server.options import BackupSchedule

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from storage.operations.health.archive import Period
+
 DESCRIPTION: Final = "archive.json"
 FORMAT: Final = 1
 SEGMENT: Final = 16 << 20  # bytes
@@ -63,11 +65,6 @@ class BaseBackup(NamedTuple):
 
     def in_json(self) -> str:
         return json.dumps({**self._asdict(), "finished_at": self.finished_at.isoformat()})
-
-
-class Period(NamedTuple):
-    start: datetime
-    end: datetime
 
 
 class Use(NamedTuple):
