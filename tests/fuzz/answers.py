@@ -54,7 +54,7 @@ def is_failed_change_set(answer: Answer) -> bool:
 
 def check_api_answer(answer: Answer) -> None:
     """Of the management API: JSON, and problem details for what is refused."""
-    assert answer.status < 500, answer
+    assert answer.status < 500 and answer.status != 401, answer
     kind = answer.headers.get("content-type", "")
     if answer.status >= 400:
         assert kind.startswith("application/problem+json"), answer
@@ -70,6 +70,7 @@ def check_page_answer(answer: Answer) -> None:
     kind = answer.headers.get("content-type", "")
     if 300 <= answer.status < 400 and answer.status != 304:
         assert answer.headers["location"], answer
+        assert not answer.headers["location"].startswith("/ui/login/"), "the session has ended"
     elif answer.body:
         assert kind, answer
         if kind.startswith("text/"):

@@ -170,7 +170,7 @@ def crawl(get: Callable[[str], str], start: Sequence[str]) -> tuple[list[str], l
         ]
         for form in page.forms:
             path = re.sub(r"\d+", "0", urlsplit(form.address).path)
-            if not LEFT_OUT.search(form.address) and path.startswith("/ui/"):
+            if not LEFT_OUT.search(form.address) and path.startswith(f"/ui/a/{FUZZED}/"):
                 forms.setdefault((form.method, path, *sorted(form.fields)), form)
     return list(pages.values()), list(forms.values())
 
