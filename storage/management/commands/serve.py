@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import os
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +23,10 @@ class Command(TableroCommand):
         serve.run(settings.OPTIONS, self._write_line)
 
     def _write_line(self, line: str) -> None:
-        with contextlib.suppress(OSError):  # the server keeps running when its output is closed
+        try:
             self.stdout.write(logs.announcement(settings.OPTIONS, line))
             self.stdout.flush()
+        except OSError:
+            # the server keeps running when its output is closed; what stays in the buffer would make its end a failure
+            with contextlib.suppress(OSError), Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), self.stdout.fileno())
