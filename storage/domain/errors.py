@@ -383,8 +383,8 @@ class DamagedPage(InternalError):
     """What is read is damaged on the disk of the database; everything else can be used."""
 
     message = (
-        "A page of this table is damaged on the disk of the database. The operator of the server finds it with:"
-        " tablero doctor --pages"
+        "A page of this table is damaged on the disk of the database. The operator of the server finds it with the"
+        " command tablero doctor --pages."
     )
 
     @property

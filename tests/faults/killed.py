@@ -33,7 +33,10 @@ class Forge:
             text=True,
         )
         known = {name: settings[name] for name in ("NAME", "HOST", "PORT", "USER", "PASSWORD", "OPTIONS")}
-        known["OPTIONS"] = known["OPTIONS"] | {"application_name": NAME}
+        # without a pool: a process that is killed needs none
+        known["OPTIONS"] = {k: v for k, v in known["OPTIONS"].items() if k != "pool"} | {
+            "application_name": NAME
+        }
         self.ask(known | {"secret": secret})
 
     def __enter__(self):
