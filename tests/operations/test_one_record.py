@@ -33,7 +33,7 @@ def migrate(*targets):
 
 
 def migrate_to_present():
-    migrate(*MigrationExecutor(connection).loader.graph.leaf_nodes("storage"))
+    migrate(*MigrationExecutor(connection).loader.graph.leaf_nodes())
 
 
 @pytest.fixture
