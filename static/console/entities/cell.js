@@ -142,7 +142,7 @@ function present(editor, form) {
   editor.cell = currentCell(editor.cell);
   editor.cell.parentElement.dataset.editing = "";
   editor.isStale = form.elements.etag.value !== editor.cell.parentElement.dataset.etag;
-  show(editor, form);
+  show(editor, form, { isTyped: field.value !== "" || !isAdding });
   editor.field = editor.ending = null;
   delete editor.dialog.dataset.waiting;
   editor.dialog.ariaBusy = null;
@@ -160,8 +160,11 @@ function hasKeyboard({ dialog, cell }) {
   return at === document.body || at === cell || dialog.contains(at);
 }
 
-/** Put a form into the editor: in place over its cell, or as a dialog when the value is long. */
-function show(editor, form) {
+/**
+ * Put a form into the editor: in place over its cell, or as a dialog when the value is long. A conflict takes the keyboard,
+ * unless a text is being typed: the rest of the word would be lost.
+ */
+function show(editor, form, { isTyped = false } = {}) {
   const { dialog } = editor;
   const isHere = hasKeyboard(editor);
   const isLarge = form.dataset.size === "large";
@@ -176,7 +179,7 @@ function show(editor, form) {
   const field = form.elements.value;
   const conflict = form.querySelector("#cell-conflict-title");
   if (!isLarge) follow(editor);
-  if (isHere || isLarge) (conflict ?? field).focus();
+  if (isHere || isLarge) (isTyped && field.type !== "checkbox" ? field : (conflict ?? field)).focus();
   if (!conflict && field.type !== "checkbox") field.setSelectionRange(isLarge ? 0 : field.value.length, isLarge ? 0 : field.value.length);
 }
 
