@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from storage.server.backups.stores import synchronize
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 
@@ -25,9 +26,9 @@ def put_in_place(target: Path, new: Path, kept: Path) -> None:
     try:
         with DataFolder(target).held("restore"), DataFolder(new).held("restore"):
             exchange(target, new)
-            _synchronize(target.parent)
+            synchronize(target.parent)
             new.rename(kept)
-            _synchronize(target.parent)
+            synchronize(target.parent)
     except OSError as error:
         raise Refusal(
             f"{target} cannot be replaced ({error.strerror}); the restored folder is {new}: start the server with"
@@ -46,11 +47,3 @@ def exchange(one: Path, other: Path) -> None:
     if failed:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-
-
-def _synchronize(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
