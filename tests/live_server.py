@@ -53,10 +53,21 @@ class LiveServer:
             f"TableEndpoint={self.endpoint};"
         )
 
+    def manage(self, command: str, *arguments: str) -> str:
+        """Run a command of manage.py on the server's data, and return what it prints."""
+        line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(self.data), *arguments]
+        done = subprocess.run(
+            line, check=True, env=clean_environment(), stdout=subprocess.PIPE, text=True, timeout=60
+        )
+        return done.stdout
+
     def change_accounts(self, *arguments: str) -> None:
-        """Run `manage.py account` on the server's data."""
-        command = [sys.executable, str(ROOT / "manage.py"), "account", "--data", str(self.data), *arguments]
-        subprocess.run(command, check=True, env=clean_environment(), stdout=subprocess.DEVNULL, timeout=60)
+        self.manage("account", *arguments)
+
+    def add_token(self, user: str, name: str) -> str:
+        """Return a new token of the management API that may do what its user may."""
+        told = self.manage("token", "add", user, name, "--scope", "manage")
+        return next(word for word in told.split() if word.startswith("tbl_"))
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT

@@ -9,7 +9,6 @@ management API, pages and forms of the console. It ends with status 1 if one is,
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -25,7 +24,7 @@ from tests.faults.connection import Connection
 from tests.fuzz import documents, pages, protocol
 from tests.fuzz.answers import check_api_answer, check_page_answer
 from tests.fuzz.world import Check, Requests, World
-from tests.live_server import ROOT, LiveServer, clean_environment, start_server
+from tests.live_server import LiveServer, start_server
 
 ROUND = 400  # requests of each kind
 TABLE_SERVICE: dict[str, Requests] = {
@@ -98,19 +97,7 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
 def console_doors(server: LiveServer, folder: Path) -> dict[str, tuple[Requests, Check]]:
     """Of an account of their own, so that the others are not disturbed."""
     session = sign_in(server, folder, "fuzz")
-    line = [
-        sys.executable,
-        str(ROOT / "manage.py"),
-        "token",
-        "--data",
-        str(server.data),
-        "add",
-        "fuzz",
-        "fuzz",
-    ]
-    line += ["--scope", "manage"]
-    told = subprocess.run(line, capture_output=True, text=True, check=True, env=clean_environment()).stdout
-    token = next(word for word in told.split() if word.startswith("tbl_"))
+    token = server.add_token("fuzz", "fuzz")
     api = f"{server.url}/ui/api/v1"
     headers = {"Authorization": f"Bearer {token}"}
     for path, body in (

@@ -8,15 +8,13 @@ server started again. It ends with status 1 after errors, or if memory, descript
 """
 
 import argparse
-import re
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from tests.bench.console import sign_in
 from tests.bench.rounds import progress
-from tests.live_server import ROOT, LiveServer, clean_environment, start_server
+from tests.live_server import LiveServer, start_server
 from tests.soak import figures
 from tests.soak.figures import Latencies, Sample
 from tests.soak.load import Load
@@ -58,7 +56,7 @@ def soak(server: LiveServer, folder: Path, piece: int, done: float, options: arg
     console = sign_in(server, folder, user)
     latencies = Latencies()
     began = time.monotonic()
-    with Load(server, folder, token(server, user), latencies).running(console):
+    with Load(server, folder, server.add_token(user, "soak"), latencies).running(console):
         passed = 0.0
         while passed < options.hours:
             time.sleep(min(options.seconds, 3600 * (options.hours - passed)))
@@ -71,25 +69,6 @@ def soak(server: LiveServer, folder: Path, piece: int, done: float, options: arg
             )
             if server.process.poll() is not None:
                 raise SystemExit("the server has ended:\n" + "\n".join(server.output[-20:]))
-
-
-def token(server: LiveServer, user: str) -> str:
-    line = [
-        sys.executable,
-        str(ROOT / "manage.py"),
-        "token",
-        "--data",
-        str(server.data),
-        "add",
-        user,
-        "soak",
-        "--scope",
-        "manage",
-    ]
-    done = subprocess.run(line, capture_output=True, text=True, check=True, env=clean_environment())
-    found = re.search(r"tbl_\w+", done.stdout)
-    assert found is not None
-    return found[0]
 
 
 if __name__ == "__main__":
