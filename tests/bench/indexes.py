@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 
 from psycopg import Connection, sql
 
@@ -19,13 +19,14 @@ from tests.bench import raw, report, rounds, servers
 from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import PER_OWNER, Dataset
 from tests.bench.rounds import Contender, progress
-from tests.bench.servers import ROOT
+from tests.bench.servers import ROOT, UnavailableError
 from tests.bench.workloads import PAGE_SIZE, Ground, Workload, by_number, by_string, entities, query
 
 INDEXED = ("Score", "Owner", "Visits")
 ROWS = 10_000
 """Rows of a timed insertion."""
 INSERTIONS = 7
+ACCOUNT = "devstoreaccount1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +139,44 @@ def run(
 
 
 def add_index(folder: Path, contender: Contender, name: str) -> None:
-    command = [sys.executable, "manage.py", "index", "--data", str(folder / "tablero"), "add"]
     began = perf_counter()
-    subprocess.run(
-        [*command, "devstoreaccount1", contender.site.table, name], cwd=ROOT, capture_output=True, check=True
-    )
+    manage(folder, "index", "add", ACCOUNT, contender.site.table, name)
     progress(f"indexed {name} in {perf_counter() - began:.1f} s")
+
+
+def switch_adaptive_indexes(folder: Path, state: str) -> None:
+    """Turn them ``on`` or ``off`` for the account of the benchmark, so that a scan stays one or gets its index."""
+    manage(folder, "account", "adaptive-indexes", ACCOUNT, state)
+
+
+def manage(folder: Path, command: str, *arguments: str) -> None:
+    full = [sys.executable, "manage.py", command, "--data", str(folder / "tablero"), *arguments]
+    subprocess.run(full, cwd=ROOT, capture_output=True, check=True)
+
+
+INDEX_STATE = """
+SELECT i.state FROM storage_propertyindex AS i JOIN storage_table AS t ON t.id = i.table_id
+JOIN storage_account AS a ON a.id = t.account_id
+WHERE a.name = %s AND t.folded_name = %s AND t.deleted_at IS NULL AND i.name = %s
+"""
+
+
+def wait_for_index(folder: Path, table: str, name: str, limit: float = 60.0) -> float:
+    """Wait until the server of ``folder`` has made the index of a property; return the seconds that it took.
+
+    Raises UnavailableError after the limit, or when the index could not be made.
+    """
+    began = monotonic()
+    with raw.connect(DataFolder(folder / "tablero")) as database:
+        while True:
+            found = database.execute(INDEX_STATE, (ACCOUNT, table.lower(), name)).fetchone()
+            seconds = monotonic() - began
+            if found == ("ready",):
+                return seconds
+            if found == ("failed",) or seconds > limit:
+                state = found[0] if found else "not asked for"
+                raise UnavailableError(f"the index of {name} is {state} after {seconds:.0f} s")
+            sleep(0.05)
 
 
 def insertion(database: "Connection", relation: str) -> float:
