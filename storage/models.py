@@ -40,7 +40,7 @@ class Account(models.Model):
     protected = models.BooleanField(default=False)  # it cannot be deleted
     read_only = models.BooleanField(default=False)  # writes through any interface are refused
     # the server adds and drops property indexes
-    adaptive_indexes = models.BooleanField(default=False, db_default=False)
+    adaptive_indexes = models.BooleanField(default=True, db_default=True)
     # new tables are spread over the nodes of a Citus cluster
     distributes = models.BooleanField(default=False, db_default=False)
     # how long changes of entities are kept; 0: history is off
@@ -137,6 +137,8 @@ class Table(models.Model):
     distributed_rows = models.BigIntegerField(default=0, db_default=0)  # as last estimated on the nodes
     distributed_bytes = models.BigIntegerField(default=0, db_default=0)
     changes_since = models.DateTimeField(null=True, default=None)  # its own history has nothing older
+    # names of properties whose index a person dropped, so that the server makes none by itself; null: none
+    declined_indexes = models.JSONField(null=True, default=None)
 
     objects = Tables.as_manager()
 
@@ -170,6 +172,8 @@ class PropertyIndex(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, default=None)
     scans = models.BigIntegerField(default=0)  # as PostgreSQL had counted when the use was last looked at
+    # why the server made it, a storage.domain.service.indexes.IndexReason as JSON; null: a person asked for it
+    reason = models.JSONField(null=True, default=None)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("table", "name"), name="one_index_of_a_property"),)
@@ -206,6 +210,7 @@ class PropertyScans(models.Model):
     day = models.DateField()
     scans = models.BigIntegerField()
     seconds = models.FloatField()
+    filter = models.TextField(blank=True, default="", db_default="")  # of the latest one, without its values
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("table", "name", "day"), name="scans_of_a_day"),)

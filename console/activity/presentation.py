@@ -195,6 +195,12 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         _("%(who)s dropped the index on %(property)s of %(table)s"),
         undone=lambda number: gettext("Dropped the index."),
     ),
+    Verb.INDEX_KEEP: Presentation(
+        Group.TABLES,
+        "rows-3",
+        _("%(who)s had the index on %(property)s of %(table)s kept"),
+        undone=lambda number: gettext("The server may drop the index again."),
+    ),
     Verb.QUERY_CREATE: Presentation(
         Group.QUERIES,
         "bookmark",

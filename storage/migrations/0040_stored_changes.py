@@ -1,39 +1,7 @@
-"""On the way back, changes of entities are stored beside their activities, where older versions read them.
-
-The last migration of this version, because its reverse runs the code of this version.
-"""
-
-from hashlib import blake2b
-from typing import Any
+"""Nothing; it was the last migration of the version, whose reverse the last one has now: _stored_changes."""
 
 from django.db import migrations
-
-from storage.operations.changes import changes
-
-
-def store_changes(apps: Any, schema_editor: Any) -> None:
-    """Store the changes of entities beside their activities, as older versions read them, from the history."""
-    from storage.models import Activity, EntityChange
-
-    for done in Activity.objects.exclude(recorded=None).order_by("pk").iterator():
-        EntityChange.objects.bulk_create(
-            EntityChange(
-                activity=done,
-                place=place,
-                table_id=change.table_id,
-                partition_key=change.key.partition_key,
-                row_key=change.key.row_key,
-                key_digest=blake2b("\0".join(change.key).encode(), digest_size=16).digest(),
-                before=change.before and change.before.content.decode(),
-                after=change.after and change.after.content.decode(),
-                ticks_before=change.before and change.before.timestamp,
-                ticks_after=change.after and change.after.timestamp,
-            )
-            for place, change in enumerate(changes.made_by(done))
-        )
 
 
 class Migration(migrations.Migration):
     dependencies = [("storage", "0039_clock")]
-
-    operations = [migrations.RunPython(migrations.RunPython.noop, store_changes)]

@@ -74,7 +74,7 @@ async def run() -> None:
             "Deleted tables could not be dropped",
             deletes=True,
         ),
-        _Job(lambda: indexes.run_pending(), _SOON, "Indexes could not be made or dropped"),
+        _Job(_make_indexes, _SOON, "Indexes could not be made or dropped"),
         _Job(
             lambda: distribution_requests.run_pending(),
             _SOON,
@@ -206,6 +206,13 @@ def late() -> list[LateJob]:
         for job in Job.objects.annotate(age=ExpressionWrapper(Now() - F("done_at"), DurationField()))
         if job.age > _LATE_AFTER.get(job.name, timedelta.max)
     ]
+
+
+def _make_indexes() -> None:
+    try:
+        adaptive_indexes.add_for_new_scans(datetime.now(UTC))
+    finally:
+        indexes.run_pending()
 
 
 def _tidy(now: datetime) -> None:

@@ -22,7 +22,7 @@ from storage.operations.counting.metrics import Counts
 from storage.operations.counting.table_use import TableUses
 from storage.operations.counting.usage import Uses
 from storage.operations.health import database_version
-from storage.operations.tables.adaptive_indexes import ScanCosts
+from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
 from storage.runtime import measurements, prometheus, request_log
 from storage.runtime.request_log import LogFiles
 from storage.runtime.threads import in_thread
@@ -35,7 +35,6 @@ _LABELS_KEPT: Final = 60.0  # seconds
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
 _CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
 _LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
-_SCANS_LIMIT: Final = 10_000  # costly queries between two writes
 _AGENT_LIMIT: Final = 256
 
 
@@ -60,7 +59,7 @@ class _Batch:
     logged: int = 0  # about so many characters
     requests: dict[int, int] = field(default_factory=dict)  # for entities, by table
     written: set[int] = field(default_factory=set)  # tables
-    scans: list[tuple[int, frozenset[str], float]] = field(default_factory=list)  # table, properties, seconds
+    slow: SlowQueries = field(default_factory=SlowQueries)
 
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
         """Count a client; when there are too many, its key or token without the client, then neither."""
@@ -145,10 +144,9 @@ class Observer:
     def record_write(self, table_id: int) -> None:
         self._batch.written.add(table_id)
 
-    def record_scan(self, table_id: int, names: frozenset[str], seconds: float) -> None:
-        """Record a costly query that an index of one of these properties would have made cheaper."""
-        if len(self._batch.scans) < _SCANS_LIMIT:
-            self._batch.scans.append((table_id, names, seconds))
+    def record_slow(self, query: SlowQuery) -> None:
+        """Record a query that took long, and that an index may have made cheaper."""
+        self._batch.slow.add(query)
 
     def log(self, observed: ObservedRequest, entry: LogEntry) -> None:
         """Log a request whose account has logging enabled."""
@@ -215,7 +213,7 @@ class Observer:
         counted = {RequestKind(*kind): tally for kind, tally in batch.tallies.items()}
         self._counts.add(minute, counted)
         self._table_uses.add(batch.began, batch.requests, batch.written)
-        self._scans.add(batch.began, batch.scans)
+        self._scans.add(batch.began, batch.slow)
         self._prometheus.add(counted, batch.names, self._labelled)
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)

@@ -38,6 +38,7 @@ from storage.operations.entities.entities import Steps
 from storage.operations.relations import table_relations
 from storage.operations.relations.history import Actors
 from storage.operations.tables import analytics, tables
+from storage.operations.tables.adaptive_indexes import SlowQuery
 from storage.runtime import jobs, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.runtime.live_feed import LiveFeed
@@ -309,7 +310,7 @@ class Service:
             if seconds >= COSTLY_SCAN and (
                 names := plan_access(query.filter).index_candidates(wanted.indexed)
             ):
-                self.observer.record_scan(known.id, names, seconds)
+                self.observer.record_slow(SlowQuery(known.id, names, seconds, wanted, page.next))
             return page
 
         return await self._on(account, table, walk, cost, terms, is_read=True)

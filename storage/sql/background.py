@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -83,12 +84,20 @@ def has_rows(table: HasRelation) -> bool:
 
 
 def add_up(
-    relation: str, keys: Mapping[str, str], numbers: Mapping[str, str], rows: Iterable[tuple[object, ...]]
+    relation: str,
+    keys: Mapping[str, str],
+    numbers: Mapping[str, str],
+    rows: Iterable[tuple[object, ...]],
+    latest: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Add numbers to those of the same keys; columns are named with their types, ``rows`` have keys, then numbers."""
-    columns = {**keys, **numbers}
+    """Add numbers to those of the same keys, and replace what is to be the ``latest``.
+
+    Columns are named with their types; ``rows`` have keys, then numbers, then the latest.
+    """
+    columns = {**keys, **numbers, **latest}
     given = ", ".join(f"%s::{kind}[]" for kind in columns.values())
-    added = ", ".join(f"{name} = known.{name} + excluded.{name}" for name in numbers)
+    changes = [f"{name} = known.{name} + excluded.{name}" for name in numbers]
+    added = ", ".join(changes + [f"{name} = excluded.{name}" for name in latest])
     execute(
         f"INSERT INTO {relation} AS known ({', '.join(columns)}) SELECT * FROM unnest({given})"
         f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {added}",

@@ -1,11 +1,12 @@
 """The planner's expectations of a query, and samples for what it cannot know."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from storage.domain.filters.access_plan import plan_access
-from storage.domain.filters.query import EntityQuery
+from storage.domain.filters.query import EntityQuery, Position
 from storage.sql import explained, pages, walks
 from storage.sql.counts import planned_rows
 from storage.sql.indexes import is_property_index
@@ -70,6 +71,23 @@ def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield root
     for child in root.get("Plans", ()):
         yield from _nodes(child)
+
+
+def rows_read(
+    relation: str, query: EntityQuery, end: Position | None, rows: int
+) -> Generator[Statement[Any], Any, int]:
+    """Return about how many rows a query has read for a page up to ``end``, of ``rows`` in its relation.
+
+    A continuation was walked by its keys, whatever the plan of all the rest is.
+    """
+    if query.start is None:
+        expected: Plan = yield plan(relation, query)
+        if expected.looked_at is not None:
+            return expected.looked_at
+        if expected.scan_kind is ScanKind.NOTHING:
+            return rows
+    covered: int = yield in_range(relation, replace(query, end=end or query.end))
+    return min(covered, rows)
 
 
 def in_range(relation: str, query: EntityQuery) -> Statement[int]:

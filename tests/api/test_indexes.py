@@ -1,5 +1,6 @@
 """Property indexes by scripts; what they do is tested with the operation."""
 
+from storage.domain.service.indexes import IndexOrigin, IndexReason
 from storage.operations.tables import indexes
 
 INDEXES = "accounts/acme/tables/people/indexes"
@@ -23,6 +24,15 @@ def test_it_works(call, people):
     for method in ("GET", "DELETE"):
         assert ask(method, f"{INDEXES}/Missing").status_code == 404
     assert ask("DELETE", f"{INDEXES}/Score").status_code == 404
+
+
+def test_one_that_the_server_has_added_says_why_and_is_kept(call, people):
+    reason = IndexReason("Score ge …", 2, 0.5)
+    indexes.add(people, "Score", origin=IndexOrigin.ADAPTIVE, reason=reason)
+    ask = call("max")
+    assert ask("GET", f"{INDEXES}/Score").json()["reason"] == reason._asdict()
+    kept = ask("POST", INDEXES, {"property": "Score"})
+    assert (kept.status_code, kept.json()["origin"]) == (200, "hand")
 
 
 def test_refuses_keys_and_too_many(call, people):

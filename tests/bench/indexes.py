@@ -6,7 +6,7 @@ Each filter runs without and with indexes, and on Azurite; and each index is wei
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +81,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="of each run, default 1")
     parser.add_argument("--connections", type=int, default=8, help="default 8")
     parser.add_argument("--azurite", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument(
+        "--soon",
+        type=int,
+        nargs="+",
+        metavar="SIZE",
+        help="instead, how soon the server makes an index by itself",
+    )
     options = parser.parse_args(arguments)
+    if options.soon:
+        sys.stdout.writelines(f"{line}\n" for line in how_soon(options.soon))
+        return 0
     with scratch_folder() as folder, ExitStack() as stack:
         data = Dataset(options.size)
         ours = rounds.enter(stack.enter_context(servers.tablero(folder)), data)
@@ -117,6 +127,28 @@ def main(arguments: list[str] | None = None) -> int:
         ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
+
+
+def how_soon(sizes: list[int]) -> Iterator[str]:
+    """Ask for the same ranges until an index finds the entities, in a table of each size."""
+    yield "| entities | first query | second query | index after | then |"
+    yield "| --- | --- | --- | --- | --- |"
+    with scratch_folder() as folder, servers.tablero(folder) as server:
+        for size in sizes:
+            ours = rounds.enter(server, Dataset(size))
+            progress(f"loaded {size:,}")
+            first, second = ask_once(ours), ask_once(ours)
+            waited = wait_for_index(folder, ours.site.table, "Score", limit=600)
+            then = min(ask_once(ours) for _ in range(5))
+            yield f"| {size:,} | {first:.1f} ms | {second:.1f} ms | {waited:.1f} s | {then:.1f} ms |"
+
+
+def ask_once(contender: Contender) -> float:
+    """Milliseconds of a range on a connection of its own."""
+    wanted = Filter("range of Double", by_number, few).workload()
+    began = perf_counter()
+    rounds.send(contender.server, wanted.build(contender.site, 1), wanted.expected(contender.site.data))
+    return (perf_counter() - began) * 1e3
 
 
 def run(

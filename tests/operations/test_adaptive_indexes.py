@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.errors import StorageError
@@ -13,12 +15,14 @@ from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.service import indexes as policy
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
-from storage.models import Activity, PropertyIndex, PropertyScans
+from storage.models import Account, Activity, PropertyIndex, PropertyScans, Table
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import entities
 from storage.operations.tables import adaptive_indexes, indexes, tables
-from storage.operations.tables.adaptive_indexes import ScanCosts
+from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQuery
+from storage.operations.tables.indexes import IndexExists
+from storage.operations.undo.undo import undo
 from storage.runtime import service
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
@@ -54,10 +58,11 @@ def large(account):
     return table
 
 
-def scan(table, *names, scans=policy.SCANS_NEEDED, seconds=policy.SECONDS_NEEDED, at=NOW):
+def scan(table, *names, scans=policy.SCANS_NEEDED, seconds=2.0, at=NOW):
     """So many scans, which took so long together."""
     costs = ScanCosts()
-    costs.add(at, [(table.pk, frozenset(names), seconds / scans)] * scans)
+    query = EntityQuery(filter=parse("Score gt 9990"))
+    costs.add_scans(at.date(), SlowQuery(table.pk, frozenset(names), 1.0, query), scans, seconds)
     costs.write()
 
 
@@ -77,16 +82,17 @@ def test_processes_count_and_an_index_is_added_when_it_is_worth_it(account, larg
     done = Activity.objects.get(verb=Verb.INDEX_ADD)
     assert (done.actor_kind, done.detail) == ("server", {"property": "Score", "origin": "adaptive"})
     assert not PropertyScans.objects.exists()
+    reason = PropertyIndex.objects.get().reason
+    assert reason == {"filter": "Score gt …", "scans": policy.SCANS_NEEDED, "seconds": 4.0}
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"scans": policy.SCANS_NEEDED - 1},
-        {"seconds": policy.SECONDS_NEEDED / 2},
         {"at": NOW - policy.SCAN_PERIOD},
     ],
-    ids=["few", "quick", "long ago"],
+    ids=["few", "long ago"],
 )
 def test_what_is_not_worth_an_index(large, change):
     scan(large, "Score", **change)
@@ -104,11 +110,6 @@ def test_only_where_it_is_wanted_and_possible(account, large):
         assert adapt() == set()
     account_settings.change(accounts.by_name("acme"), read_only=False)
     assert adapt() == {"Score"}
-
-
-def test_new_accounts_adapt_if_cosmos_would(account):
-    assert account.adaptive_indexes
-    assert not accounts.add("other").adaptive_indexes
 
 
 def test_one_after_the_other_within_the_budget(large, monkeypatch):
@@ -144,16 +145,42 @@ def test_an_index_that_is_not_used_for_weeks_is_dropped(large):
     assert Activity.objects.get(verb=Verb.INDEX_DROP).actor_kind == "server"
 
 
-def test_what_a_person_dropped_stays_dropped_for_weeks(large):
+def test_what_a_person_dropped_does_not_come_back_by_itself(large):
     scan(large, "Score")
     adapt()
-    indexes.drop(large, "Score", by=ADA)
+    dropped = indexes.drop(large, "Score", by=ADA)
     indexes.run_pending()
     scan(large, "Score")
-    dropped_at = Activity.objects.get(verb=Verb.INDEX_DROP).at
-    assert adapt(dropped_at + policy.SCAN_PERIOD) == set()
-    scan(large, "Score", at=dropped_at + policy.UNUSED_PERIOD)
-    assert adapt(dropped_at + policy.UNUSED_PERIOD) == {"Score"}
+    assert adapt() == set()
+
+    again = undo(dropped, ADA)
+    assert adapt() == {"Score"}
+    undo(again, ADA)
+    assert adapt() == set()
+    indexes.add(large, "Score", by=ADA)
+    indexes.drop(large, "Score")
+    indexes.run_pending()
+    assert adapt() == {"Score"}
+
+
+def test_what_a_person_keeps_is_not_dropped(large):
+    scan(large, "Score")
+    adapt()
+    PropertyIndex.objects.update(created_at=NOW)
+    kept = indexes.add(large, "Score", by=ADA)
+    assert (kept.verb, PropertyIndex.objects.get().origin) == (Verb.INDEX_KEEP, "hand")
+    assert adapt(NOW + 2 * policy.UNUSED_PERIOD) == {"Score"}
+    with pytest.raises(IndexExists):
+        indexes.add(large, "Score", by=ADA)
+
+    PropertyIndex.objects.update(created_at=kept.at)
+    released = undo(kept, ADA)
+    assert PropertyIndex.objects.get().origin == "adaptive"
+    undo(released, ADA)
+    assert PropertyIndex.objects.get().origin == "hand"
+    undo(Activity.objects.latest("pk"), ADA)
+    adapt(NOW + 2 * policy.UNUSED_PERIOD)
+    assert not PropertyIndex.objects.exists()
 
 
 def test_old_scans_are_forgotten(large):
@@ -164,12 +191,19 @@ def test_old_scans_are_forgotten(large):
 
 
 async def test_a_server_counts_costly_queries_that_an_index_would_spare(account, large, monkeypatch):
+    """Also those that are slow only because the machine is busy, but not as scans."""
     monkeypatch.setattr(service, "COSTLY_SCAN", 0.0)
     asked = Service(settings.LANES_CONNINFO)
     await asked.open()
     try:
         known = await asked.account("acme")
-        for text in ("Score gt 9990", "Score gt 9990 or Name eq 's5'", "Name eq 's5'", "PartitionKey eq 'q'"):
+        for text in (
+            "Score gt 9990",
+            "Score gt 9990 or Name eq 's5'",
+            "Name eq 's5'",
+            "PartitionKey eq 'q'",
+            "PartitionKey eq 'p' and RowKey lt 'r000100' and Name gt 'a'",
+        ):
             await asked.query(known, "Large", EntityQuery(filter=parse(text)))
         with pytest.raises(StorageError):
             await asked.query(known, "nothing", EntityQuery(filter=parse("Score gt 9990")))
@@ -187,3 +221,24 @@ def test_the_console_counts_them_too_and_orders_that_read_everything(large, monk
     entities.sorted_preview_page(large, EntityQuery(), Sort("RowKey"))
 
     assert dict(PropertyScans.objects.values_list("name", "scans")) == {"Score": 1, "Name": 1}
+
+
+def test_an_upgrade_turns_them_on_where_no_person_had_chosen():
+    def migrate(*targets):
+        MigrationExecutor(connection).migrate(targets)
+
+    for name in ("never", "chosen"):
+        accounts.add(name)
+    account_settings.change(accounts.by_name("chosen"), adaptive_indexes=False, by=ADA)
+    table = tables.create(accounts.by_name("never"), "People")
+    indexes.add(table, "Score")
+    indexes.drop(table, "Score", by=ADA)
+    try:
+        migrate(("storage", "0040_stored_changes"))
+        execute("UPDATE storage_account SET adaptive_indexes = false")
+    finally:
+        migrate(*MigrationExecutor(connection).loader.graph.leaf_nodes())
+
+    chosen = dict(Account.objects.values_list("name", "adaptive_indexes"))
+    assert chosen == {"never": True, "chosen": False}
+    assert Table.objects.get().declined_indexes == ["Score"]

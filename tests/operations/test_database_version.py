@@ -287,4 +287,4 @@ def test_an_older_server_can_create_accounts(database):
         " SELECT 'older', primary_key_sealed, secondary_key_sealed, enabled, shared_key_access, networks, label,"
         " description, colour, labels, request_digest, protected, read_only, created_at FROM storage_account"
     )
-    assert Account.objects.get(name="older").adaptive_indexes is False
+    assert Account.objects.get(name="older").adaptive_indexes

@@ -10,6 +10,7 @@ from console.site.access import actor_of, table_required
 from console.site.notices import notify_success
 from console.site.refusals import notify_refusals
 from storage.domain.access.roles import Capability
+from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
 from storage.models import Table
 from storage.operations.tables import indexes
@@ -28,13 +29,20 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 @table_required(Capability.MANAGE_TABLES)
 @require_POST
 def add(request: HttpRequest, table: Table) -> HttpResponse:
-    """Add an index on the schema page or, with a ``query``, from the explanation of that query."""
+    """Add an index on the schema page or, with a ``query``, from the explanation of that query.
+
+    One that the server has added is kept.
+    """
     name, query = request.POST.get("property", ""), request.POST.get("query")
     origin = IndexOrigin.HAND if query is None else IndexOrigin.ADVICE
     words = {"property": name, "table": table.name}
     with notify_refusals(request):
         done = indexes.add(table, name, by=actor_of(request), origin=origin)
-        notify_success(request, _("Indexing %(property)s of %(table)s.") % words, undo=done)
+        is_kept = done.verb == Verb.INDEX_KEEP
+        text = (
+            _("Keeping the index on %(property)s.") if is_kept else _("Indexing %(property)s of %(table)s.")
+        )
+        notify_success(request, text % words, undo=done)
     if query is None:
         return redirect("tables:schema", table.account.name, table.name)
     return redirect(reverse("entities:index", args=(table.account.name, table.name)) + f"?{query}")

@@ -14,6 +14,12 @@ class NewIndexSerializer(StrictSerializer):
     )
 
 
+class IndexReasonSerializer(serializers.Serializer[Any]):
+    filter = serializers.CharField(help_text="Of the last of these queries, without its values.")
+    scans = serializers.IntegerField(help_text="Queries that had to read many entities.")
+    seconds = serializers.FloatField(help_text="How long they took together.")
+
+
 class IndexSerializer(serializers.Serializer[Any]):
     property = serializers.CharField(source="index.name")
     state = serializers.ChoiceField(
@@ -29,4 +35,8 @@ class IndexSerializer(serializers.Serializer[Any]):
     created_at = InstantField(source="index.created_at")
     last_used_at = InstantField(
         source="index.last_used_at", allow_null=True, help_text="When a query was last seen to use it."
+    )
+    scans = serializers.IntegerField(source="index.scans", help_text="How often queries were seen to use it.")
+    reason = IndexReasonSerializer(
+        source="index.reason", allow_null=True, help_text="Why the server added it; null: it was asked for."
     )

@@ -11,6 +11,7 @@ from storage.api.serializers import indexes as serializers
 from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
+from storage.domain.service.activity import Verb
 from storage.models import Table
 from storage.operations.tables import indexes
 from storage.operations.tables.indexes import IndexDetails, IndexExists, IndexMissing
@@ -35,7 +36,8 @@ class IndexViewSet(AccountScopedViewSet):
         "create_index",
         "Index a property",
         "Queries with a range of the property no longer read the whole table, nor does sorting by it. The index is made"
-        " in the background; read it until its state is `ready`. If the property has an index, the answer is 200.",
+        " in the background; read it until its state is `ready`. If the property has an index, the answer is 200, and"
+        " one that the server has added is kept: it no longer drops it.",
         body=serializers.NewIndexSerializer,
         answer=serializers.IndexSerializer,
         is_creation=True,
@@ -45,10 +47,10 @@ class IndexViewSet(AccountScopedViewSet):
     def create(self, request: Request, account: str, table: str) -> Response:
         found, name = self.table(), self.read_body()["property"]
         try:
-            indexes.add(found, name, by=self.by)
+            done = indexes.add(found, name, by=self.by)
         except IndexExists:
             return self.answer_created(_find(found, name), is_new=False)
-        return self.answer_created(_find(found, name), is_new=True)
+        return self.answer_created(_find(found, name), is_new=done.verb == Verb.INDEX_ADD)
 
     @operation("get_index", "Get the index of a property", answer=serializers.IndexSerializer)
     def retrieve(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002
@@ -57,7 +59,7 @@ class IndexViewSet(AccountScopedViewSet):
     @operation(
         "delete_index",
         "Drop the index of a property",
-        "Queries no longer use it; its space is freed in the background.",
+        "Queries no longer use it; its space is freed in the background. The server does not add it again by itself.",
     )
     def destroy(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002
         try:

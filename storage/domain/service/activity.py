@@ -48,6 +48,7 @@ class Verb(StrEnum):
     TABLE_UNDISTRIBUTE = "table.undistribute"
     INDEX_ADD = "index.add", Capability.MANAGE_TABLES  # of a property
     INDEX_DROP = "index.drop", Capability.MANAGE_TABLES
+    INDEX_KEEP = "index.keep", Capability.MANAGE_TABLES  # that the server has made
     QUERY_CREATE = "query.create", Capability.WRITE  # a saved query
     QUERY_CHANGE = "query.change", Capability.WRITE
     QUERY_DELETE = "query.delete", Capability.WRITE

@@ -2,19 +2,18 @@
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final
-
-from storage.domain.values.kinds import AccountKind
+from typing import Final, NamedTuple
 
 INDEXED_FROM: Final = 10_000  # entities; testing fewer takes some milliseconds
 
-# Adaptive indexes: so many costly scans, and so many seconds of them, within the period are worth an index.
-COSTLY_SCAN: Final = 0.02  # seconds of a query
+# Adaptive indexes: a query that took so long and read at least INDEXED_FROM rows was a costly scan, because on a busy
+# machine time alone says little; so many of them within the period are worth an index.
+COSTLY_SCAN: Final = 0.005  # seconds of a query
 SCAN_PERIOD: Final = timedelta(days=7)
-SCANS_NEEDED: Final = 20
-SECONDS_NEEDED: Final = 2.0
+SCANS_NEEDED: Final = 2
 # The budget of a table: each index makes a write up to 4 µs slower and takes space.
 ADAPTIVE_LIMIT: Final = 8
+ACCOUNT_LIMIT: Final = 200  # adaptive indexes in all tables of an account
 DISK_SHARE: Final = 0.5  # bytes of all property indexes, by those of the table without them
 ENTRY_BYTES: Final = 60  # of a new index, about
 UNUSED_PERIOD: Final = timedelta(days=28)  # after it, an adaptive index is dropped
@@ -37,6 +36,9 @@ class IndexOrigin(StrEnum):
     ADAPTIVE = "adaptive"  # the server, because of the queries it ran
 
 
-def is_adaptive_by_default(kind: AccountKind) -> bool:
-    """Return whether new accounts of a kind have adaptive indexes: Cosmos DB indexes every property."""
-    return kind is AccountKind.COSMOS
+class IndexReason(NamedTuple):
+    """Why the server made an index: so many costly scans; ``filter`` of the latest one, without its values."""
+
+    filter: str
+    scans: int
+    seconds: float  # together

@@ -7,6 +7,8 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 
+from storage.domain.service.activity import Verb
+from storage.domain.service.indexes import IndexOrigin
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
 from storage.operations.activity.activity import command_actor
@@ -39,15 +41,19 @@ class Command(DatabaseCommand):
         for details in indexes.describe(table):
             index, size = details.index, filesizeformat(details.size)
             used = f"{index.last_used_at:%Y-%m-%d}" if index.last_used_at else "never"
-            self.stdout.write(f"{index.name}  {index.state}  {size}  used {used}  {index.error}".rstrip())
+            facts = [index.name, index.state, size, f"used {used}"]
+            if index.origin == IndexOrigin.ADAPTIVE and index.reason:
+                facts.append(f"added for {index.reason['scans']} queries: {index.reason['filter']}")
+            self.stdout.write("  ".join(filter(None, (*facts, index.error))))
 
     def _add(self, table: Table, property: str, **_: Any) -> None:  # noqa: A002  as the argument is called
-        indexes.add(table, property, by=command_actor())
+        done = indexes.add(table, property, by=command_actor())
         self._wait(table)
         index = indexes.find(table, property)
         if index is not None and index.error:
             raise CommandError(index.error)
-        self.stdout.write(f"{property} of {table.name} is indexed.")
+        kept = " The server had added the index, and keeps it now." if done.verb == Verb.INDEX_KEEP else ""
+        self.stdout.write(f"{property} of {table.name} is indexed.{kept}")
 
     def _drop(self, table: Table, property: str, **_: Any) -> None:  # noqa: A002
         indexes.drop(table, property, by=command_actor())

@@ -14,7 +14,6 @@ from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import InsufficientAccountPermissions, MethodNotAllowed, ServerBusy
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import is_adaptive_by_default
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
 from storage.models import Account, RetiredKey
@@ -81,7 +80,7 @@ def add(name: str, new: NewAccount = _PLAIN, *, by: Actor = SERVER) -> Account:
 
 
 def unsaved(name: str, kind: AccountKind, **fields: Any) -> Account:
-    return Account(name=name, kind=kind.value, adaptive_indexes=is_adaptive_by_default(kind), **fields)
+    return Account(name=name, kind=kind.value, **fields)
 
 
 def store(account: Account, primary: bytes, secondary: bytes | None) -> None:

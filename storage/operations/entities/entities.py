@@ -35,6 +35,7 @@ from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.models import Table
 from storage.operations.changes.past import Past, run_as_of
 from storage.operations.tables import adaptive_indexes
+from storage.operations.tables.adaptive_indexes import SlowQuery
 from storage.operations.tables.indexes import indexed, using
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
@@ -84,9 +85,11 @@ def sorted_preview_page(
 
 def _page(table: Table, wanted: EntityQuery, read: Read[T], past: Past | None) -> Page[T]:
     wanted = _using(table, wanted, past)
-    with _noting_scans(table, wanted, past=past):
+    with _noting_scans(table, wanted, past=past) as ends:
         steps = query(_relation(table, past), wanted, time.monotonic, read)
-        return sql.walk(steps, partial(run_as_of, past=past))
+        found = sql.walk(steps, partial(run_as_of, past=past))
+        ends.append(found.next)
+        return found
 
 
 def _relation(table: Table, past: Past | None) -> str:
@@ -102,11 +105,15 @@ def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
 @contextmanager
 def _noting_scans(
     table: Table, wanted: EntityQuery, sort: Sort | None = None, past: Past | None = None
-) -> Iterator[None]:
-    """Count a costly query that an index would make cheaper; raises OperationTimedOut for Canceled."""
+) -> Iterator[list[Position | None]]:
+    """Count a costly query that an index would make cheaper; raises OperationTimedOut for Canceled.
+
+    The block appends where its page ended.
+    """
+    ends: list[Position | None] = []
     began = time.perf_counter()
     try:
-        yield
+        yield ends
     except Canceled:
         raise OperationTimedOut from None
     finally:
@@ -114,7 +121,8 @@ def _noting_scans(
         if seconds >= COSTLY_SCAN and past is None:
             names = plan_access(wanted.filter).index_candidates(wanted.indexed) or frozenset()
             ordering = {sort.property} - wanted.indexed if sort is not None else frozenset()
-            adaptive_indexes.record(table, names | ordering, seconds)
+            end = ends[0] if ends else None
+            adaptive_indexes.record(SlowQuery(table.pk, names | ordering, seconds, wanted, end, sort))
 
 
 def all_pages(table: Table, wanted: EntityQuery, past: Past | None = None) -> Iterator[list[StoredEntity]]:

@@ -1,57 +1,179 @@
 """Indexes that the server adds because queries scan, and drops when they are no longer used.
 
-Each process counts costly scans by the properties whose index would have spared them; a job decides for all of them.
+Each process counts costly scans by the properties whose index would have spared them. A query that took long is one
+only if it has read many rows, which the planner says when the count is written: on a busy machine all take long.
+The process that has written new counts decides at once, and a job of all processes once a minute.
 """
 
-from collections.abc import Collection, Mapping
-from datetime import date, datetime
-from typing import Final
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from threading import Event
+from typing import Final, NamedTuple
 
-from django.db import connection
-from django.db.models import Q, QuerySet, Sum
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from storage.domain.access.actor import ActorKind
 from storage.domain.errors import StorageError
+from storage.domain.filters.query import EntityQuery, Position, Sort
+from storage.domain.filters.writer import write
 from storage.domain.service import indexes as policy
-from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import IndexOrigin, IndexState
+from storage.domain.service.indexes import IndexOrigin, IndexReason, IndexState
 from storage.domain.values.names import check_property_name
-from storage.models import Activity, PropertyIndex, PropertyScans, Table
+from storage.models import PropertyIndex, PropertyScans, Table
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.counting.ledger import Ledger
+from storage.operations.health import disk
 from storage.operations.tables import indexes
-from storage.sql import background
-from storage.sql import indexes as sql
+from storage.sql import background, estimates
+from storage.sql import django as sql
+from storage.sql import indexes as statements
 from storage.sql.distribution import capabilities_of
+from storage.sql.failures import Canceled
+from storage.sql.relations import relation_of
 
 _NAMES_LIMIT: Final = 1_000  # properties counted between two writes
+_EXAMINED: Final = 20  # slow queries whose plans are looked at for one write
+_EXAMINATION: Final = timedelta(milliseconds=200)  # for each statement of it
+_PATIENCE: Final = 1.0  # seconds for all of them
+_FILTER_LENGTH: Final = 300  # characters
+_JOB: Final = "indexes"
+
+_new_scans: Final = Event()  # this process has written counts on which nothing was decided yet
 
 
-class ScanCosts(Ledger[tuple[int, str, date], tuple[int, float]]):
-    """What one process has counted until it is written: scans and their seconds, by table, property and day."""
+class SlowQuery(NamedTuple):
+    """A query that took long, where its page ended, and the properties whose index may have spared it a scan."""
 
-    def add(self, moment: datetime, scans: Collection[tuple[int, frozenset[str], float]]) -> None:
-        for table_id, names, seconds in scans:
-            for name in filter(_can_be_indexed, names):
-                key = (table_id, name, moment.date())
-                known, total = self._counted.get(key, (0, 0.0))
-                if known or len(self._counted) < _NAMES_LIMIT:
-                    self._count(key, (known + 1, total + seconds))
+    table_id: int
+    names: frozenset[str]
+    seconds: float
+    query: EntityQuery
+    end: Position | None = None
+    sort: Sort | None = None
 
-    def _store(self, counted: Mapping[tuple[int, str, date], tuple[int, float]]) -> None:
+
+@dataclass(slots=True)
+class _Group:
+    """Slow queries by the same properties: their number and time, and the slowest, which stands for all."""
+
+    slowest: SlowQuery
+    number: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class SlowQueries:
+    """Slow queries between two writes."""
+
+    groups: dict[tuple[int, frozenset[str]], _Group] = field(default_factory=dict)
+
+    def add(self, query: SlowQuery) -> None:
+        key = (query.table_id, query.names)
+        group = self.groups.get(key)
+        if group is None:
+            if len(self.groups) >= _NAMES_LIMIT:
+                return
+            group = self.groups[key] = _Group(query)
+        group.number += 1
+        group.seconds += query.seconds
+        group.slowest = max(group.slowest, query, key=lambda it: it.seconds)
+
+
+class _Count(NamedTuple):
+    scans: int = 0
+    seconds: float = 0.0
+    filter: str = ""
+
+
+class ScanCosts(Ledger[tuple[int, str, date], _Count]):
+    """What one process has counted until it is written: costly scans by table, property and day."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._slow: list[tuple[date, _Group]] = []
+
+    def add(self, moment: datetime, slow: SlowQueries) -> None:
+        """Take slow queries; ``write`` counts those that were scans."""
+        groups = sorted(slow.groups.values(), key=lambda it: -it.seconds)
+        self._slow += [(moment.date(), group) for group in _taking_turns(groups)]
+        del self._slow[_EXAMINED:]
+
+    def write(self) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while self._slow and time.monotonic() < deadline:
+            day, group = self._slow.pop(0)
+            if _rows_read(group.slowest) >= policy.INDEXED_FROM:
+                self.add_scans(day, group.slowest, group.number, group.seconds)
+        self._slow.clear()
+        is_new = bool(self._unwritten)
+        super().write()
+        if is_new:
+            _new_scans.set()
+
+    def give_up(self) -> None:
+        self._slow.clear()
+        super().give_up()
+
+    def add_scans(self, day: date, query: SlowQuery, number: int, seconds: float) -> None:
+        """Count costly scans like this one."""
+        for name in filter(_can_be_indexed, query.names):
+            key = (query.table_id, name, day)
+            known = self._counted.get(key, _Count())
+            self._count(key, _Count(known.scans + number, known.seconds + seconds, _describe(query)))
+
+    def _store(self, counted: Mapping[tuple[int, str, date], _Count]) -> None:
         keys = {"table_id": "bigint", "name": "text", "day": "date"}
         numbers = {"scans": "bigint", "seconds": "float8"}
         rows = [(*key, *count) for key, count in counted.items()]
-        background.add_up("storage_propertyscans", keys, numbers, rows)
+        background.add_up("storage_propertyscans", keys, numbers, rows, {"filter": "text"})
 
 
-def record(table: Table, names: frozenset[str], seconds: float) -> None:
-    """Count a costly query at once, unless a transaction would have to hold the count until it ends."""
-    if names and not connection.in_atomic_block:
-        costs = ScanCosts()
-        costs.add(timezone.now(), [(table.pk, names, seconds)])
+def _taking_turns(groups: Collection[_Group]) -> Iterator[_Group]:
+    """Yield the first group of each table, then the second of each and so on."""
+    turns: Counter[int] = Counter()
+    numbered = []
+    for group in groups:
+        table_id = group.slowest.table_id
+        numbered.append((turns[table_id], group))
+        turns[table_id] += 1
+    return (group for _, group in sorted(numbered, key=lambda it: it[0]))
+
+
+def record(query: SlowQuery) -> None:
+    """Count a slow query at once, unless a transaction would have to hold the count until it ends."""
+    if query.names and not connection.in_atomic_block:
+        slow, costs = SlowQueries(), ScanCosts()
+        slow.add(query)
+        costs.add(timezone.now(), slow)
         costs.write()
+
+
+def _rows_read(slow: SlowQuery) -> int:
+    """Return about how many rows a query has read; 0 if the table is gone or the database too busy to tell."""
+    table = Table.objects.filter(pk=slow.table_id, deleted_at=None).first()
+    if table is None:
+        return 0
+    rows = background.estimated_rows(table.pk)
+    if rows < policy.INDEXED_FROM:
+        return 0
+    steps = estimates.rows_read(relation_of(table), slow.query, slow.end, rows)
+    try:
+        return sql.walk(steps, lambda statement: sql.run_in_lane(statement, limit=_EXAMINATION))
+    except (Canceled, StorageError):
+        return 0
+
+
+def _describe(slow: SlowQuery) -> str:
+    """Write the filter and the order of a query without its values, which may be personal."""
+    parts = [] if slow.query.filter is None else [write(slow.query.filter, lambda _: "…")]
+    if slow.sort is not None:
+        parts.append(f"order by {slow.sort.property}")
+    return sql.storable_text(" ".join(parts), _FILTER_LENGTH)
 
 
 def _can_be_indexed(name: str) -> bool:
@@ -68,23 +190,40 @@ def _can_be_indexed(name: str) -> bool:
 def adapt(now: datetime) -> None:
     """Note which indexes were used, drop the adaptive ones that were not for weeks, and add those that are needed."""
     _note_uses(now)
-    adaptive = Table.objects.own().filter(account__adaptive_indexes=True, account__read_only=False)
-    _drop_unused(adaptive, now)
+    _drop_unused(_adaptive_tables(), now)
+    _add_needed(now)
+
+
+def add_for_new_scans(now: datetime) -> None:
+    """Add the indexes that are needed since this process has counted scans; another process may be deciding."""
+    if not _new_scans.is_set():
+        return
+    with background.try_job_lock(_JOB) as is_alone:
+        if is_alone:
+            _new_scans.clear()
+            _add_needed(now)
+
+
+def _adaptive_tables() -> QuerySet[Table]:
+    return Table.objects.own().filter(account__adaptive_indexes=True, account__read_only=False)
+
+
+def _add_needed(now: datetime) -> None:
     needed = (
-        PropertyScans.objects.filter(table__in=adaptive, day__gt=(now - policy.SCAN_PERIOD).date())
+        PropertyScans.objects.filter(table__in=_adaptive_tables(), day__gt=(now - policy.SCAN_PERIOD).date())
         .values("table", "name")
-        .annotate(number=Sum("scans"), cost=Sum("seconds"))
-        .filter(number__gte=policy.SCANS_NEEDED, cost__gte=policy.SECONDS_NEEDED)
+        .annotate(number=Sum("scans"), cost=Sum("seconds"), example=Max("filter"))
+        .filter(number__gte=policy.SCANS_NEEDED)
         .order_by("-cost", "name")
     )
-    for table_id, name in needed.values_list("table", "name"):
-        _add(Table.objects.get(pk=table_id), name, now)
+    for table_id, name, *counted in needed.values_list("table", "name", "example", "number", "cost"):
+        _add(table_id, name, IndexReason(*counted))
 
 
 def _note_uses(now: datetime) -> None:
     ready = PropertyIndex.objects.filter(table__deleted_at=None, state=IndexState.READY)
     known = {(table_id, pk): scans for table_id, pk, scans in ready.values_list("table", "pk", "scans")}
-    for (table_id, pk), scans in sql.scans(list(known)).items():
+    for (table_id, pk), scans in statements.scans(list(known)).items():
         if scans > known[table_id, pk]:
             PropertyIndex.objects.filter(pk=pk).update(scans=scans, last_used_at=now)
         elif scans < known[table_id, pk]:  # PostgreSQL has lost its statistics
@@ -104,40 +243,41 @@ def _drop_unused(tables: QuerySet[Table], now: datetime) -> None:
             indexes.drop(index.table, index.name)
 
 
-def _add(table: Table, name: str, now: datetime) -> None:
-    """Add an index unless it exists, was dropped by a user lately, or the table's budget is exhausted.
+@transaction.atomic
+def _add(table_id: int, name: str, reason: IndexReason) -> None:
+    """Add an index unless it exists, a person has dropped it, or the budget of the table or account is exhausted.
 
-    One at a time: while one is made, or with it, other scans may stop to be costly.
+    One at a time in a table: while one is made, or with it, other scans may stop to be costly.
     """
+    # locked, so that no person drops it meanwhile
+    table = Table.objects.select_for_update().filter(pk=table_id, deleted_at=None).first()
+    if table is None or name in (table.declined_indexes or ()):
+        return
     existing = list(PropertyIndex.objects.filter(table=table))
     if len(existing) >= policy.ADAPTIVE_LIMIT or any(
         index.name == name or index.state in (IndexState.BUILDING, IndexState.DROPPING) for index in existing
     ):
         return
-    if _was_dropped(table, name, now) or not _is_affordable(table, existing):
+    of_account = PropertyIndex.objects.filter(table__account=table.account_id, origin=IndexOrigin.ADAPTIVE)
+    if of_account.count() >= policy.ACCOUNT_LIMIT or not _is_affordable(table, existing):
         return
     try:
-        indexes.add(table, name, origin=IndexOrigin.ADAPTIVE)
-    except AccountError:  # another process or user was faster
+        indexes.add(table, name, origin=IndexOrigin.ADAPTIVE, reason=reason)
+    except (AccountError, StorageError):  # another process or a user was faster
         return
     PropertyScans.objects.filter(table=table).delete()  # from now on scans cost less
 
 
-def _was_dropped(table: Table, name: str, now: datetime) -> bool:
-    """Return whether a person dropped the index, or undid its addition, within the last weeks."""
-    dropped = Q(verb=Verb.INDEX_DROP) | Q(verb=Verb.UNDO, detail__verb=Verb.INDEX_DROP)
-    lately = Activity.objects.filter(
-        dropped, table=table, detail__property=name, at__gt=now - policy.UNUSED_PERIOD
-    )
-    return lately.exclude(actor_kind=ActorKind.SERVER).exists()
-
-
 def _is_affordable(table: Table, existing: Collection[PropertyIndex]) -> bool:
-    """Return whether the table is large enough for an index, and one more does not take too much space."""
+    """Return whether the table is large enough for an index, and there is space for one more."""
     size = background.sizes_of([table.pk]).get(table.pk)
     if size is None or size.rows < policy.INDEXED_FROM:
         return False
-    taken = sum(stored.size for stored in sql.stored(table.pk, [index.pk for index in existing]).values())
+    if not settings.OPTIONS.database_url and disk.space_of(settings.OPTIONS.data).is_low:
+        return False
+    taken = sum(
+        stored.size for stored in statements.stored(table.pk, [index.pk for index in existing]).values()
+    )
     return taken + size.rows * policy.ENTRY_BYTES <= policy.DISK_SHARE * (size.capacity - taken)
 
 

@@ -5,18 +5,20 @@ that without blocking writers only outside of transactions. A server that dies m
 which the next one makes again.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import DatabaseError, connection, transaction
+from django.db.models import BooleanField, ExpressionWrapper, Q
 
-from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.errors import PropertyNameInvalid, ResourceNotFound
 from storage.domain.filters.access_plan import AccessPath, AccessPlan
 from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import INDEXED_FROM, IndexOrigin, IndexState
+from storage.domain.service.indexes import DISK_SHARE, INDEXED_FROM, IndexOrigin, IndexReason, IndexState
 from storage.domain.service.quotas import INDEXES
 from storage.domain.values.names import check_property_name
 from storage.models import Account, Activity, PropertyIndex, Table
@@ -24,14 +26,21 @@ from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.sql import indexes
-from storage.sql.background import estimated_rows, try_lock
+from storage.sql.background import estimated_rows, sizes_of, try_lock
 from storage.sql.failures import Canceled
 from storage.sql.indexes import StoredIndex
 from storage.sql.notify import notify_table
 from storage.sql.relations import INDEXING
 
+_TOO_LARGE: Final = (
+    "With it, the indexes of properties would take more than half of the space of the other data."
+)
+_is_adaptive_and_building: Final = ExpressionWrapper(
+    Q(state=IndexState.BUILDING, origin=IndexOrigin.ADAPTIVE), output_field=BooleanField()
+)
 _PENDING: Final = (IndexState.BUILDING, IndexState.DROPPING)
 _KEYS: Final = ("PartitionKey", "RowKey")
+_ADAPTIVE: Final = 0  # instead of the id of a table: the lock of the server that makes an adaptive index
 
 
 class IndexExists(AccountError):
@@ -110,10 +119,12 @@ def add(
     by: Actor = SERVER,
     origin: IndexOrigin = IndexOrigin.HAND,
     undoes: Activity | None = None,
+    reason: IndexReason | None = None,
 ) -> Activity:
     """Have the index of a property made; run_pending does it. An index that failed is tried again.
 
-    Raises IndexExists, or TooManyIndexes.
+    Of an index that the server has made and a person asks for, that person's it becomes: it is kept. Raises
+    IndexExists, or TooManyIndexes.
     """
     check_property_name(name)
     if name in _KEYS:
@@ -122,29 +133,63 @@ def add(
     found = {index.name: index for index in PropertyIndex.objects.filter(table=table)}
     index = found.get(name)
     if index is not None and index.state in (IndexState.BUILDING, IndexState.READY):
-        if undoes is not None:
+        if undoes is not None and undoes.effective_verb is not Verb.INDEX_KEEP:
             raise activity.ChangedSince
-        raise IndexExists(Reason.INDEX_EXISTS, property=name, table=table.name)
+        if index.origin != IndexOrigin.ADAPTIVE or origin is IndexOrigin.ADAPTIVE:
+            raise IndexExists(Reason.INDEX_EXISTS, property=name, table=table.name)
+        PropertyIndex.objects.filter(pk=index.pk).update(origin=origin)
+        return _record(Verb.INDEX_KEEP, by, account, table, name, origin, undoes)
     most = quotas.limit(INDEXES)
     if index is None and len(found) >= most:
         raise TooManyIndexes(Reason.TOO_MANY_INDEXES, most=most, table=table.name)
-    PropertyIndex.objects.update_or_create(
-        table=table, name=name, defaults={"state": IndexState.BUILDING, "origin": origin, "error": ""}
-    )
+    stored = {
+        "state": IndexState.BUILDING,
+        "origin": origin,
+        "error": "",
+        "reason": reason and reason._asdict(),
+    }
+    PropertyIndex.objects.update_or_create(table=table, name=name, defaults=stored)
+    _decline(table, name, is_declined=False)
     return _record(Verb.INDEX_ADD, by, account, table, name, origin, undoes)
 
 
 @transaction.atomic
 def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None = None) -> Activity:
-    """Have an index dropped; queries no longer use it, and run_pending frees its space. Raises IndexMissing."""
+    """Have an index dropped; queries no longer use it, and run_pending frees its space. Raises IndexMissing.
+
+    The server makes none again by itself if a person drops it.
+    """
     account = _lock(table)
     index = PropertyIndex.objects.filter(table=table, name=name).exclude(state=IndexState.DROPPING).first()
     if index is None:
         raise IndexMissing(Reason.NO_INDEX, property=name, table=table.name)
     index.state = IndexState.DROPPING
     index.save(update_fields=("state",))
+    if by.kind is not ActorKind.SERVER:
+        _decline(table, name, is_declined=True)
     notify_table(table.account_id, table.folded_name)
     return _record(Verb.INDEX_DROP, by, account, table, name, IndexOrigin(index.origin), undoes)
+
+
+@transaction.atomic
+def release(table: Table, name: str, *, by: Actor, undoes: Activity) -> Activity:
+    """Undo that a person keeps an index that the server has made. Raises ChangedSince if it is another index now."""
+    account = _lock(table)
+    kept = PropertyIndex.objects.filter(table=table, name=name, created_at__lte=undoes.at)
+    if not kept.update(origin=IndexOrigin.ADAPTIVE):
+        raise activity.ChangedSince
+    return _record(Verb.INDEX_KEEP, by, account, table, name, IndexOrigin.ADAPTIVE, undoes)
+
+
+def _decline(table: Table, name: str, *, is_declined: bool) -> None:
+    """Note whether the server may make the index of a property by itself; the table is locked."""
+    stored = Table.objects.get(pk=table.pk)
+    names = (
+        {*(stored.declined_indexes or ()), name}
+        if is_declined
+        else {*(stored.declined_indexes or ())} - {name}
+    )
+    Table.objects.filter(pk=table.pk).update(declined_indexes=sorted(names) or None)
 
 
 def _lock(table: Table) -> Account:
@@ -173,14 +218,25 @@ def is_pending(table: Table) -> bool:
 
 
 def run_pending(table: Table | None = None) -> None:
-    """Make and drop the indexes that wait for it, of one or all tables; several servers share the work."""
+    """Make and drop the indexes that wait for it, of one or all tables; several servers share the work.
+
+    Those that people wait for come first, also before adaptive ones that wait already. Of adaptive ones, all servers
+    together make one at a time.
+    """
     pending = (
         PropertyIndex.objects.filter(state__in=_PENDING, table__deleted_at=None)
-        .order_by("pk")
+        .order_by(_is_adaptive_and_building, "pk")
         .select_related("table")
     )
-    for index in pending.filter(table=table) if table is not None else pending:
-        with try_lock(INDEXING, index.table_id) as is_alone:
+    if table is not None:
+        pending = pending.filter(table=table)
+    looked_at: list[int] = []
+    while index := pending.exclude(pk__in=looked_at).first():
+        looked_at.append(index.pk)
+        with ExitStack() as locks:
+            is_alone = locks.enter_context(try_lock(INDEXING, index.table_id))
+            if is_alone and index.state == IndexState.BUILDING and index.origin == IndexOrigin.ADAPTIVE:
+                is_alone = locks.enter_context(try_lock(INDEXING, _ADAPTIVE))
             if is_alone:
                 _run(index)
 
@@ -206,6 +262,9 @@ def _build(index: PropertyIndex) -> dict[str, str]:
             if found is not None:
                 indexes.drop(index.table_id, index.pk)
             indexes.create(index.table, index.pk, index.name)
+        if index.origin == IndexOrigin.ADAPTIVE and not _is_small_enough(index):
+            indexes.drop(index.table_id, index.pk)
+            return {"state": IndexState.FAILED, "error": _TOO_LARGE}
         indexes.analyze(index.table)
     except Canceled:
         return {"state": IndexState.BUILDING}
@@ -218,6 +277,14 @@ def _build(index: PropertyIndex) -> dict[str, str]:
             indexes.drop(index.table_id, index.pk)
         return {"state": IndexState.FAILED, "error": str(error).strip()}
     return {"state": IndexState.READY}
+
+
+def _is_small_enough(index: PropertyIndex) -> bool:
+    """Return whether all indexes of properties of a table take no more than their share of its space."""
+    size = sizes_of([index.table_id]).get(index.table_id)
+    others = PropertyIndex.objects.filter(table=index.table_id).values_list("pk", flat=True)
+    taken = sum(it.size for it in indexes.stored(index.table_id, list(others)).values())
+    return size is None or taken <= DISK_SHARE * (size.capacity - taken)
 
 
 def _stored(index: PropertyIndex) -> StoredIndex | None:

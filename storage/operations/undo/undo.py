@@ -233,6 +233,15 @@ def _undo_dropped_index(done: Activity, by: Actor) -> Activity:
     return indexes.add(table, done.detail["property"], by=by, origin=origin, undoes=done)
 
 
+def _undo_kept_index(done: Activity, by: Actor) -> Activity:
+    table = _table(done)
+    _check_first(done)
+    name = done.detail["property"]
+    if done.detail["origin"] == IndexOrigin.ADAPTIVE:  # it was undone, and is again
+        return indexes.add(table, name, by=by, undoes=done)
+    return indexes.release(table, name, by=by, undoes=done)
+
+
 def _undo_policies(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
     _check_first(done)
@@ -293,6 +302,7 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.TABLE_CHANGE: _undo_table_change,
     Verb.INDEX_ADD: _undo_new_index,
     Verb.INDEX_DROP: _undo_dropped_index,
+    Verb.INDEX_KEEP: _undo_kept_index,
     Verb.POLICIES_SET: _undo_policies,
     Verb.SAS_CHANGE: _undo_description,
     Verb.SAS_BLOCK: _undo_block,

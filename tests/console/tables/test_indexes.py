@@ -5,7 +5,7 @@ import re
 import pytest
 
 from storage.domain.service.activity import Verb
-from storage.domain.service.indexes import INDEXED_FROM
+from storage.domain.service.indexes import INDEXED_FROM, IndexOrigin, IndexReason
 from storage.domain.service.quotas import INDEXES
 from storage.models import Activity, PropertyIndex, Table
 from storage.operations.entities import estimates
@@ -48,9 +48,31 @@ def test_is_added_watched_used_dropped_and_undone(visit, people):
     assert "Dropped the index on Score." in text(answer)
     indexes.run_pending()
     done = Activity.objects.filter(verb=Verb.INDEX_DROP).get()
-    max_.post("/ui/activity/undo/", {"activity": done.pk})
+    max_.post(f"/ui/undo/{done.pk}/")
     history = text(max_.get(TABLE + "history/"))
     assert "dropped the index on" in history
+
+
+def test_one_that_the_server_has_added_says_why_and_is_kept(visit, people):
+    people("se", "1", Score=5)
+    indexes.add(
+        Table.objects.get(), "Score", origin=IndexOrigin.ADAPTIVE, reason=IndexReason("Score ge …", 12, 0.5)
+    )
+    indexes.run_pending()
+    max_ = visit("max")
+    shown = state(max_)
+    assert "added by the server" in shown
+    assert "12 queries had to read many entities" in shown
+    assert "Score ge …" in shown
+    assert "Keep index" not in state(visit("eve"))
+
+    answer = max_.post(TABLE + "schema/index/add/", {"property": "Score"}, follow=True)
+    assert "Keeping the index on Score." in text(answer)
+    assert "Keep index" not in state(max_)
+    done = Activity.objects.filter(verb=Verb.INDEX_KEEP).get()
+    answer = max_.post(f"/ui/undo/{done.pk}/", follow=True)
+    assert "The server may drop the index again." in text(answer)
+    assert "Keep index" in state(max_)
 
 
 def test_refusals_are_told(visit, people):
