@@ -24,7 +24,13 @@ from storage.domain.errors import (
 )
 from storage.domain.requests import observed
 from storage.domain.requests.options import read_options
-from storage.domain.requests.routes import TargetKind, inner_path, resolve_operation, resolve_target
+from storage.domain.requests.routes import (
+    TargetKind,
+    inner_path,
+    key_of,
+    resolve_operation,
+    resolve_target,
+)
 from storage.domain.values.kinds import AccountKind
 from storage.protocol import cosmos, entities, multipart
 from storage.protocol.accept import Format
@@ -85,11 +91,12 @@ async def _query(call: Call, part: Part) -> AnswerPart:
 
 
 class _Operation(NamedTuple):
-    """What the parts of one head ask for, without their bodies; ``table`` is the folded name of its table."""
+    """What the parts of one head ask for, without their keys and bodies; ``table`` is the folded name of its table."""
 
     call: Call
     table: str
     head: PartHead
+    reader: entities.ChangeReader
 
 
 class _Applied(NamedTuple):
@@ -264,19 +271,28 @@ def _read_change(call: Call, index: int, part: Part, operations: dict[int, _Oper
     """The change that a part asks for; what its head asks for is read once and kept in ``operations``."""
     try:
         operation = operations.get(id(part.head))
-        is_new = operation is None
         if operation is None:
             operation = _read_operation(call, part)
-        inner = operation.call
-        members = entities.read_members(inner.request, part.body)
-        change = entities.read_change(inner.request, members, call.rules)
-        if is_new:
-            inner.grant.check(operation_of(change), operation.table)
+            change = _read_body(operation, operation.call.request.target.key, part)
+            operation.call.grant.check(operation_of(change), operation.table)
             operations[id(part.head)] = operation
-        inner.grant.check_key(change.key)
+        else:
+            key = _NO_KEY
+            if operation.call.request.target.kind is TargetKind.ENTITY:
+                key = key_of(part.target) or _inner_call(call, part).request.target.key
+            change = _read_body(operation, key, part)
+        operation.call.grant.check_key(change.key)
     except StorageError as error:
         raise ChangeSetError(index, error) from None
     return change
+
+
+_NO_KEY: Final = EntityKey("", "")
+
+
+def _read_body(operation: _Operation, key: EntityKey, part: Part) -> Change:
+    reader = operation.reader
+    return reader.change(key, reader.members(part.body))
 
 
 def _read_operation(call: Call, part: Part) -> _Operation:
@@ -285,21 +301,22 @@ def _read_operation(call: Call, part: Part) -> _Operation:
     if request.target.kind not in (TargetKind.ENTITY, TargetKind.ENTITIES):
         raise InvalidInput
     request.response_format()  # raises for a format that cannot be answered in
-    return _Operation(inner, inner.fold(request.target.table), part.head)
+    reader = entities.ChangeReader(request, call.rules)
+    return _Operation(inner, inner.fold(request.target.table), part.head, reader)
 
 
 def _inner_call(call: Call, part: Part) -> Call:
     head = part.head
     tunnelled = head.headers.get(b"x-http-method")
     method = effective_method(head.method, () if tunnelled is None else (tunnelled,))
-    version = _version(call.request, head)
-    options = supported_options(read_options(head.target.partition(b"?")[2]), version)
+    version = _version(call.request, part)
+    options = supported_options(read_options(part.target.partition(b"?")[2]), version)
     check_options(options)
     return call._replace(
         request=OperationRequest(
             method=method,
             target=resolve_target(
-                inner_path(head.target, call.address), method, call.account.name, call.account.kind
+                inner_path(part.target, call.address), method, call.account.name, call.account.kind
             ),
             options=options,
             headers=head.headers,
@@ -309,11 +326,11 @@ def _inner_call(call: Call, part: Part) -> Call:
     )
 
 
-def _version(batch: OperationRequest, part: PartHead) -> str:
+def _version(batch: OperationRequest, part: Part) -> str:
     """The version of the batch; a batch that names none and does not use JSON itself leaves it to its parts."""
     if batch.version != OLDEST_VERSION or b"x-ms-version" in batch.headers:
         return batch.version
-    return read_version(part.headers, _lenient_options(part))
+    return read_version(part.head.headers, _lenient_options(part))
 
 
 def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
@@ -322,12 +339,12 @@ def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
 
 
 def _write_failure(call: Call, part: Part, error: StorageError, index: int | None) -> AnswerPart:
-    version = _lenient_version(call.request, part.head)
+    version = _lenient_version(call.request, part)
     written = write_error(
         error,
         ErrorOrigin.BATCH_PART,
         call.observed.request_id,
-        format_option=_lenient_options(part.head).get("$format"),
+        format_option=_lenient_options(part).get("$format"),
         accept=part.head.headers.get(b"accept"),
         version=version,
         index=index,
@@ -353,14 +370,14 @@ def _echo(part: PartHead) -> Headers:
     return [] if part.content_id is None else [(b"Content-ID", part.content_id)]
 
 
-def _lenient_version(batch: OperationRequest, part: PartHead) -> str:
+def _lenient_version(batch: OperationRequest, part: Part) -> str:
     try:
         return _version(batch, part)
     except StorageError:
         return batch.version
 
 
-def _lenient_options(part: PartHead) -> dict[str, str]:
+def _lenient_options(part: Part) -> dict[str, str]:
     try:
         return dict(read_options(part.target.partition(b"?")[2]))
     except StorageError:

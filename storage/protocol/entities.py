@@ -1,9 +1,9 @@
 """The operations on entities: one change, one entity, or a page of them."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.entities.entity import EncodedProperties, EntityKey, StoredEntity, encode_entity_key
 from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
 from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.routes import TargetKind, key_count_error
@@ -72,10 +72,11 @@ async def query(call: Call) -> Answer:
 
 async def _change(call: Call) -> Answer:
     folded = call.fold(call.request.target.table)
-    members = read_members(call.request, call.request.body)
+    reader = ChangeReader(call.request, call.rules)
+    members = reader.members(call.request.body)
     # a missing table is reported before anything that is wrong with the entity, except unreadable JSON
     await call.service.check_table(call.account, folded)
-    change = read_change(call.request, members, call.rules)
+    change = reader.change(call.request.target.key, members)
     call.grant.check_key(change.key)
     if isinstance(change, Insert):
         call.request.response_format()  # raises for a format that cannot be answered in, before anything is written
@@ -83,37 +84,54 @@ async def _change(call: Call) -> Answer:
     return write_changed(call, change, timestamp)
 
 
-def read_members(request: OperationRequest, body: bytes) -> Members:
-    """The properties in the body of a write; a deletion has none."""
-    kind, method = request.target.kind, request.method
-    if kind is TargetKind.ENTITIES and method != "POST":
-        raise MethodNotAllowed(Allow="GET, POST")
-    if kind is TargetKind.ENTITY and method not in ("PUT", "MERGE", "PATCH", "DELETE"):
-        raise MethodNotAllowed(Allow="GET, PUT, MERGE, PATCH, DELETE")
-    if method == "DELETE":
-        return {}
-    return formats.read_object(request.headers.get(b"content-type"), body, request.version)
+_Make = Callable[[EntityKey, Members | EncodedProperties], Change]
 
 
-def read_change(request: OperationRequest, members: Members, rules: Rules) -> Change:
-    """The write that a request, or a part of a batch, asks for."""
-    as_of.refuse(request)
-    key = request.target.key
-    if request.target.kind is TargetKind.ENTITIES:
-        return Insert(json_format.read_new_entity(members, rules))
-    _check_if_none_match(request)
-    if_match = request.headers.get(b"if-match")
-    condition = None if if_match is None else read_if_match(if_match.decode("latin-1"))
-    if condition is None:
-        if request.method == "DELETE" or request.version < FIRST_WITH_UPSERT:
-            # the service requires it; its code for this is not documented [inferred]
-            raise MissingRequiredHeader(HeaderName="If-Match")
-    elif request.method == "DELETE":
-        json_format.check_keys(key, rules)
-        return Delete(key, condition)
-    entity = json_format.read_entity(members, key, rules)
-    merge = request.method != "PUT"
-    return Upsert(entity, merge) if condition is None else Update(entity, condition, merge)
+class ChangeReader:
+    """Reads the changes that requests ask for which differ in their keys and bodies only."""
+
+    def __init__(self, request: OperationRequest, rules: Rules) -> None:
+        """Raises MethodNotAllowed; the request is one of them."""
+        kind, method = request.target.kind, request.method
+        if kind is TargetKind.ENTITIES and method != "POST":
+            raise MethodNotAllowed(Allow="GET, POST")
+        if kind is TargetKind.ENTITY and method not in ("PUT", "MERGE", "PATCH", "DELETE"):
+            raise MethodNotAllowed(Allow="GET, PUT, MERGE, PATCH, DELETE")
+        self._request = request
+        self._rules = rules
+        self._content_type = request.headers.get(b"content-type")
+        self._make: _Make | None = None
+
+    def members(self, body: bytes) -> Members | EncodedProperties:
+        """The properties in the body of a write; a deletion has none."""
+        request = self._request
+        if request.method == "DELETE":
+            return {}
+        return formats.read_entity(self._content_type, body, request.version, self._rules.kind)
+
+    def change(self, key: EntityKey, members: Members | EncodedProperties) -> Change:
+        if self._make is None:
+            self._make = self._maker()
+        return self._make(key, members)
+
+    def _maker(self) -> _Make:
+        """What makes the changes; raises whatever is wrong with the requests themselves."""
+        request, rules = self._request, self._rules
+        as_of.refuse(request)
+        if request.target.kind is TargetKind.ENTITIES:
+            return lambda _, members: Insert(json_format.read_new_entity(members, rules))
+        _check_if_none_match(request)
+        if_match = request.headers.get(b"if-match")
+        condition = None if if_match is None else read_if_match(if_match.decode("latin-1"))
+        merge = request.method != "PUT"
+        if condition is None:
+            if request.method == "DELETE" or request.version < FIRST_WITH_UPSERT:
+                # the service requires it; its code for this is not documented [inferred]
+                raise MissingRequiredHeader(HeaderName="If-Match")
+            return lambda key, members: Upsert(json_format.read_entity(members, key, rules), merge)
+        if request.method == "DELETE":
+            return lambda key, _: Delete(json_format.checked_key(key, rules), condition)
+        return lambda key, members: Update(json_format.read_entity(members, key, rules), condition, merge)
 
 
 def _check_if_none_match(request: OperationRequest) -> None:

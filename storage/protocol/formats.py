@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from storage.domain.entities.entity import StoredEntity
+from storage.domain.entities.entity import EncodedProperties, StoredEntity
+from storage.domain.entities.patterns import recognize
 from storage.domain.filters.query import PAGE_BYTES, Page, Position
 from storage.domain.values.kinds import AccountKind
 from storage.protocol import atom, cosmos_json, json_format
@@ -12,6 +13,15 @@ from storage.protocol.json_format import Context
 from storage.protocol.negotiation import request_format
 
 Members = Mapping[str, Any]
+
+
+def read_entity(
+    content_type: bytes | None, body: bytes, version: str, kind: AccountKind
+) -> Members | EncodedProperties:
+    """The entity that a body is: as ``read_object`` reads it, unless it is like many before it."""
+    if request_format(content_type, body, version) is Format.ATOM:
+        return atom.read_object(body)
+    return recognize(body, kind) or json_format.read_object(body)
 
 
 def read_object(content_type: bytes | None, body: bytes, version: str) -> Members:

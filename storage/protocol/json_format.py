@@ -16,6 +16,7 @@ from storage.domain.entities import plans
 from storage.domain.entities.entity import (
     ODATA_TYPE,
     SYSTEM_PROPERTIES,
+    EncodedProperties,
     Entity,
     EntityKey,
     StoredEntity,
@@ -99,19 +100,27 @@ class Rules(NamedTuple):
     key_limit: int
 
 
-def read_new_entity(members: Mapping[str, Any], rules: Rules) -> Entity:
+def read_new_entity(members: Mapping[str, Any] | EncodedProperties, rules: Rules) -> Entity:
     """The entity of an insert, whose keys are in the body and must be strings."""
+    if isinstance(members, EncodedProperties):
+        if members.key is None:
+            raise PropertiesNeedValue
+        check_keys(members.key, rules)
+        return Entity(members.key, members, rules.kind)
     properties = _read_properties(members, rules.kind)
     key = EntityKey(_read_key(members, "PartitionKey"), _read_key(members, "RowKey"))
     check_keys(key, rules)
     return Entity(key, properties, rules.kind)
 
 
-def read_entity(members: Mapping[str, Any], key: EntityKey, rules: Rules) -> Entity:
+def read_entity(members: Mapping[str, Any] | EncodedProperties, key: EntityKey, rules: Rules) -> Entity:
     """The entity of an update or upsert: its keys are the URI's, whatever the body says of them [inferred].
 
     Cosmos accepts no other type than String there.
     """
+    if isinstance(members, EncodedProperties):
+        check_keys(key, rules)
+        return Entity(key, members, rules.kind)
     if rules.kind is AccountKind.COSMOS:
         for name in _KEYS & members.keys():
             if members[name] is not None:
@@ -123,6 +132,11 @@ def read_entity(members: Mapping[str, Any], key: EntityKey, rules: Rules) -> Ent
 
 def check_keys(key: EntityKey, rules: Rules) -> None:
     check_entity_key(*key, limit=rules.key_limit, kind=rules.kind)
+
+
+def checked_key(key: EntityKey, rules: Rules) -> EntityKey:
+    check_keys(key, rules)
+    return key
 
 
 def _read_key(members: Mapping[str, Any], name: str) -> str:

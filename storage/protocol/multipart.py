@@ -26,26 +26,30 @@ _LINE_FEED: Final = 10
 _BLANK: Final = b" \t\r\n"
 _NOT_BLANK: Final = re.compile(rb"[^ \t\r\n]")
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_HTTP: Final = b"application/http"
 _SUBRESPONSE: Final = b"Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
 _COSMOS_SUBRESPONSE: Final = _SUBRESPONSE.replace(b"\r\n", b"\n")
 
 
 class PartHead(NamedTuple):
-    """``target`` is the URI as sent, header names are lower-case.
+    """Method and headers; header names are lower-case.
 
     ``content_id`` is the one among the HTTP headers, which is echoed; one among the MIME headers is not.
     """
 
     method: str
-    target: bytes
     headers: Mapping[bytes, bytes]
     content_id: bytes | None
 
 
 class Part(NamedTuple):
-    """One operation. Parts of a change set whose heads are equal share one."""
+    """One operation; ``target`` is the URI as sent.
+
+    Parts of a change set share a head if they differ in their bodies and the keys in their URIs only.
+    """
 
     head: PartHead
+    target: bytes
     body: bytes
 
 
@@ -121,7 +125,7 @@ def _guid() -> bytes:
 
 def _read_changes(segment: bytes, start: int, boundary: bytes) -> list[Part]:
     parts: list[Part] = []
-    heads: dict[bytes, PartHead] = {}
+    heads: dict[object, tuple[PartHead, bytes]] = {}
     if b"--" + boundary not in segment:
         raise InvalidInput
     texts = list(islice(_split(segment, boundary, start), MAX_CHANGES + 1))
@@ -141,30 +145,45 @@ def _read_query(segment: bytes) -> Part:
     return part
 
 
-def _read_part(segment: bytes, heads: dict[bytes, PartHead]) -> Part:
-    """Read a part; ``heads`` are those that were read before, by their bytes, and gets a new one."""
+# the line of a request for one entity whose table and options do not depend on the key
+_KEYED_LINE: Final = re.compile(rb"([A-Z]++) (([^ ?(%\r\n]++)\([^?/\r\n]*\)) HTTP/1\.1\r\n")
+
+
+def _read_part(segment: bytes, heads: dict[object, tuple[PartHead, bytes]]) -> Part:
+    """Read a part; ``heads`` are those that were read before, by all but key and length, and gets a new one."""
     mime, at = _read_headers(segment, 0)
-    if _split_media_type(mime.get(b"content-type", b"application/http"))[0] != b"application/http":
+    content_type = mime.get(b"content-type", _HTTP)
+    if content_type != _HTTP and _split_media_type(content_type)[0] != _HTTP:
         raise InvalidInput
     at = _skip_blank(segment, at)
     blank_line = segment.find(b"\r\n\r\n", at) + 4
-    known = heads.get(segment[at:blank_line])
+    keyed = _KEYED_LINE.match(segment, at)
+    others = _without_length(segment[at if keyed is None else keyed.end() : blank_line])
+    form = others if keyed is None else (keyed[1], keyed[3], others)
+    known = heads.get(form)
     if known is not None:
-        return Part(known, segment[blank_line:].strip(_BLANK))
-    head, end = _read_part_head(segment, at)
+        head, target = known
+        return Part(head, target if keyed is None else keyed[2], segment[blank_line:].strip(_BLANK))
+    head, target, end = _read_part_head(segment, at)
     if end == blank_line:
-        heads[segment[at:blank_line]] = head
-    return Part(head, segment[end:].strip(_BLANK))
+        heads[form] = head, target
+    return Part(head, target, segment[end:].strip(_BLANK))
 
 
-def _read_part_head(segment: bytes, at: int) -> tuple[PartHead, int]:
+def _without_length(headers: bytes) -> bytes:
+    """Leave out the length of the body, which is known, so that it makes no difference between heads."""
+    at = headers.find(b"\r\nContent-Length: ")
+    return headers if at < 0 else headers[:at] + headers[headers.find(b"\r\n", at + 2) :]
+
+
+def _read_part_head(segment: bytes, at: int) -> tuple[PartHead, bytes, int]:
     end = _line_end(segment, at)
     method, _, rest = segment[at:end].strip().partition(b" ")
     target, _, version = rest.strip().rpartition(b" ")
     if not target or not version.startswith(b"HTTP/") or method not in _METHODS:
         raise InvalidInput
     headers, end = _read_headers(segment, end)
-    return PartHead(_METHODS[method], target.strip(), headers, headers.get(b"content-id")), end
+    return PartHead(_METHODS[method], headers, headers.get(b"content-id")), target.strip(), end
 
 
 def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:

@@ -60,8 +60,8 @@ STAGES = {
         "storage.protocol.http_request:RequestBody.read",
         "storage.protocol.multipart:read_batch",
         "storage.protocol.batch:_read_change",
-        "storage.protocol.entities:read_members",
-        "storage.protocol.entities:read_change",
+        "storage.protocol.entities:ChangeReader.members",
+        "storage.protocol.entities:ChangeReader.change",
         "storage.protocol.entities:read_entity_query",
     ],
     "statement": [

@@ -77,7 +77,7 @@ def read_one(part):
 def test_reads_a_change_set():
     insert, delete = read_batch(ENVELOPE, PYTHON).parts
     assert insert.head.method == "POST"
-    assert insert.head.target == b"https://acct.table.core.windows.net/people"
+    assert insert.target == b"https://acct.table.core.windows.net/people"
     assert insert.head.headers == {
         b"x-ms-version": b"2019-02-02",
         b"content-type": b"application/json;odata=nometadata",
@@ -85,7 +85,7 @@ def test_reads_a_change_set():
     }
     assert insert.body == b'{"PartitionKey":"p","RowKey":"r"}'
     assert delete.head.method == "DELETE"
-    assert delete.head.target == b"https://acct.table.core.windows.net/people(PartitionKey='p',RowKey='s')"
+    assert delete.target == b"https://acct.table.core.windows.net/people(PartitionKey='p',RowKey='s')"
     assert delete.head.headers == {b"if-match": b"*"}
     assert delete.body == b""
 
@@ -155,7 +155,7 @@ def test_what_only_looks_like_a_delimiter_is_body(body):
 
 
 def test_splits_the_request_line_at_the_first_and_the_last_space():
-    assert read_one(change(b"MERGE http://h/people(PartitionKey='a b',RowKey='') HTTP/1.1")).head.target == (
+    assert read_one(change(b"MERGE http://h/people(PartitionKey='a b',RowKey='') HTTP/1.1")).target == (
         b"http://h/people(PartitionKey='a b',RowKey='')"
     )
 
@@ -263,7 +263,7 @@ def test_reads_every_layout(layout):
     expected, body = layout
     read = read_batch(b"multipart/mixed; boundary=o", body).parts
     assert [
-        (part.head.method.encode(), part.head.target, part.head.headers, part.body) for part in read
+        (part.head.method.encode(), part.target, part.head.headers, part.body) for part in read
     ] == expected
 
 

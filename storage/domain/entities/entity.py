@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values import edm
@@ -68,20 +68,32 @@ class Fragments(NamedTuple):
 
 
 class EncodedProperties(Mapping[str, EdmValue]):
-    """Properties that came as members of a JSON object and are encoded; their values are read on demand."""
+    """Properties that came as members of a JSON object and are encoded; their values are read on demand.
 
-    __slots__ = ("_kind", "_members", "_names", "fragments")
+    ``members`` may be the text of the object. ``key``: the key among the members, where that was looked for.
+    """
+
+    __slots__ = ("_kind", "_members", "_names", "fragments", "key")
 
     def __init__(
-        self, names: tuple[str, ...], members: Mapping[str, object], fragments: Fragments, kind: AccountKind
+        self,
+        names: tuple[str, ...],
+        members: Mapping[str, object] | str,
+        fragments: Fragments,
+        kind: AccountKind,
+        key: EntityKey | None = None,
     ) -> None:
         self._names = names
         self._members = members
         self._kind = kind
         self.fragments = fragments
+        self.key = key
 
     def __getitem__(self, name: str) -> EdmValue:
-        return edm.read(self._members[name], self._members.get(name + ODATA_TYPE), self._kind)
+        if isinstance(self._members, str):
+            self._members = json.loads(self._members)
+        members = cast("Mapping[str, object]", self._members)
+        return edm.read(members[name], members.get(name + ODATA_TYPE), self._kind)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

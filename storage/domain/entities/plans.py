@@ -9,8 +9,10 @@ import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
+from storage.domain.entities import patterns
 from storage.domain.entities.entity import (
     ODATA_TYPE,
     PROPERTY_LIMIT,
@@ -123,16 +125,24 @@ _BY_JSON: Final[Mapping[type, _Encode]] = {
 }
 
 
-class _Plan(NamedTuple):
-    """``encoders`` has None where the type of the JSON value decides; the templates take one text for each name."""
+@dataclass(slots=True)
+class _Plan:
+    """``encoders`` has None where the type of the JSON value decides; the templates take one text for each name.
+
+    After so many ``uses`` it becomes a pattern, and after many more another one, if its values are of other types.
+    """
 
     names: tuple[str, ...]
     encoders: tuple[tuple[str, _Encode | None], ...]
     annotations: str
     values: str
     projection: str
+    uses: int = 0
+    next_pattern: int = 0
 
 
+# A pattern takes as long to make as 500 uses of a plan save: it comes after ten uses for each member
+_USES_PER_MEMBER: Final = 10
 KEPT: Final = 1024  # plans and sets of names that are kept, so that a client cannot fill the memory
 
 # the names of the annotations among the members, by the names of all members
@@ -171,6 +181,10 @@ def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) 
             projected.append(texts[1])
     except (KeyError, StorageError):
         return None
+    plan.uses += 1
+    if plan.uses >= plan.next_pattern:
+        plan.next_pattern = 4 * plan.uses
+        patterns.learn(members, plan.names, plan.annotations, kind)
     fragments = Fragments(plan.projection % tuple(projected), plan.annotations, plan.values % tuple(values))
     return EncodedProperties(plan.names, members, fragments, kind)
 
@@ -214,4 +228,5 @@ def _make(members: Mapping[str, Any], kind: AccountKind) -> _Plan | None:
         "".join(annotations),
         "".join(f"\n,{member}:%s" for member in quoted),
         "{" + ",".join(f"{member}:%s" for member in quoted) + "}",
+        next_pattern=_USES_PER_MEMBER * len(members),
     )

@@ -216,6 +216,15 @@ def _key(resource: str, predicate: str) -> EntityKey | None:
     return _unusual_key(resource, predicate)
 
 
+def key_of(uri: bytes) -> EntityKey | None:
+    """Return the key in the URI of an entity whose table is known; None: the URI has to be resolved."""
+    predicate = uri.partition(b"(")[2]
+    found = _USUAL_KEY.fullmatch(_decode(predicate))
+    if found is None or b"/" in predicate or b"?" in predicate:
+        return None
+    return EntityKey(found[1].replace("''", "'"), found[2].replace("''", "'"))
+
+
 def _unusual_key(resource: str, predicate: str) -> EntityKey:
     """Read a key in either order, with spaces around names and signs."""
     if _UNNAMED_KEY.fullmatch(predicate):

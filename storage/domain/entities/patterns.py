@@ -1,0 +1,234 @@
+"""Patterns: from the JSON text of an entity to the texts of its row by one regular expression.
+
+Clients send entities of a table with the same names in the same order. Once a plan (storage.domain.entities.plans) has
+served many of them, an expression is made of the names, which matches the usual values of each and captures what a row
+repeats of them: there are no members to parse, to check for names that come twice, and to encode one by one. Nearly all
+of the captured text is what the row stores; only numbers with a fraction, times and binary values are converted.
+
+Whatever an expression does not match exactly (other names, another order, text that is not ASCII, an unusual number) is
+parsed and read as ever, with the same result. Quantifiers that could be tried in many ways are possessive, so that the
+time for a body grows with its length only.
+"""
+
+import json
+import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from storage.domain.entities.entity import (
+    KEY_PROPERTIES,
+    ODATA_TYPE,
+    EncodedProperties,
+    EntityKey,
+    Fragments,
+    quote_name,
+)
+from storage.domain.errors import StorageError
+from storage.domain.values.edm import STRING_LIMIT, Edm, read_days
+from storage.domain.values.kinds import AccountKind
+
+# a captured text as JSON, and as it stands in the projection; None: it is unusual
+_Convert = Callable[[str], tuple[str, str] | None]
+
+
+def _convert_number(text: str) -> tuple[str, str] | None:
+    if "." in text:
+        return _convert_double(text)
+    return None if text == "-0" else (text, text)
+
+
+def _convert_double(text: str) -> tuple[str, str] | None:
+    value = float(text)
+    return (text, text) if value and repr(value) == text else None
+
+
+def _convert_datetime(text: str) -> tuple[str, str] | None:
+    if text < "1601":
+        return None
+    read_days(text[:10])
+    second, digits = text[:19], text[20:-1].rstrip("0")
+    return f"{second}.{digits}Z" if digits else f"{second}Z", f"{second}.{digits.ljust(7, '0')}"
+
+
+def _convert_cosmos_datetime(text: str) -> tuple[str, str]:
+    read_days(text[:10])
+    whole = f"{text[:19]}.{text[20:-1].ljust(7, '0')}"
+    return f"{whole}Z", whole
+
+
+def _convert_binary(text: str) -> tuple[str, str] | None:
+    if text[-1] == "=" and not _CLEAN_END(text):
+        return None  # is written otherwise when it is encoded
+    try:
+        return text, a2b_base64(text, strict_mode=True).hex()
+    except (Base64Error, ValueError):
+        return None
+
+
+# the bits that padding leaves over are 0
+_CLEAN_END: Final = re.compile(r"(?:[AQgw]=|[AEIMQUYcgkosw048])=\Z").search
+
+
+class _Usual(NamedTuple):
+    """The usual values of a type: what they match, and how they stand in the row as JSON and in the projection."""
+
+    expression: str
+    value: str
+    projection: str
+    convert: _Convert | None = None
+
+
+# escapes in their only form are stored as they are
+_TEXT: Final = r'[ !#-\[\]-~]*+(?:\\["\\bfnrt][ !#-\[\]-~]*+)*+'
+_PLAIN_TEXT: Final = r"[ !#-\[\]-~]*+"
+_INTEGER: Final = r"-?(?:[1-9][0-9]{0,8}+|0)"
+_STRING: Final = _Usual(f'"({_TEXT})"', '"%s"', '"s%s"')
+_BOOLEAN: Final = _Usual("(true|false)", "%s", "%s")
+_TIME: Final = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,7}+)?+Z"
+_DATETIME: Final = _Usual(f'"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}{_TIME})"', '"%s"', '"t%s"', _convert_datetime)
+_BY_JSON: Final = {
+    str: _STRING,
+    bool: _BOOLEAN,
+    # a client writes a Double without a fraction as an integer
+    int: _Usual(rf"({_INTEGER}(?:\.[0-9]++)?+)", "%s", "%s", _convert_number),
+    float: _Usual(rf"({_INTEGER}(?:\.[0-9]++)?+)", "%s", "%s", _convert_number),
+}
+_STORAGE: Final[Mapping[object, _Usual]] = {
+    Edm.STRING: _STRING,
+    Edm.BOOLEAN: _BOOLEAN,
+    Edm.INT32: _Usual("(-?[1-9][0-9]{0,8}+|0)", "%s", "%s"),
+    Edm.INT64: _Usual('"(-?[1-9][0-9]{0,17}+|0)"', '"%s"', "%s.00"),
+    Edm.DOUBLE: _Usual(rf"({_INTEGER}\.[0-9]++)", "%s", "%s", _convert_double),
+    Edm.DATETIME: _DATETIME,
+    Edm.GUID: _Usual('"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"', '"%s"', '"g%s"'),
+    Edm.BINARY: _Usual('"([0-9A-Za-z+/]++={0,2}+)"', '"%s"', '"b%s"', _convert_binary),
+}
+_BY_ANNOTATION: Final[Mapping[AccountKind, Mapping[object, _Usual]]] = {
+    AccountKind.STORAGE: _STORAGE,
+    AccountKind.COSMOS: {**_STORAGE, Edm.DATETIME: _DATETIME._replace(convert=_convert_cosmos_datetime)},
+}
+_PASSED_OVER: Final = f'"{_TEXT}"'
+
+LONGEST: Final = STRING_LIMIT // 2  # characters of a body: so no value in it exceeds a limit
+_MOST_MEMBERS: Final = 64  # to compile more takes over 10 ms
+_MOST_ALIKE: Final = 4  # patterns that are tried for a body
+_KEPT: Final = 256  # by how many quotation marks patterns are kept, so that a client cannot fill the memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """``keys``: which groups are PartitionKey and RowKey, if both are; the templates take one text for each other."""
+
+    match: Callable[[str], re.Match[str] | None]
+    keys: tuple[int, int] | None
+    names: tuple[str, ...]
+    conversions: tuple[tuple[int, _Convert], ...]
+    annotations: str
+    values: str
+    projection: str
+    kind: AccountKind
+
+    def read(self, text: str) -> EncodedProperties | None:
+        found = self.match(text)
+        if found is None:
+            return None
+        values = list(found.groups())
+        key = None
+        if self.keys is not None:
+            at, row_at = self.keys
+            key = EntityKey(values[at], values[row_at])
+            del values[max(at, row_at)], values[min(at, row_at)]
+        projected = values.copy()
+        try:
+            for place, convert in self.conversions:
+                converted = convert(values[place])
+                if converted is None:
+                    return None
+                values[place], projected[place] = converted
+        except StorageError:
+            return None
+        fragments = Fragments(
+            self.projection % tuple(projected), self.annotations, self.values % tuple(values)
+        )
+        return EncodedProperties(self.names, text, fragments, self.kind, key)
+
+
+_Kept = dict[int, list[_Pattern]]
+# by the number of quotation marks in the body, the latest match first
+_patterns: Final[Mapping[AccountKind, _Kept]] = {kind: {} for kind in AccountKind}
+
+
+def recognize(body: bytes, kind: AccountKind) -> EncodedProperties | None:
+    """Read the properties in the JSON object of an entity; None if no pattern matches it, which says nothing of it."""
+    alike = _patterns[kind].get(_marks(body))
+    if alike is None or len(body) > LONGEST or not body.isascii():
+        return None
+    text = body.decode("ascii")
+    for place, pattern in enumerate(alike):
+        recognized = pattern.read(text)
+        if recognized is not None:
+            if place:
+                alike.insert(0, alike.pop(place))
+            return recognized
+    return None
+
+
+def _marks(body: bytes) -> int:
+    """Count the quotation marks around names and strings, which are as many in all entities of a kind."""
+    return body.count(b'"') - body.count(b'\\"')
+
+
+def learn(members: Mapping[str, Any], names: tuple[str, ...], annotations: str, kind: AccountKind) -> None:
+    """Make the pattern of entities like this one, which a plan has encoded; none if it would not match this one."""
+    made = _make(members, names, annotations, kind) if len(members) <= _MOST_MEMBERS else None
+    text = json.dumps(members)
+    if made is None or made.read(text) is None:
+        return
+    kept = _patterns[kind]
+    if len(kept) >= _KEPT:
+        kept.clear()
+    alike = kept.setdefault(_marks(text.encode()), [])
+    alike.insert(0, made)
+    del alike[_MOST_ALIKE:]
+
+
+def _make(
+    members: Mapping[str, Any], names: tuple[str, ...], annotations: str, kind: AccountKind
+) -> _Pattern | None:
+    expressions = []
+    usuals: dict[str, _Usual] = {}
+    groups = []  # whose value each group captures
+    for name, value in members.items():
+        of_key = name.removesuffix(ODATA_TYPE) in KEY_PROPERTIES
+        if name in names:
+            type_ = members.get(name + ODATA_TYPE)
+            usuals[name] = _BY_JSON[type(value)] if type_ is None else _BY_ANNOTATION[kind][type_]
+            expression = usuals[name].expression
+            groups.append(name)
+        elif type(value) is not str or (of_key and name not in KEY_PROPERTIES and value != Edm.STRING):
+            return None
+        elif name in KEY_PROPERTIES:
+            expression = f'"({_PLAIN_TEXT})"'
+            groups.append(name)
+        elif name.endswith(ODATA_TYPE):
+            expression = re.escape(quote_name(value))
+        else:
+            expression = _PASSED_OVER
+        expressions.append(f"{re.escape(quote_name(name))}: ?{expression}")
+    present = [name for name in KEY_PROPERTIES if name in groups]
+    if len(present) == 1:
+        return None
+    templates = [(quote_name(name).replace("%", "%%"), usual) for name, usual in usuals.items()]
+    return _Pattern(
+        re.compile(r"\{" + ", ?".join(expressions) + r"\}").fullmatch,
+        (groups.index("PartitionKey"), groups.index("RowKey")) if present else None,
+        names,
+        tuple((at, it.convert) for at, it in enumerate(usuals.values()) if it.convert is not None),
+        annotations,
+        "".join(f"\n,{member}:{usual.value}" for member, usual in templates),
+        "{" + ",".join(f"{member}:{usual.projection}" for member, usual in templates) + "}",
+        kind,
+    )
