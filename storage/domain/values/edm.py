@@ -63,7 +63,7 @@ class EdmValue(NamedTuple):
 _EPOCH = date(1970, 1, 1)
 FIRST_TICK: Final = (date(1601, 1, 1) - _EPOCH).days * 86_400 * TICKS_PER_SECOND
 FIRST_COSMOS_TICK: Final = (date.min - _EPOCH).days * 86_400 * TICKS_PER_SECOND
-_LAST_TICK: Final = ((date(9999, 12, 31) - _EPOCH).days + 1) * 86_400 * TICKS_PER_SECOND - 1
+LAST_TICK: Final = ((date(9999, 12, 31) - _EPOCH).days + 1) * 86_400 * TICKS_PER_SECOND - 1
 _DATETIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII
 )
@@ -91,7 +91,7 @@ def read_datetime(text: str, first: int = FIRST_TICK) -> int:
         raise InvalidInput(UNREADABLE)
     seconds = ((days * 24 + h) * 60 + m) * 60 + s - zone_offset(zone)
     ticks = seconds * TICKS_PER_SECOND + (int(fraction[:7].ljust(7, "0")) if fraction else 0)
-    if not first <= ticks <= _LAST_TICK:
+    if not first <= ticks <= LAST_TICK:
         raise OutOfRangeInput
     return ticks
 

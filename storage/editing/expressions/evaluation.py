@@ -1,0 +1,45 @@
+"""What an expression reads of an entity, and what can go wrong with its value."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.values.edm import EdmValue
+from storage.domain.values.ticks import to_ticks
+from storage.editing.conversions import Loss
+
+TEXT_LIMIT: Final = 2 * 1024 * 1024  # characters of a text in an expression; no entity can hold more
+
+
+class Fault(StrEnum):
+    """Why an expression has no value for an entity."""
+
+    WRONG_TYPE = "wrong type"
+    OUT_OF_RANGE = "out of range"
+    DIVISION_BY_ZERO = "division by zero"
+    NOT_CONVERTIBLE = "not convertible"
+    TOO_LONG = "too long"
+
+
+class EvaluationError(Exception):
+    """``detail`` says more: the types that a function does not take, or what is wrong with a text."""
+
+    def __init__(self, fault: Fault, detail: str = "") -> None:
+        self.fault = fault
+        self.detail = detail
+        super().__init__(fault, detail)
+
+
+@dataclass(slots=True)
+class Scope:
+    """What an expression sees: properties by name, None of absent ones, and the time; it notes what is lost."""
+
+    read: Callable[[str], EdmValue | None]
+    now: datetime
+    losses: list[Loss] = field(default_factory=list)
+
+    @property
+    def ticks(self) -> int:
+        return to_ticks(self.now)

@@ -1,0 +1,208 @@
+"""The parser of expressions, on the lexer and the literals of ``$filter``; it refuses types that cannot go together.
+
+expression = term { ("+" | "-" | "add" | "sub") term }
+term       = factor { ("*" | "/" | "%" | "mul" | "div" | "mod") factor }
+factor     = "-" factor | "(" expression ")" | literal | property | function "(" [ expression { "," expression } ] ")"
+"""
+
+import difflib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from storage.domain.errors import InvalidInput, StorageError
+from storage.domain.filters.lexer import Token, TokenKind, tokenize_leniently, with_span
+from storage.domain.filters.literals import LITERALS, WORDS, read_literal
+from storage.domain.values.edm import INT32, Edm, EdmValue
+from storage.editing.expressions.functions import (
+    CHAINED,
+    COALESCE,
+    FUNCTIONS,
+    NEGATE,
+    OPERATORS,
+    SYNONYMS,
+    Function,
+)
+from storage.editing.expressions.tree import Call, Constant, Expression, Property, depth
+
+LENGTH_LIMIT: Final = 10_000  # characters
+DEPTH_LIMIT: Final = 100  # of calls, operators and parentheses in each other
+SYSTEM_TYPES: Final = {
+    "PartitionKey": frozenset({Edm.STRING}),
+    "RowKey": frozenset({Edm.STRING}),
+    "Timestamp": frozenset({Edm.DATETIME}),
+}
+
+
+def parse(text: str, now: datetime) -> Expression:
+    """Parse an expression; raises InvalidInput with the position. Times in it may be relative to ``now``."""
+    if len(text) > LENGTH_LIMIT:
+        raise InvalidInput(f"The expression is longer than {LENGTH_LIMIT} characters.")
+    return _Parser(text, now).parse()
+
+
+class _Parser:
+    def __init__(self, text: str, now: datetime) -> None:
+        self.text = text
+        self.now = now
+        self.tokens = tokenize_leniently(text)
+        self.position = 0
+        self.nested = 0
+
+    def parse(self) -> Expression:
+        root = self._read_expression()
+        token = self._peek()
+        if token.kind is not TokenKind.END:
+            raise self._error(token, "An operator is expected")
+        return root
+
+    def _peek(self) -> Token:
+        return self.tokens[self.position]
+
+    def _next(self) -> Token:
+        token = self._peek()
+        self.position += 1
+        return token
+
+    def _error(self, token: Token, problem: str) -> InvalidInput:
+        if token.text.startswith("'") and token.kind is TokenKind.UNREADABLE:
+            problem = "A text without its closing apostrophe begins"
+        what = f", not {token.text}" if token.kind is not TokenKind.END and "expected" in problem else ""
+        sentence = f"{problem} at position {token.start + 1}{what}."
+        return with_span(InvalidInput(sentence), token.start, max(token.end, token.start + 1))
+
+    # operators
+
+    def _read_expression(self, least: int = 1) -> Expression:
+        left = self._read_factor()
+        while (found := self._read_operator(least)) is not None:
+            token, precedence, function = found
+            left = self._call(token, function, (left, self._read_expression(precedence + 1)))
+        return left
+
+    def _read_operator(self, least: int) -> tuple[Token, int, Function] | None:
+        token = self._peek()
+        if token.kind is TokenKind.NUMBER and token.text.startswith("-"):
+            token = self._split_minus(token)
+        precedence, function = OPERATORS.get(token.text, (0, NEGATE))
+        if precedence < least:
+            return None
+        self.position += 1
+        return token, precedence, function
+
+    def _split_minus(self, token: Token) -> Token:
+        """Divide what the lexer reads as a negative number, but is a difference: ``a-1``."""
+        sign = Token(TokenKind.MINUS, "-", token.start, token.start + 1)
+        kind = TokenKind.NUMBER if token.text[1].isdecimal() else TokenKind.NAME
+        rest = Token(kind, token.text[1:], token.start + 1, token.end)
+        self.tokens[self.position : self.position + 1] = [sign, rest]
+        return sign
+
+    # operands
+
+    def _read_factor(self) -> Expression:
+        self.nested += 1
+        if self.nested > DEPTH_LIMIT:
+            raise self._error(self._peek(), f"More than {DEPTH_LIMIT} levels are nested")
+        factor = self._read_operand(self._next())
+        self.nested -= 1
+        return factor
+
+    def _read_operand(self, token: Token) -> Expression:
+        match token.kind:
+            case TokenKind.MINUS:
+                return self._call(token, NEGATE, (self._read_factor(),))
+            case TokenKind.OPEN:
+                inner = self._read_expression()
+                self._close()
+                return inner
+            case TokenKind.NAME if self._peek().kind is TokenKind.OPEN:
+                return self._read_call(token)
+            case TokenKind.NAME if token.text == "null":
+                raise self._error(token, "null is no value: remove the property instead,")
+            case TokenKind.NAME if token.text not in WORDS:
+                return Property(token.text, SYSTEM_TYPES.get(token.text, frozenset(Edm)))
+            case kind if kind in LITERALS or kind is TokenKind.NAME:
+                return Constant(self._read_literal(token))
+        raise self._error(token, "A value is expected")
+
+    def _read_literal(self, token: Token) -> EdmValue:
+        try:
+            value = read_literal(token, self.text, self.now)
+        except StorageError as error:
+            error.span = (token.start, token.end)
+            raise
+        if value.type is Edm.INT32 and value.value not in INT32:
+            return EdmValue(Edm.INT64, value.value)
+        return EdmValue(value.type, int(value.value)) if value.type is Edm.DATETIME else value
+
+    def _close(self) -> None:
+        token = self._next()
+        if token.kind is not TokenKind.CLOSE:
+            raise self._error(token, "An operator or ) is expected")
+
+    # functions
+
+    def _read_call(self, token: Token) -> Expression:
+        name = SYNONYMS.get(token.text, token.text)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            near = difflib.get_close_matches(name, FUNCTIONS, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            sentence = f"There is no function {token.text} at position {token.start + 1}.{hint}"
+            raise with_span(InvalidInput(sentence), token.start, token.end)
+        self._next()
+        arguments = self._read_arguments()
+        if function not in CHAINED:
+            return self._call(token, function, arguments)
+        if len(arguments) < 2:
+            raise self._misused(token, function)
+        if function is COALESCE:
+            return self._call(token, function, arguments)
+        first, *others = arguments
+        for argument in others:
+            first = self._call(token, function, (first, argument))
+        return first
+
+    def _read_arguments(self) -> tuple[Expression, ...]:
+        if self._peek().kind is TokenKind.CLOSE:
+            self._next()
+            return ()
+        found = [self._read_expression()]
+        while self._peek().kind is TokenKind.COMMA:
+            self._next()
+            found.append(self._read_expression())
+        self._close()
+        return tuple(found)
+
+    def _call(self, token: Token, function: Function, arguments: tuple[Expression, ...]) -> Call:
+        level = 1 + max(map(depth, arguments), default=0)
+        if level > DEPTH_LIMIT:
+            raise self._error(token, f"More than {DEPTH_LIMIT} levels are nested")
+        types = _result_types(function, [it.types for it in arguments])
+        if not types:
+            raise self._misused(token, function, arguments)
+        return Call(function, arguments, types, level)
+
+    def _misused(self, token: Token, function: Function, given: Sequence[Expression] = ()) -> InvalidInput:
+        known = [_name_types(it.types) for it in given]
+        with_types = f" with {', '.join(known)}" if known and any(known) else ""
+        sentence = f"{token.text} at position {token.start + 1} cannot be used{with_types}: {function.usage}."
+        return with_span(InvalidInput(sentence), token.start, token.end)
+
+
+def _result_types(function: Function, given: Sequence[frozenset[Edm]]) -> frozenset[Edm]:
+    """Return the types that a call can have; none if its arguments never fit."""
+    if function is COALESCE:
+        return frozenset().union(*given)
+    return frozenset(
+        signature.result
+        for types, signature in function.signatures.items()
+        if len(types) == len(given) and all(it in can for it, can in zip(types, given, strict=True))
+    )
+
+
+def _name_types(types: frozenset[Edm]) -> str:
+    if types == frozenset(Edm):
+        return "any type"
+    return " or ".join(sorted(it.short_name for it in types))
