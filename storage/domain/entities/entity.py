@@ -21,7 +21,7 @@ ODATA_TYPE: Final = "@odata.type"  # follows the name of a property, which conta
 
 # below this many characters of ``values`` no entity reaches the limit: a character counts at most two bytes,
 # a property at most 8 + 16 more than its name and text
-_SURELY_SMALL: Final = 500_000
+SURELY_SMALL: Final = 500_000
 
 
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}")
@@ -192,7 +192,7 @@ def annotation(name: str, type_: Edm) -> str:
 
 
 def check_size(entity: Entity, written: Fragments) -> None:
-    if len(written.values) > _SURELY_SMALL and entity_size(entity) > entity.kind.entity_size_limit:
+    if len(written.values) > SURELY_SMALL and entity_size(entity) > entity.kind.entity_size_limit:
         raise EntityTooLarge
 
 

@@ -36,12 +36,13 @@ def find_misfit(entity: Entity, kind: AccountKind) -> Misfit | None:
         return Misfit.MANY_PROPERTIES
     if kind is AccountKind.STORAGE:
         for value in entity.properties.values():
-            if (reason := _misfit_of(value)) is not None:
+            if (reason := misfit_of(value)) is not None:
                 return reason
     return Misfit.LARGE_ENTITY if entity_size(entity) > kind.entity_size_limit else None
 
 
-def _misfit_of(value: EdmValue) -> Misfit | None:
+def misfit_of(value: EdmValue) -> Misfit | None:
+    """Return why a value does not fit into a storage account; None if it does."""
     match value:
         case (Edm.DATETIME, int(ticks)) if ticks < FIRST_TICK:
             return Misfit.EARLY_TIME

@@ -1,0 +1,132 @@
+"""An entity as the lines of its row, which are edited one by one: what is not touched stays byte for byte."""
+
+import json
+from collections.abc import Mapping
+
+from storage.domain.entities.entity import (
+    ODATA_TYPE,
+    SURELY_SMALL,
+    EntityKey,
+    StoredEntity,
+    check_size,
+    quote_name,
+    read_stored,
+    read_value,
+)
+from storage.domain.errors import TooManyProperties
+from storage.domain.values.edm import Edm, EdmValue, quote
+from storage.domain.values.encoding import encoders, needs_annotation, project
+from storage.domain.values.kinds import AccountKind
+
+
+class EditedRow:
+    """A row that is read once and changed in place; ``key`` may be given another value, too."""
+
+    __slots__ = ("_annotations", "_kind", "_projected", "_values", "key", "stored")
+
+    def __init__(self, stored: StoredEntity, kind: AccountKind) -> None:
+        self.stored = stored
+        self.key: EntityKey = stored.key
+        self._kind = kind
+        # JSON texts by the names of properties as they are written, without quotation marks
+        self._values: dict[str, str] = {}
+        self._annotations: dict[str, str] = {}
+        # of the properties that were changed, as JSON; null: removed
+        self._projected: dict[str, str] = {}
+        for line in stored.content.decode().split("\n")[1:]:
+            name, _, text = line[2:].partition('":')
+            if name.endswith(ODATA_TYPE):
+                self._annotations[name[: -len(ODATA_TYPE)]] = text
+            else:
+                self._values[name] = text
+
+    def __contains__(self, name: str) -> bool:
+        return _written(name) in self._values
+
+    def type_of(self, name: str) -> Edm | None:
+        """Return the type of a property; None if the entity lacks it."""
+        value = self.read(name)
+        return None if value is None else value.type
+
+    def read(self, name: str) -> EdmValue | None:
+        """Return the value of a property, a key or the Timestamp; None if the entity lacks it."""
+        match name:
+            case "PartitionKey":
+                return EdmValue(Edm.STRING, self.key.partition_key)
+            case "RowKey":
+                return EdmValue(Edm.STRING, self.key.row_key)
+            case "Timestamp":
+                return EdmValue(Edm.DATETIME, self.stored.timestamp)
+        text = self._values.get(_written(name))
+        if text is None:
+            return None
+        annotation = self._annotations.get(_written(name))
+        return read_value(json.loads(text), annotation and annotation[1:-1])
+
+    def set(self, name: str, value: EdmValue) -> None:
+        """Set a property where it is, or after the others."""
+        written = _written(name)
+        self._values[written], self._projected[written] = encoders(self._kind)[value.type](value.value)
+        if needs_annotation(value):
+            self._annotations[written] = quote(value.type)
+        else:
+            self._annotations.pop(written, None)
+
+    def remove(self, name: str) -> None:
+        """Remove a property if the entity has it."""
+        if self._values.pop(_written(name), None) is not None:
+            self._projected[_written(name)] = "null"
+            self._annotations.pop(_written(name), None)
+
+    def copy(self, name: str, to: str) -> None:
+        """Give another property the value and type of one that the entity has, byte for byte."""
+        source, target = _written(name), _written(to)
+        self._values[target] = self._values[source]
+        annotation = self._annotations.get(source)
+        if annotation is not None:
+            self._annotations[target] = annotation
+        else:
+            self._annotations.pop(target, None)
+        value = self.read(name)
+        assert value is not None
+        self._projected[target] = project(value)
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a property that the entity has another name, at its place; another one of that name is replaced."""
+        source, target = _written(name), _written(to)
+        self.remove(to)
+        self.copy(name, to)
+        del self._values[target]
+        self._values = _renamed(self._values, source, target)
+        if self._annotations.pop(target, None) is not None:
+            self._annotations = _renamed(self._annotations, source, target)
+        self._projected[source] = "null"
+
+    @property
+    def patch(self) -> str:
+        """What was changed, as members of a JSON object for the projection of the row."""
+        return "{" + ",".join([f'"{name}":{text}' for name, text in self._projected.items()]) + "}"
+
+    def write(self) -> tuple[str, str]:
+        """Return annotations and values as the row has them; raises TooManyProperties and EntityTooLarge."""
+        limit = self._kind.property_limit
+        if limit is not None and len(self._values) > limit:
+            raise TooManyProperties
+        annotations = "".join([f'\n,"{name}{ODATA_TYPE}":{text}' for name, text in self._annotations.items()])
+        values = "".join([f'\n,"{name}":{text}' for name, text in self._values.items()])
+        if len(values) > SURELY_SMALL:
+            self._check_size(annotations, values)
+        return annotations, values
+
+    def _check_size(self, annotations: str, values: str) -> None:
+        entity = read_stored(self.stored._replace(content=(annotations + values).encode()))
+        entity.key, entity.kind = self.key, self._kind
+        check_size(entity, entity.fragments)
+
+
+def _written(name: str) -> str:
+    return quote_name(name)[1:-1]
+
+
+def _renamed(texts: Mapping[str, str], old: str, new: str) -> dict[str, str]:
+    return {new if name == old else name: text for name, text in texts.items()}

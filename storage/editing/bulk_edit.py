@@ -1,0 +1,411 @@
+"""A bulk edit: operations that are applied in order to each entity that a query finds, all of them or none.
+
+An entity that cannot be edited as asked is left alone, with the obstacle as the reason. Nothing is lost unnoticed: a
+value that would lose something by its conversion is an obstacle, too, unless losses are allowed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity
+from storage.domain.entities.fits import misfit_of
+from storage.domain.entities.row_editing import EditedRow
+from storage.domain.errors import EntityTooLarge, InvalidInput, StorageError, TooManyProperties
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import check_entity_key, check_property_name
+from storage.editing.conversions import Loss
+from storage.editing.expressions.evaluation import EvaluationError, Fault, Scope
+from storage.editing.expressions.functions import converted
+from storage.editing.expressions.parser import parse
+from storage.editing.expressions.tree import Expression, compile
+
+OPERATION_LIMIT: Final = 100  # operations of an edit
+
+
+class Presence(StrEnum):
+    """Of which entities an operation sets a property."""
+
+    ALL = "all"
+    ABSENT = "absent"
+    PRESENT = "present"
+
+
+class ObstacleKind(StrEnum):
+    """Why an entity is left alone."""
+
+    CHANGED = "changed"  # it was written since the edit began, or while it was edited
+    GONE = "gone"  # it was deleted meanwhile
+    KEY_EXISTS = "key-exists"
+    PROPERTY_EXISTS = "property-exists"
+    WRONG_TYPE = "wrong-type"
+    OUT_OF_RANGE = "out-of-range"
+    DIVISION_BY_ZERO = "division-by-zero"
+    NOT_CONVERTIBLE = "not-convertible"
+    LOSS = "loss"
+    TOO_LONG = "too-long"  # a value
+    TOO_LARGE = "too-large"  # the entity
+    TOO_MANY_PROPERTIES = "too-many-properties"
+    INVALID_KEY = "invalid-key"
+
+
+_OF_FAULTS: Final = {
+    Fault.WRONG_TYPE: ObstacleKind.WRONG_TYPE,
+    Fault.OUT_OF_RANGE: ObstacleKind.OUT_OF_RANGE,
+    Fault.DIVISION_BY_ZERO: ObstacleKind.DIVISION_BY_ZERO,
+    Fault.NOT_CONVERTIBLE: ObstacleKind.NOT_CONVERTIBLE,
+    Fault.TOO_LONG: ObstacleKind.TOO_LONG,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Obstacles of a kind are counted together; ``property``: whose operation met it, if it was that of one."""
+
+    kind: ObstacleKind
+    property: str = ""
+    detail: str = ""
+
+
+class NotEdited(Exception):
+    """An entity is left alone."""
+
+    def __init__(self, obstacle: Obstacle) -> None:
+        self.obstacle = obstacle
+        super().__init__(obstacle)
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperty:
+    """Set a property to the value of an expression; where the expression has none, the property stays as it is."""
+
+    property: str
+    expression: Expression
+    presence: Presence = Presence.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveProperty:
+    property: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProperty:
+    """Give a property to another name, too; ``renames``: instead. Another one there is an obstacle or replaced."""
+
+    property: str
+    to: str
+    renames: bool
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertProperty:
+    property: str
+    type: Edm
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeKey:
+    """A key without an expression, or whose expression has no value, stays as it is."""
+
+    partition_key: Expression | None
+    row_key: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEntity:
+    """Delete the entity; no other operation can be beside it."""
+
+
+Operation: TypeAlias = (
+    SetProperty | RemoveProperty | CopyProperty | ConvertProperty | ChangeKey | DeleteEntity
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An entity and what becomes of it; ``values`` None: it is deleted.
+
+    ``patch``: what changes in its projection, as EditedRow.patch; ``losses``: by property.
+    """
+
+    stored: StoredEntity
+    old_key: EntityKey
+    key: EntityKey
+    annotations: str | None
+    values: str | None
+    patch: str | None = None
+    losses: Sequence[tuple[str, Loss]] = ()
+
+    @property
+    def is_moved(self) -> bool:
+        return self.key != self.old_key
+
+    @property
+    def is_unchanged(self) -> bool:
+        if self.values is None or self.is_moved:
+            return False
+        return self.stored.content == f"{self.annotations}{self.values}".encode()
+
+
+_Apply = Callable[[EditedRow, Scope], None]
+
+
+class Editor:
+    """What an edit makes of an entity in an account of a kind, with ``now`` as the time of its expressions."""
+
+    def __init__(
+        self, operations: Sequence[Operation], kind: AccountKind, now: datetime, *, allows_loss: bool = False
+    ) -> None:
+        self.kind = kind
+        self.now = now
+        self.allows_loss = allows_loss
+        self.changes_keys = any(isinstance(it, ChangeKey) for it in operations)
+        self.deletes = operations == [DeleteEntity()] or tuple(operations) == (DeleteEntity(),)
+        self.properties = touched_properties(operations)
+        self._operations = [] if self.deletes else [self._prepare(it) for it in operations]
+
+    def edit(self, stored: StoredEntity) -> Edited:
+        """Apply the operations; raises NotEdited."""
+        if self.deletes:
+            key = stored.key
+            return Edited(stored, key, key, None, None)
+        row = EditedRow(stored, self.kind)
+        old_key = row.key
+        scope, losses = Scope(row.read, self.now), []
+        for name, apply in self._operations:
+            try:
+                apply(row, scope)
+            except EvaluationError as error:
+                raise NotEdited(Obstacle(_OF_FAULTS[error.fault], name, error.detail)) from None
+            if scope.losses:
+                losses += [(name, loss) for loss in dict.fromkeys(scope.losses)]
+                scope.losses.clear()
+        if losses and not self.allows_loss:
+            name, loss = losses[0]
+            raise NotEdited(Obstacle(ObstacleKind.LOSS, name, loss))
+        try:
+            annotations, values = row.write()
+        except TooManyProperties:
+            raise NotEdited(Obstacle(ObstacleKind.TOO_MANY_PROPERTIES)) from None
+        except EntityTooLarge:
+            raise NotEdited(Obstacle(ObstacleKind.TOO_LARGE)) from None
+        return Edited(stored, old_key, row.key, annotations, values, row.patch, losses)
+
+    def _prepare(self, operation: Operation) -> tuple[str, _Apply]:
+        """Return the property that an operation is about, and how to apply it."""
+        match operation:
+            case SetProperty(name, expression, presence):
+                return name, self._setting(name, expression, presence)
+            case RemoveProperty(name):
+                return name, lambda row, _: row.remove(name)
+            case CopyProperty():
+                return operation.property, _copying(operation)
+            case ConvertProperty(name, type_):
+                return name, self._converting(name, type_)
+            case ChangeKey(partition_key, row_key):
+                return "", self._changing_key(partition_key, row_key)
+        raise AssertionError("a deletion has no other operation beside it")
+
+    def _setting(self, name: str, expression: Expression, presence: Presence) -> _Apply:
+        evaluate = compile(expression)
+
+        def apply(row: EditedRow, scope: Scope) -> None:
+            if presence is not Presence.ALL and (name in row) is (presence is Presence.ABSENT):
+                return
+            value = evaluate(scope)
+            if value is not None:
+                self._set(row, name, value)
+
+        return apply
+
+    def _set(self, row: EditedRow, name: str, value: EdmValue) -> None:
+        if self.kind is AccountKind.STORAGE and (misfit := misfit_of(value)) is not None:
+            fault = Fault.OUT_OF_RANGE if value.type is Edm.DATETIME else Fault.TOO_LONG
+            raise EvaluationError(fault, misfit)
+        row.set(name, value)
+
+    def _converting(self, name: str, type_: Edm) -> _Apply:
+        def apply(row: EditedRow, scope: Scope) -> None:
+            value = row.read(name)
+            if value is not None and value.type is not type_:
+                self._set(row, name, converted(value, type_, scope))
+
+        return apply
+
+    def _changing_key(self, *expressions: Expression | None) -> _Apply:
+        evaluate = [None if it is None else compile(it) for it in expressions]
+
+        def apply(row: EditedRow, scope: Scope) -> None:
+            values = [None if it is None else it(scope) for it in evaluate]
+            for value in values:
+                if value is not None and value.type is not Edm.STRING:
+                    raise EvaluationError(Fault.WRONG_TYPE, value.type.short_name)
+            parts = [
+                old if value is None else str(value.value) for old, value in zip(row.key, values, strict=True)
+            ]
+            try:
+                check_entity_key(*parts, kind=self.kind)
+            except StorageError as error:
+                raise NotEdited(Obstacle(ObstacleKind.INVALID_KEY, detail=error.code)) from None
+            row.key = EntityKey(*parts)
+
+        return apply
+
+
+def _copying(operation: CopyProperty) -> _Apply:
+    def apply(row: EditedRow, _: Scope) -> None:
+        if operation.property not in row or operation.property == operation.to:
+            return
+        if operation.to in row and not operation.replaces:
+            raise NotEdited(Obstacle(ObstacleKind.PROPERTY_EXISTS, operation.to))
+        (row.rename if operation.renames else row.copy)(operation.property, operation.to)
+
+    return apply
+
+
+def touched_properties(operations: Iterable[Operation]) -> tuple[str, ...]:
+    """Return the properties that an edit may change, without keys."""
+    found: dict[str, None] = {}
+    for it in operations:
+        match it:
+            case SetProperty() | RemoveProperty() | ConvertProperty():
+                found[it.property] = None
+            case CopyProperty():
+                found |= {it.property: None, it.to: None} if it.renames else {it.to: None}
+    return tuple(found)
+
+
+# operations as JSON
+
+
+class InvalidOperation(InvalidInput):
+    """An operation cannot be read; ``index`` counts from zero, ``member`` is the one at fault."""
+
+    def __init__(self, index: int, member: str, error: StorageError | str) -> None:
+        self.index = index
+        self.member = member
+        text = error if isinstance(error, str) else error.text
+        super().__init__(text)
+        self.span = None if isinstance(error, str) else error.span
+
+
+_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "set": ("property", "expression", "presence"),
+    "remove": ("property",),
+    "rename": ("property", "to", "replace"),
+    "copy": ("property", "to", "replace"),
+    "convert": ("property", "type"),
+    "key": ("partition_key", "row_key"),
+    "delete": (),
+}
+OPERATIONS: Final = tuple(_MEMBERS)
+_OPTIONAL: Final = ("presence", "replace", "partition_key", "row_key")
+TYPE_NAMES: Final = {it.short_name.lower(): it for it in Edm} | {it.value.lower(): it for it in Edm}
+
+
+def read_operations(written: Sequence[Mapping[str, Any]], now: datetime) -> list[Operation]:
+    """Read the operations of an edit; raises InvalidOperation. Times may be relative to ``now``."""
+    if not 0 < len(written) <= OPERATION_LIMIT:
+        raise InvalidOperation(0, "", f"An edit has 1 to {OPERATION_LIMIT} operations.")
+    found = [_OperationReader(index, it, now).read() for index, it in enumerate(written)]
+    for index, operation in enumerate(found):
+        if isinstance(operation, DeleteEntity) and len(found) > 1:
+            raise InvalidOperation(index, "op", "What is deleted cannot be edited too.")
+        if isinstance(operation, ChangeKey) and any(isinstance(it, ChangeKey) for it in found[:index]):
+            raise InvalidOperation(index, "op", "An edit can change the keys once.")
+    return found
+
+
+class _OperationReader:
+    def __init__(self, index: int, written: Mapping[str, Any], now: datetime) -> None:
+        self.index = index
+        self.written = written
+        self.now = now
+
+    def read(self) -> Operation:
+        op = self.written.get("op")
+        members = _MEMBERS.get(op) if isinstance(op, str) else None
+        if members is None:
+            raise self._error("op", f"An operation is one of {', '.join(OPERATIONS)}.")
+        for name in self.written.keys() - {"op", *members}:
+            raise self._error(name, f"The operation {op} has no {name}.")
+        for name in members:
+            if name not in self.written and name not in _OPTIONAL:
+                raise self._error(name, f"The operation {op} needs {name}.")
+        match op:
+            case "set":
+                presence = self._choice("presence", Presence, Presence.ALL)
+                return SetProperty(self._property("property"), self._expression("expression"), presence)
+            case "remove":
+                return RemoveProperty(self._property("property"))
+            case "rename" | "copy":
+                return CopyProperty(
+                    self._property("property"), self._property("to"), op == "rename", self._is_set("replace")
+                )
+            case "convert":
+                return ConvertProperty(self._property("property"), self._type())
+            case "key":
+                return self._change_of_key()
+        return DeleteEntity()
+
+    def _error(self, member: str, error: StorageError | str) -> InvalidOperation:
+        return InvalidOperation(self.index, member, error)
+
+    def _text(self, member: str) -> str:
+        text = self.written[member]
+        if not isinstance(text, str):
+            raise self._error(member, "A text is expected.")
+        return text
+
+    def _property(self, member: str) -> str:
+        name = self._text(member)
+        if name in SYSTEM_PROPERTIES:
+            other = "is set by the server" if name == "Timestamp" else "is changed by the operation key"
+            raise self._error(member, f"{name} {other}.")
+        try:
+            check_property_name(name)
+        except StorageError as error:
+            raise self._error(member, error) from None
+        return name
+
+    def _expression(self, member: str) -> Expression:
+        try:
+            return parse(self._text(member), self.now)
+        except InvalidOperation:
+            raise
+        except StorageError as error:
+            raise self._error(member, error) from None
+
+    def _choice(self, member: str, choices: type[Presence], default: Presence) -> Presence:
+        try:
+            return choices(self.written.get(member, default))
+        except ValueError:
+            raise self._error(member, f"Choose one of {', '.join(choices)}.") from None
+
+    def _is_set(self, member: str) -> bool:
+        value = self.written.get(member, False)
+        if not isinstance(value, bool):
+            raise self._error(member, "true or false is expected.")
+        return value
+
+    def _type(self) -> Edm:
+        found = TYPE_NAMES.get(self._text("type").lower())
+        if found is None:
+            raise self._error("type", f"A type is one of {', '.join(it.short_name for it in Edm)}.")
+        return found
+
+    def _change_of_key(self) -> ChangeKey:
+        keys = []
+        for member in ("partition_key", "row_key"):
+            key = self._expression(member) if self.written.get(member) is not None else None
+            if key is not None and Edm.STRING not in key.types:
+                raise self._error(member, "A key is a String: use string(…).")
+            keys.append(key)
+        if keys == [None, None]:
+            raise self._error("row_key", "The operation key needs partition_key, row_key or both.")
+        return ChangeKey(*keys)
