@@ -23,6 +23,7 @@ _OF_ENTITIES: Final = (
     Verb.ENTITY_REKEY,
     Verb.ENTITY_REVERT,
     Verb.ENTITY_APPLY,
+    Verb.ENTITY_BULK_EDIT,
 )
 
 Entry = Activity | ChangeEntry

@@ -151,6 +151,19 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
             "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
         ),
     ),
+    Verb.ENTITY_BULK_EDIT: Presentation(
+        Group.ENTITIES,
+        "pencil",
+        _("%(who)s changed %(entity)s in %(table)s"),
+        lambda number: ngettext(
+            "%(who)s changed %(number)s entity in %(table)s",
+            "%(who)s changed %(number)s entities in %(table)s",
+            number,
+        ),
+        lambda number: ngettext(
+            "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
+        ),
+    ),
     Verb.ENTITY_EXPORT: Presentation(
         Group.ENTITIES,
         "file-down",

@@ -58,6 +58,11 @@ class Reason(StrEnum):
     # entities
     CHANGE_TOO_LARGE = "These entities have more than {most} MiB together. Change fewer at once."
 
+    BULK_EDIT_NUMBER = (
+        "The account {account} is protected: confirm the number of entities that the edit is about."
+    )
+    BULK_EDIT_COUNT = "The query finds {found} entities now, not {number}. Preview the edit again."
+
     # SAS tokens and saved queries
     TOO_MANY_SAS = "The account {account} can have at most {most} SAS tokens that have not expired."
     TOO_MANY_SAVED_QUERIES = "The account {account} can have at most {most} saved queries; delete one first."

@@ -21,7 +21,8 @@ from storage.operations.access import policies
 from storage.operations.accounts import accounts, removal
 from storage.operations.accounts.refusals import AccountError, AccountExists
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import edits
+from storage.operations.entities import bulk_edits, edits
+from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
     account_copies,
@@ -215,6 +216,14 @@ def delete_by_query():
         deletion = deletion.step(table, ADA)
 
 
+def bulk_edit():
+    operations = (
+        {"op": "set", "property": "Name", "expression": "upper(Name)"},
+        {"op": "key", "row_key": "substring(RowKey, 0, 1) + '2'"},
+    )
+    bulk_edits.run(tables.get(find("shop"), "customers"), BulkEditRequest("", operations), by=ADA)
+
+
 def index():
     table = tables.get(find("shop"), "customers")
     if not PropertyIndex.objects.filter(table=table).exists():
@@ -267,6 +276,7 @@ CASES = {
     "deletion of an account": Case(many_tables, delete_account),
     "deletion of a table": Case(shop, delete_table),
     "deletion by query": Case(more_than_a_page, delete_by_query, (Verb.ENTITY_DELETE,)),
+    "bulk edit": Case(shop, bulk_edit, (Verb.ENTITY_BULK_EDIT,)),
     "index": Case(shop, index),
     "distribution": Case(helped_shop, lambda: distribute(distributed=True), in_cluster=True),
     "gathering": Case(distributed_shop, lambda: distribute(distributed=False), in_cluster=True),

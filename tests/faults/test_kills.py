@@ -14,7 +14,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.models import Account, Activity, Branch, LongOperation, PropertyIndex, Table
 from storage.operations.access import policies
 from storage.operations.accounts import removal
-from storage.operations.entities import entities
+from storage.operations.entities import bulk_edits, entities
 from storage.operations.tables import distribution_requests, indexes, tables
 from storage.operations.undo import undo
 from storage.runtime import recovery
@@ -40,6 +40,7 @@ def forge(django_db_setup):
 def name(request, monkeypatch):
     monkeypatch.setattr(removal, "_DROPPED_TOGETHER", FEW)
     monkeypatch.setattr(query_deletion, "_STEP", FEW)
+    monkeypatch.setattr(bulk_edits, "CHUNK", FEW)
     with citus.installed() if CASES[request.param].in_cluster else nullcontext():
         yield request.param
         emptying.empty()

@@ -1,0 +1,579 @@
+"""Bulk edits: change, move or delete all entities that a query finds, as ordinary recorded writes with one request id.
+
+The walk goes by keys in chunks. Each is a transaction that reads entities, edits them in Python, and writes those that
+are still as they were read, together with the caller's record of how far it came: so an edit that is killed goes on
+where it was, and edits no entity twice. Entities that were written since it began are left alone.
+"""
+
+import random
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, Self
+
+from django.db import transaction
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.restoring import Skip, Skipped
+from storage.domain.entities.row_editing import EditedRow
+from storage.domain.errors import InsufficientAccountPermissions, OperationTimedOut
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import Dialect
+from storage.domain.filters.parser import parse as parse_filter
+from storage.domain.filters.query import EntityQuery, Page, Position
+from storage.domain.refusals import Reason
+from storage.domain.service.activity import Verb
+from storage.domain.values.edm import Edm
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import is_analytics_name
+from storage.domain.values.ticks import to_datetime
+from storage.editing.bulk_edit import Edited, Editor, NotEdited, Obstacle, ObstacleKind, read_operations
+from storage.editing.conversions import Loss
+from storage.models import Activity, Table
+from storage.operations.accounts import accounts
+from storage.operations.accounts.refusals import AccountError
+from storage.operations.activity import long_operations
+from storage.operations.changes import past, versions
+from storage.operations.counting import table_use
+from storage.operations.entities import entities
+from storage.operations.relations import history, table_relations
+from storage.operations.tables.indexes import using
+from storage.sql import django as sql
+from storage.sql import long_keys, pages, restoring
+from storage.sql.failures import Canceled
+from storage.sql.history import Recorder
+from storage.sql.relations import relation_name
+from storage.sql.restoring import Image
+
+CHUNK: Final = 1000  # entities that are edited in one transaction
+EXAMPLES: Final = 10  # entities that are kept of each obstacle
+SAMPLE: Final = 10  # entities of a preview: the first ones, and as many from anywhere
+PREVIEW_LIMIT: Final = timedelta(seconds=10)
+COUNT_LIMIT: Final = timedelta(seconds=60)
+
+
+class BulkEditRefused(AccountError):
+    """The number of entities is not confirmed, or another one by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEditRequest:
+    """What is edited, in a form that is kept: a ``$filter``, empty for all entities, and operations as JSON."""
+
+    filter: str
+    operations: Sequence[Mapping[str, Any]]
+    allows_loss: bool = False
+
+    def dump(self) -> dict[str, Any]:
+        return {"filter": self.filter, "operations": list(self.operations), "allow_loss": self.allows_loss}
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any]) -> Self:
+        return cls(found["filter"], found["operations"], found["allow_loss"])
+
+
+class SkippedEntity(NamedTuple):
+    """An entity that is left alone."""
+
+    key: EntityKey
+    obstacle: Obstacle
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became, or would become, of entities; ``examples`` of those that were skipped, some of each obstacle."""
+
+    changed: int = 0
+    moved: int = 0  # to another key
+    deleted: int = 0
+    unchanged: int = 0
+    obstacles: Counter[Obstacle] = field(default_factory=Counter)
+    examples: list[SkippedEntity] = field(default_factory=list)
+
+    @property
+    def written(self) -> int:
+        return self.changed + self.moved + self.deleted
+
+    @property
+    def skipped(self) -> int:
+        return self.obstacles.total()
+
+    def skip(self, several: Sequence[SkippedEntity]) -> None:
+        for it in several:
+            self.obstacles[it.obstacle] += 1
+            if self.obstacles[it.obstacle] <= EXAMPLES:
+                self.examples.append(it)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an edit came, for the transaction of each chunk.
+
+    ``request``: the request id of all its changes. Entities with a Timestamp after ``read_at``, in ticks, are left
+    alone; ``position``: where the next chunk begins.
+    """
+
+    began: datetime
+    read_at: int
+    request: str
+    position: Position | None = None
+    is_finished: bool = False
+    counts: Counts = field(default_factory=Counts)
+
+    def dump(self) -> dict[str, Any]:
+        """Return the progress as JSON."""
+        counts = self.counts
+        return {
+            "began": self.began.isoformat(),
+            "read_at": self.read_at,
+            "request": self.request,
+            "position": self.position,
+            "is_finished": self.is_finished,
+            "changed": counts.changed,
+            "moved": counts.moved,
+            "deleted": counts.deleted,
+            "unchanged": counts.unchanged,
+            "obstacles": [[*_dump(obstacle), number] for obstacle, number in counts.obstacles.items()],
+            "examples": [[*key, *_dump(obstacle)] for key, obstacle in counts.examples],
+        }
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any]) -> Self:
+        counts = Counts(
+            found["changed"],
+            found["moved"],
+            found["deleted"],
+            found["unchanged"],
+            Counter({_load(it[:3]): it[3] for it in found["obstacles"]}),
+            [SkippedEntity(EntityKey(*it[:2]), _load(it[2:])) for it in found["examples"]],
+        )
+        position = found["position"] and Position(*found["position"])
+        began = datetime.fromisoformat(found["began"])
+        return cls(began, found["read_at"], found["request"], position, found["is_finished"], counts)
+
+
+def _dump(obstacle: Obstacle) -> tuple[str, str, str]:
+    return obstacle.kind.value, obstacle.property, str(obstacle.detail)
+
+
+def _load(found: Sequence[str]) -> Obstacle:
+    kind, name, detail = found
+    return Obstacle(ObstacleKind(kind), name, detail)
+
+
+@dataclass(slots=True)
+class _Work:
+    """An edit of a table: what it finds, and what it makes of it."""
+
+    table: Table
+    filter: Filter | None
+    editor: Editor
+
+    @classmethod
+    def of(cls, table: Table, request: BulkEditRequest, now: datetime) -> Self:
+        """Read a request; raises InvalidInput."""
+        operations = read_operations(request.operations, now)
+        kind = AccountKind(table.account.kind)
+        editor = Editor(operations, kind, now, allows_loss=request.allows_loss)
+        return cls(table, parse_filter(request.filter, Dialect.CONSOLE, now), editor)
+
+    @property
+    def query(self) -> EntityQuery:
+        return EntityQuery(self.filter)
+
+    @property
+    def relation(self) -> str:
+        return relation_name(self.table.pk)
+
+    def read(self, position: Position | None, size: int = CHUNK) -> Page[StoredEntity]:
+        wanted = replace(using(self.table, self.query), start=position, top=size)
+        steps = entities.query(self.relation, wanted, time.monotonic, pages.page)
+        try:
+            return sql.walk(steps, sql.run_in_lane)
+        except Canceled:
+            raise OperationTimedOut from None
+
+    def evaluate(self, found: Sequence[StoredEntity]) -> tuple[list[Edited], list[SkippedEntity]]:
+        """Edit entities, and find those that cannot be edited."""
+        edited: list[Edited] = []
+        skipped: list[SkippedEntity] = []
+        new_keys: set[EntityKey] = set()
+        for stored in found:
+            try:
+                result = self.editor.edit(stored)
+                if result.is_moved:
+                    if result.key in new_keys:
+                        raise NotEdited(Obstacle(ObstacleKind.KEY_EXISTS))
+                    new_keys.add(result.key)
+            except NotEdited as error:
+                skipped.append(SkippedEntity(stored.key, error.obstacle))
+            else:
+                edited.append(result)
+        return edited, skipped
+
+
+def check(table: Table, request: BulkEditRequest) -> None:
+    """Raise InvalidInput for a request that cannot be read, and the errors of a table that cannot be edited."""
+    work = _Work.of(table, request, timezone.now())
+    accounts.writable(table.account)
+    table_relations.refuse_distributed(table)
+    if is_analytics_name(table.folded_name) and not work.editor.deletes:
+        raise InsufficientAccountPermissions
+
+
+# the run
+
+
+def begin(
+    table: Table,
+    request: BulkEditRequest,
+    *,
+    number: int | None = None,
+    read_at: int | None = None,
+    request_id: str = "",
+) -> Progress:
+    """Return the progress of an edit before its first chunk; its changes have the ``request_id``, or a new one.
+
+    ``number``: of the entities that the query must find, which a protected account needs; raises BulkEditRefused.
+    ``read_at``: that of a preview, so that what was written since is left alone.
+    """
+    check(table, request)
+    if number is None and table.account.protected:
+        raise BulkEditRefused(Reason.BULK_EDIT_NUMBER, account=table.account.name)
+    if number is not None and (found := count(table, request, COUNT_LIMIT)) != number:
+        raise BulkEditRefused(Reason.BULK_EDIT_COUNT, found=found, number=number)
+    present = past.closed_present().ticks
+    latest = present if read_at is None else min(read_at, present)
+    return Progress(to_datetime(present), latest, request_id or str(uuid.uuid4()))
+
+
+def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> int:
+    """Return how many entities the query finds; raises OperationTimedOut."""
+    return entities.count(table, _Work.of(table, request, timezone.now()).query, limit=limit)
+
+
+@sql.repeatable
+def advance(
+    table: Table, request: BulkEditRequest, progress: Progress, *, by: Actor, size: int = CHUNK
+) -> tuple[Progress, list[SkippedEntity]]:
+    """Edit the next chunk in the caller's transaction; return the progress to store in it, and what was skipped."""
+    account = accounts.writable(table.account)
+    work = _Work.of(table, request, progress.began)
+    page = work.read(progress.position, size)
+    counts = replace(
+        progress.counts, obstacles=progress.counts.obstacles.copy(), examples=[*progress.counts.examples]
+    )
+    known, skipped = _divide(work, page.entities, progress)
+    edited, obstructed = work.evaluate(known)
+    skipped += obstructed
+    counts.unchanged += sum(it.is_unchanged for it in edited)
+    recorder = history.recorder(account, replace(by, request_id=progress.request))
+    skipped += _write(work, [it for it in edited if not it.is_unchanged], recorder, counts)
+    counts.skip(skipped)
+    if counts.written > progress.counts.written:
+        table_use.record_write(table)
+    after = replace(progress, position=page.next, is_finished=page.next is None, counts=counts)
+    return after, skipped
+
+
+def _divide(
+    work: _Work, found: Sequence[StoredEntity], progress: Progress
+) -> tuple[list[StoredEntity], list[SkippedEntity]]:
+    """Return the entities as they were when the edit began, and those that were written since.
+
+    Those that the edit itself has moved, ahead of its walk, are in neither.
+    """
+    known = [it for it in found if it.timestamp <= progress.read_at]
+    newer = [it.key for it in found if it.timestamp > progress.read_at]
+    if newer and work.editor.changes_keys:
+        account = work.table.account
+        if not history.is_recorded(account):
+            return known, []
+        table_id = work.table.pk
+        latest = versions.newest_of(account.pk, [(table_id, key) for key in newer])
+        newer = [
+            key
+            for key in newer
+            if (change := latest.get((table_id, key))) is None or change.actor.request_id != progress.request
+        ]
+    return known, [SkippedEntity(key, Obstacle(ObstacleKind.CHANGED)) for key in newer]
+
+
+def _write(
+    work: _Work, edited: Sequence[Edited], recorder: Recorder | None, counts: Counts
+) -> list[SkippedEntity]:
+    """Write what became of entities, count it, and return those that were changed meanwhile or cannot be moved."""
+    moved = [it for it in edited if it.is_moved]
+    skipped: list[Skipped] = []
+    if len(moved) < len(edited):
+        done = _apply(work.relation, [_image(it) for it in edited if not it.is_moved], recorder)
+        counts.changed += done.changed
+        counts.deleted += done.deleted
+        skipped += done.examples
+    if moved:
+        number, failed = _move(work.relation, moved, recorder)
+        counts.moved += number
+        skipped += failed
+    return [_skipped(it) for it in skipped]
+
+
+def _image(edited: Edited) -> Image:
+    return Image(*edited.old_key, edited.stored.timestamp, edited.annotations, edited.values, edited.patch)
+
+
+_KINDS: Final = {
+    Skip.CHANGED: ObstacleKind.CHANGED,
+    Skip.GONE: ObstacleKind.GONE,
+    Skip.EXISTS: ObstacleKind.KEY_EXISTS,
+}
+
+
+def _skipped(found: Skipped) -> SkippedEntity:
+    assert found.key is not None
+    return SkippedEntity(found.key, Obstacle(_KINDS[found.reason]))
+
+
+def _move(relation: str, moved: Sequence[Edited], recorder: Recorder | None) -> tuple[int, list[Skipped]]:
+    """Insert entities under their new keys, where none is, and then delete the old ones.
+
+    They are locked first: an entity is never under both keys, and never under none.
+    """
+    old = [Image(*it.old_key, it.stored.timestamp, None, None) for it in moved]
+    places = sql.run_in_lane(restoring.lock(relation, old))
+    new = sorted((moved[place] for place in places), key=lambda it: it.key)
+    taken: set[EntityKey] = set()
+    if new:
+        images = [Image(*it.key, None, it.annotations, it.values) for it in new]
+        taken = {it.key for it in _apply(relation, images, recorder).examples if it.key is not None}
+    exists = {it.old_key for it in new if it.key in taken}
+    deleted = [image for image in old if EntityKey(*image[:2]) not in exists]
+    done = _apply(relation, deleted, recorder) if deleted else None
+    skipped = [Skipped(key, Skip.EXISTS) for key in exists]
+    return (0, skipped) if done is None else (done.deleted, [*skipped, *done.examples])
+
+
+def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> restoring.Chunk:
+    """Apply images, or their halves if that takes longer than a statement may."""
+    has_long = any(
+        it.expected is None and long_keys.is_long(EntityKey(it.partition_key, it.row_key)) for it in images
+    )
+    try:
+        if has_long:
+            sql.run_in_lane(restoring.make_room(relation, images))
+        return sql.run_in_lane(restoring.apply(relation, images, recorder, has_long=has_long))
+    except Canceled:
+        if len(images) == 1:
+            raise OperationTimedOut from None
+        middle = len(images) // 2
+        first, second = (_apply(relation, it, recorder) for it in (images[:middle], images[middle:]))
+        numbers = {
+            name: getattr(first, name) + getattr(second, name)
+            for name in ("inserted", "changed", "deleted", "unchanged", "skipped")
+        }
+        return restoring.Chunk(**numbers, examples=[*first.examples, *second.examples])
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEditOutcome:
+    """``activity`` is None if nothing was written."""
+
+    progress: Progress
+    activity: Activity | None
+    can_undo: bool
+
+    @property
+    def counts(self) -> Counts:
+        return self.progress.counts
+
+
+def run(
+    table: Table,
+    request: BulkEditRequest,
+    *,
+    by: Actor,
+    number: int | None = None,
+    read_at: int | None = None,
+    report: Callable[[Progress], object] = lambda _: None,
+) -> BulkEditOutcome:
+    """Edit all entities, chunk by chunk; recorded as one activity, also if it fails or the process dies.
+
+    Raises what ``begin`` does, OperationTimedOut and ServerBusy. ``report`` is called after each chunk.
+    """
+    progress = begin(table, request, number=number, read_at=read_at)
+    by = replace(by, request_id=progress.request)
+    with long_operations.running(Verb.ENTITY_BULK_EDIT, table.account, by=by) as operation:
+        while not progress.is_finished:
+            with transaction.atomic():
+                progress, _ = advance(table, request, progress, by=by, size=CHUNK)
+                operation.save(describe(request, progress), table)
+            report(progress)
+        done = operation.finish(describe(request, progress), table)
+    return BulkEditOutcome(progress, done, history.is_recorded(table.account))
+
+
+def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:
+    """Return what the activity log remembers of an edit; nothing if no entity was written."""
+    counts = progress.counts
+    if not counts.written:
+        return {}
+    return {
+        **request.dump(),
+        "began": progress.began.isoformat(),
+        "changed": counts.changed,
+        "moved": counts.moved,
+        "deleted": counts.deleted,
+        "skipped": counts.skipped,
+        "rows": counts.written,
+    }
+
+
+# the preview
+
+
+class TypeChange(NamedTuple):
+    """What an edit does to the type of a property; None: the entity lacks it."""
+
+    property: str
+    before: Edm | None
+    after: Edm | None
+
+
+class LossOfProperty(NamedTuple):
+    property: str
+    loss: Loss
+
+
+@dataclass(slots=True)
+class BulkEditPreview:
+    """What an edit would do now.
+
+    ``matches``: how many entities the query finds, None if not even an estimate is known. ``examined``: how many of
+    them were looked at; the counts are of these. ``samples``: the first entities that would be written, some from
+    anywhere, and at least one for each change of a type and each loss.
+    """
+
+    read_at: int
+    matches: int | None = None
+    is_exact: bool = False
+    examined: int = 0
+    is_complete: bool = False
+    can_undo: bool = False
+    counts: Counts = field(default_factory=Counts)
+    types: Counter[TypeChange] = field(default_factory=Counter)
+    losses: Counter[LossOfProperty] = field(default_factory=Counter)
+    samples: list[Edited] = field(default_factory=list)
+
+
+def preview(
+    table: Table,
+    request: BulkEditRequest,
+    *,
+    limit: timedelta = PREVIEW_LIMIT,
+    clock: Callable[[], float] = time.monotonic,
+) -> BulkEditPreview:
+    """Say what an edit would do now, by the evaluation of the run, and write nothing.
+
+    When the time is up it says what it knows by then; with losses as if they were allowed or not, as in the request.
+    """
+    check(table, request)
+    work = _Work.of(table, request, timezone.now())
+    found = BulkEditPreview(past.closed_present().ticks, can_undo=history.is_recorded(table.account))
+    examination = _Examination(work, found)
+    deadline = clock() + limit.total_seconds()
+    position: Position | None = None
+    while not found.is_complete and clock() < deadline:
+        page = work.read(position)
+        examination.add(page.entities)
+        position, found.is_complete = page.next, page.next is None
+    examination.finish()
+    if found.is_complete:
+        found.matches, found.is_exact = found.examined, True
+    else:
+        total = entities.total(table, work.query)
+        found.matches, found.is_exact = total.number, total.is_exact
+        if found.matches is not None:
+            found.matches = max(found.matches, found.examined)
+    return found
+
+
+@dataclass(slots=True)
+class _Examination:
+    """A preview in the making, page by page as the run would go."""
+
+    work: _Work
+    preview: BulkEditPreview
+    spread: list[Edited] = field(default_factory=list)
+    typical: list[Edited] = field(default_factory=list)  # one of each kind
+    inserted: set[EntityKey] = field(default_factory=set)
+    deleted: set[EntityKey] = field(default_factory=set)
+    chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - the same sample each time
+
+    def add(self, found: Sequence[StoredEntity]) -> None:
+        counts = self.preview.counts
+        self.preview.examined += len(found)
+        edited, skipped = self.work.evaluate(found)
+        taken = self._taken([it.key for it in edited if it.is_moved])
+        for it in edited:
+            if it.is_moved and it.key in taken:
+                skipped.append(SkippedEntity(it.old_key, Obstacle(ObstacleKind.KEY_EXISTS)))
+            elif it.is_unchanged:
+                counts.unchanged += 1
+            else:
+                self._count(it)
+        counts.skip(skipped)
+
+    def _taken(self, keys: Sequence[EntityKey]) -> set[EntityKey]:
+        if not keys:
+            return set()
+        there = set(sql.run_in_lane(restoring.existing(self.work.relation, keys)))
+        return (there - self.deleted) | (self.inserted & set(keys))
+
+    def _count(self, edited: Edited) -> None:
+        counts = self.preview.counts
+        if edited.values is None:
+            counts.deleted += 1
+        elif edited.is_moved:
+            counts.moved += 1
+            self.inserted.add(edited.key)
+            self.deleted.add(edited.old_key)
+        else:
+            counts.changed += 1
+        is_new = [self.preview.types[it] == 0 for it in self._types(edited)]
+        for change in self._types(edited):
+            self.preview.types[change] += 1
+        for name, loss in edited.losses:
+            is_new.append(self.preview.losses[LossOfProperty(name, loss)] == 0)
+            self.preview.losses[LossOfProperty(name, loss)] += 1
+        self._sample(edited, is_typical=any(is_new))
+
+    def _types(self, edited: Edited) -> Iterator[TypeChange]:
+        if edited.values is None:
+            return
+        kind = self.work.editor.kind
+        content = f"{edited.annotations}{edited.values}".encode()
+        before = EditedRow(edited.stored, kind)
+        after = EditedRow(edited.stored._replace(content=content), kind)
+        for name in self.work.editor.properties:
+            types = before.type_of(name), after.type_of(name)
+            if types != (None, None):
+                yield TypeChange(name, *types)
+
+    def _sample(self, edited: Edited, *, is_typical: bool) -> None:
+        number = self.preview.counts.written
+        if number <= SAMPLE:
+            self.preview.samples.append(edited)
+        elif is_typical:
+            self.typical.append(edited)
+        elif len(self.spread) < SAMPLE:
+            self.spread.append(edited)
+        elif (place := self.chance.randrange(number - SAMPLE)) < SAMPLE:
+            self.spread[place] = edited
+
+    def finish(self) -> None:
+        others = sorted([*self.spread, *self.typical], key=lambda it: it.old_key)
+        self.preview.samples += others
