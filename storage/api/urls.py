@@ -5,7 +5,19 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from storage.api import documentation
-from storage.api.views import accounts, changes, diff, history, indexes, sas, service, snapshots, tables, undo
+from storage.api.views import (
+    accounts,
+    bulk_edit,
+    changes,
+    diff,
+    history,
+    indexes,
+    sas,
+    service,
+    snapshots,
+    tables,
+    undo,
+)
 
 ACCOUNT = "accounts/<str:account>"
 TABLE = f"{ACCOUNT}/tables/<str:table>"
@@ -42,6 +54,7 @@ urlpatterns = [
     _path(f"{TABLE}/policies", tables.PolicyViewSet, "policies", get="retrieve", put="update"),
     _path(f"{TABLE}/indexes", indexes.IndexViewSet, "indexes", get="index", post="create"),
     _path(f"{TABLE}/indexes/<str:property>", indexes.IndexViewSet, "index", get="retrieve", delete="destroy"),
+    _path(f"{TABLE}/bulk-edit", bulk_edit.BulkEditViewSet, "bulk-edit", post="edit"),
     _path(f"{ACCOUNT}/changes", changes.ChangeViewSet, "changes", get="index"),
     _path(f"{TABLE}/history", history.HistoryViewSet, "history", get="index"),
     _path(f"{ACCOUNT}/snapshots", snapshots.SnapshotViewSet, "snapshots", get="index", post="create"),

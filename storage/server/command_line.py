@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Tables": {
         "index": "List, add and drop property indexes.",
+        "bulk-edit": "Edit or delete all entities that a query finds.",
         "changes": "Print the change feed of an account or a table.",
         "compare": "Compare two accounts or tables, and make one equal to the other.",
         "snapshot": "Take, list, restore and delete snapshots.",

@@ -1,0 +1,130 @@
+"""Edit all entities that a query finds."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from storage.api import problems
+from storage.api.documentation import operation
+from storage.api.problems import FieldError, Problem
+from storage.api.serializers import bulk_edit as serializers
+from storage.api.views.base import AccountScopedViewSet
+from storage.api.views.diff import EscapingRenderer
+from storage.domain.access.roles import Capability
+from storage.domain.entities.entity import encode_entity_key
+from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.editing.bulk_edit import Edited, InvalidOperation
+from storage.operations.entities import bulk_edits
+from storage.operations.entities.bulk_edits import BulkEditOutcome, BulkEditPreview, BulkEditRequest, Counts
+
+
+class BulkEditViewSet(AccountScopedViewSet):
+    renderer_classes = (EscapingRenderer,)
+    tag = "Bulk edit"
+    capabilities = {"edit": Capability.WRITE}
+
+    @operation(
+        "bulk_edit",
+        "Edit all entities that a query finds",
+        "Sets, removes, renames, copies and converts properties, changes keys, or deletes, in chunks of up to 1,000"
+        " entities. An entity that cannot be edited as asked, or that is written meanwhile, is left alone and counted."
+        " The edit is one activity that can be undone. With `dry_run` nothing is written.",
+        body=serializers.BulkEditSerializer,
+        answer=serializers.BulkEditResultSerializer,
+        problems=[problems.CONFLICT],
+        example={
+            "filter": "PartitionKey eq 'store-001' and Status eq 'returned'",
+            "operations": [{"op": "set", "property": "Status", "expression": "'refunded'"}],
+            "dry_run": True,
+        },
+    )
+    def edit(self, request: Request, account: str, table: str) -> Response:
+        data, found = self.read_body(), self.table()
+        wanted = BulkEditRequest(data["filter"], data["operations"], data["allow_loss"])
+        read_at: datetime | None = data["read_at"]
+        try:
+            if data["dry_run"]:
+                return self.answer(_describe_preview(bulk_edits.preview(found, wanted)))
+            done = bulk_edits.run(
+                found,
+                wanted,
+                by=self.by,
+                number=data["number"],
+                read_at=None if read_at is None else to_ticks(read_at),
+            )
+        except InvalidOperation as error:
+            pointer = f"/operations/{error.index}" + (f"/{error.member}" if error.member else "")
+            raise Problem(problems.INVALID, error.text, errors=[FieldError(error.text, pointer)]) from None
+        return self.answer(_describe_run(done))
+
+
+def _describe_run(done: BulkEditOutcome) -> dict[str, Any]:
+    counts, progress = done.counts, done.progress
+    number = counts.written + counts.unchanged + counts.skipped
+    return {
+        **_describe_counts(counts),
+        "dry_run": False,
+        "matches": number,
+        "exact": True,
+        "examined": number,
+        "complete": True,
+        "losses": [],
+        "types": [],
+        "samples": [],
+        "can_undo": done.can_undo,
+        "read_at": to_datetime(progress.read_at),
+        "activity": done.activity and done.activity.pk,
+        "request": done.activity and done.activity.request_id,
+    }
+
+
+def _describe_preview(found: BulkEditPreview) -> dict[str, Any]:
+    return {
+        **_describe_counts(found.counts),
+        "dry_run": True,
+        "matches": found.matches,
+        "exact": found.is_exact,
+        "examined": found.examined,
+        "complete": found.is_complete,
+        "losses": [{**it._asdict(), "entities": number} for it, number in found.losses.most_common()],
+        "types": [{**it._asdict(), "entities": number} for it, number in found.types.most_common()],
+        "samples": [{"before": _before(it), "after": _after(it)} for it in found.samples],
+        "can_undo": found.can_undo,
+        "read_at": to_datetime(found.read_at),
+        "activity": None,
+        "request": None,
+    }
+
+
+def _describe_counts(counts: Counts) -> dict[str, Any]:
+    return {
+        **{name: getattr(counts, name) for name in ("changed", "moved", "deleted", "unchanged", "skipped")},
+        "obstacles": [
+            {
+                "kind": obstacle.kind,
+                "property": obstacle.property,
+                "detail": obstacle.detail,
+                "entities": number,
+                "examples": [key for key, met in counts.examples if met == obstacle],
+            }
+            for obstacle, number in counts.obstacles.most_common()
+        ],
+    }
+
+
+def _before(edited: Edited) -> dict[str, Any]:
+    return _members(edited.stored.keys, edited.stored.content)
+
+
+def _after(edited: Edited) -> dict[str, Any] | None:
+    if edited.values is None:
+        return None
+    return _members(encode_entity_key(edited.key), f"{edited.annotations}{edited.values}".encode())
+
+
+def _members(keys: bytes, content: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(b"{%b%b}" % (keys, content))
+    return found

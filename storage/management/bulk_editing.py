@@ -1,0 +1,141 @@
+"""The command `bulk-edit`: edit all entities of a table that a query finds."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from storage.domain.values.edm import Edm
+from storage.editing.bulk_edit import Presence
+from storage.management.command import DatabaseCommand, find_table
+from storage.operations.activity.activity import command_actor
+from storage.operations.entities import bulk_edits
+from storage.operations.entities.bulk_edits import BulkEditPreview, BulkEditRequest, Counts
+
+Read = Callable[[str], dict[str, object]]
+
+
+def _split(text: str, form: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (name and sign and value):
+        raise argparse.ArgumentTypeError(f"write it as {form}")
+    return name.strip(), value.strip()
+
+
+def _setting(presence: Presence) -> Read:
+    def read(text: str) -> dict[str, object]:
+        name, expression = _split(text, "NAME=EXPRESSION")
+        return {"op": "set", "property": name, "expression": expression, "presence": presence.value}
+
+    return read
+
+
+def _naming(op: str) -> Read:
+    def read(text: str) -> dict[str, object]:
+        name, other = _split(text, "NAME=NAME")
+        return {"op": op, "property": name, "to": other}
+
+    return read
+
+
+def _conversion(text: str) -> dict[str, object]:
+    name, type_ = _split(text, "NAME=TYPE")
+    return {"op": "convert", "property": name, "type": type_}
+
+
+# in the order in which they are given
+_OPERATIONS: Final[Sequence[tuple[str, str, Read, str]]] = (
+    ("--set", "NAME=EXPRESSION", _setting(Presence.ALL), "set a property"),
+    ("--set-absent", "NAME=EXPRESSION", _setting(Presence.ABSENT), "set it where it is missing"),
+    ("--set-present", "NAME=EXPRESSION", _setting(Presence.PRESENT), "set it where there is one"),
+    ("--remove", "NAME", lambda name: {"op": "remove", "property": name}, "remove a property"),
+    ("--rename", "OLD=NEW", _naming("rename"), "rename a property"),
+    ("--copy", "NAME=NEW", _naming("copy"), "copy a property"),
+    (
+        "--convert",
+        "NAME=TYPE",
+        _conversion,
+        f"convert a property to {', '.join(it.short_name for it in Edm)}",
+    ),
+    ("--partition-key", "EXPRESSION", lambda text: {"op": "key", "partition_key": text}, "change the keys"),
+    ("--row-key", "EXPRESSION", lambda text: {"op": "key", "row_key": text}, "likewise"),
+)
+
+
+class Command(DatabaseCommand):
+    help = (
+        "Edit or delete all entities of a table that a query finds, also while the server runs. Operations are applied"
+        " in the order in which they are given; the edit can be undone as one."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("account")
+        parser.add_argument("table")
+        parser.add_argument("--filter", default="", help="a $filter; all entities without one")
+        for option, form, read, description in _OPERATIONS:
+            parser.add_argument(
+                option, action="append", dest="operations", type=read, metavar=form, help=description
+            )
+        parser.add_argument(
+            "--delete",
+            action="append_const",
+            dest="operations",
+            const={"op": "delete"},
+            help="delete the entities",
+        )
+        parser.add_argument(
+            "--replace", action="store_true", help="with --rename and --copy: replace what is there"
+        )
+        parser.add_argument(
+            "--allow-loss", action="store_true", help="convert values that lose something, too"
+        )
+        parser.add_argument("--number", type=int, help="how many entities the query must find")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+    def handle(self, *args: Any, account: str, table: str, **options: Any) -> None:
+        operations = _joined(options["operations"] or [])
+        for operation in operations:
+            if options["replace"] and operation["op"] in ("rename", "copy"):
+                operation["replace"] = True
+        wanted = BulkEditRequest(options["filter"], operations, options["allow_loss"])
+        found = find_table(account, table)
+        if options["dry_run"]:
+            self._show(bulk_edits.preview(found, wanted))
+            return
+        done = bulk_edits.run(found, wanted, by=command_actor(), number=options["number"])
+        self._write(done.counts)
+
+    def _show(self, found: BulkEditPreview) -> None:
+        about = "" if found.is_exact else "about "
+        matches = "an unknown number of" if found.matches is None else f"{about}{found.matches}"
+        examined = "" if found.is_complete else f"; {found.examined} were examined"
+        self.stdout.write(f"The query finds {matches} entities{examined}.")
+        self._write(found.counts)
+        for change, number in found.types.most_common():
+            before, after = (it.short_name if it else "missing" for it in (change.before, change.after))
+            self.stdout.write(f"  {change.property}: {before} to {after} in {number}")
+        for lost, number in found.losses.most_common():
+            self.stdout.write(f"  {lost.property}: loses {lost.loss} in {number}")
+
+    def _write(self, counts: Counts) -> None:
+        names = ("changed", "moved", "deleted", "unchanged", "skipped")
+        parts = [f"{getattr(counts, name)} {name}" for name in names if getattr(counts, name)]
+        self.stdout.write(", ".join(parts) or "Nothing to edit.")
+        for obstacle, number in counts.obstacles.most_common():
+            about = ": ".join(filter(None, (obstacle.property, obstacle.kind, obstacle.detail)))
+            self.stdout.write(f"  skipped {number}: {about}")
+            for key, met in counts.examples:
+                if met == obstacle:
+                    self.stdout.write(f"    {key.partition_key!r}, {key.row_key!r}")
+
+
+def _joined(operations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make one change of keys of a new PartitionKey and a new RowKey."""
+    found: list[dict[str, Any]] = []
+    for it in operations:
+        key = next((other for other in found if other["op"] == it["op"] == "key"), None)
+        if key is None or it.keys() & key.keys() > {"op"}:
+            found.append(dict(it))
+        else:
+            key.update(it)
+    return found

@@ -1,0 +1,83 @@
+"""`manage.py bulk-edit`."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.models import Account, Activity
+from storage.operations.accounts import accounts
+from storage.operations.entities import edits
+from storage.operations.tables import tables
+from tests.operations.test_bulk_edits import content
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def people():
+    table = tables.create(accounts.add("acme"), "people")
+    for row_key, value in (("a", 1.0), ("b", 2.5), ("c", 3.0)):
+        entity = Entity(EntityKey("p", row_key), {"N": EdmValue(Edm.DOUBLE, value)})
+        edits.apply_one(table, Upsert(entity, merge=False), by=SERVER)
+    return table
+
+
+@pytest.fixture
+def run(people, capsys):
+    def run(*arguments):
+        call_command("bulk-edit", "acme", "people", *arguments)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_operations_in_the_order_in_which_they_are_given(run, people):
+    operations = ("--convert", "N=Int32", "--set", "M=N * 10", "--rename", "M=Tens", "--remove", "N")
+    assert run(*operations, "--dry-run") == (
+        "The query finds 3 entities.\n"
+        "2 changed, 1 skipped\n"
+        "  skipped 1: N: loss: the digits after the point\n"
+        "    'p', 'b'\n"
+        "  N: Double to missing in 2\n"
+        "  Tens: missing to Int32 in 2\n"
+    )
+    assert "  N: loses the digits after the point in 1\n" in run(*operations, "--dry-run", "--allow-loss")
+    assert run(*operations) == (
+        "2 changed, 1 skipped\n  skipped 1: N: loss: the digits after the point\n    'p', 'b'\n"
+    )
+    assert content(people, "Tens") == {"a": 10, "b": None, "c": 30}
+    assert Activity.objects.get(verb="entity.bulk-edit").actor_kind == "command"
+
+
+def test_keys_deletion_and_the_other_options(run, people):
+    assert run(
+        "--partition-key", "'q'", "--row-key", "'1' + RowKey", "--dry-run", "--filter", "RowKey eq 'z'"
+    ) == ("The query finds 0 entities.\nNothing to edit.\n")
+    assert run("--row-key", "upper(RowKey)", "--partition-key", "'q'") == "3 moved\n"
+    assert run("--copy", "N=Old", "--copy", "N=Old", "--replace", "--set-absent", "N=1") == "3 changed\n"
+    assert run("--set-present", "Old='x=y'", "--filter", "RowKey eq 'A'") == "1 changed\n"
+    assert content(people, "Old") == {"A": "x=y", "B": 2.5, "C": 3.0}
+    Account.objects.update(protected=True)
+    with pytest.raises(CommandError, match="protected"):
+        run("--delete", "--filter", "N gt 2.0")
+    assert run("--delete", "--filter", "N gt 2.0", "--number", "2") == "2 deleted\n"
+    assert content(people) == {"A": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "1 to 100 operations"),
+        (("--set", "N"), "NAME=EXPRESSION"),
+        (("--set", "N=1 +"), "position 4"),
+        (("--delete", "--remove", "N"), "cannot be edited too"),
+        (("--row-key", "'a'", "--row-key", "'b'"), "once"),
+        (("--delete", "--filter", "N eq"), "Syntax error"),
+    ],
+)
+def test_refusals(run, arguments, words):
+    with pytest.raises(CommandError, match=words):
+        run(*arguments)
