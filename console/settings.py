@@ -214,6 +214,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Branches"},
         {"name": "Changes"},
         {"name": "Compare"},
+        {"name": "Bulk edit"},
         {"name": "Policies"},
         {"name": "Shared access signatures"},
         {"name": "Service properties"},
