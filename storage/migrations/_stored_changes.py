@@ -1,7 +1,7 @@
 """On the way back, changes of entities are stored beside their activities, where older versions read them.
 
-An operation of the last migration of this version, as its last one, because its reverse runs the code of this version:
-all columns have to be there.
+An operation of the last migration of this version that changes columns, as its last one, because its reverse runs the
+code of this version: all columns have to be there.
 """
 
 from hashlib import blake2b

@@ -36,7 +36,7 @@ _COLUMNS: Final = "(pk, rk, ts, props, anns, vals)"
 # of a subquery takes time even if it is not run.
 _MERGED: Final = """
 (SELECT coalesce(string_agg(E'\\n' || line, ''), '')
- FROM string_to_table(substr(e.{column}, 2), E'\\n') AS line
+ FROM {computed}string_to_table(substr(e.{column}, 2), E'\\n') AS line
  WHERE split_part(split_part(line, '"', 2), '@', 1) <> ALL ({gone})) || {new}
 """
 _EXCESS: Final = """
@@ -54,9 +54,16 @@ END
 """
 
 
-def merge_parts(anns: str, vals: str, gone: str) -> dict[str, str]:
-    merged_anns = _MERGED.format(column="anns", gone=gone, new=anns)
-    merged_vals = _MERGED.format(column="vals", gone=gone, new=vals)
+def merge_parts(anns: str, vals: str, gone: str, *, is_computed: bool = False) -> dict[str, str]:
+    """Return SQL that merges the texts of a change, and the names that it sets, into a row ``e``.
+
+    ``is_computed``: the names are an expression that is to be evaluated once, not for each line.
+    """
+    names, computed = (
+        ("computed.gone", f"(SELECT {gone} AS gone OFFSET 0) AS computed, ") if is_computed else (gone, "")
+    )
+    merged_anns = _MERGED.format(column="anns", gone=names, new=anns, computed=computed)
+    merged_vals = _MERGED.format(column="vals", gone=names, new=vals, computed=computed)
     excess = _EXCESS.format(anns=anns, vals=vals, gone=gone)
     fits = _FITS.format(vals=vals, excess=excess)
     return {"merged_anns": merged_anns, "merged_vals": merged_vals, "excess": excess, "fits": fits}

@@ -188,9 +188,35 @@ def test_one_that_fails_undoes_all(apply, refused, failing, error, index):
     assert refused(*others[:index], failing, *others[index:]) == (index, error)
 
 
-def test_the_second_of_two_inserts_of_one_entity_fails(refused):
-    # the protocol refuses it before; the statement itself must not do half of it
+def like(change, row_key):
+    """Return a change of the same kind of another entity, on no condition."""
+    match change:
+        case Insert():
+            return Insert(entity(row_key, A=2))
+        case Upsert(_, merge):
+            return Upsert(entity(row_key, A=2), merge)
+        case Update(_, _, merge):
+            return update(row_key, merge, A=2)
+    return delete(row_key)
+
+
+@pytest.mark.parametrize(("failing", "error"), FAILING)
+def test_one_of_a_kind_that_fails_undoes_all(apply, refused, failing, error):
+    """The first one in the order of the request counts, not in that of the keys."""
+    apply(*(Insert(entity(row_key, A=1)) for row_key in ("there", "a", "c")))
+    before, after = (like(failing, f"{it}2" if isinstance(failing, Insert) else it) for it in "ca")
+    assert refused(before, failing, after) == (1, error)
+    fails_too = Insert(entity("a")) if isinstance(failing, Insert) else like(failing, "0")
+    assert refused(before, failing, fails_too, after) == (1, error)
+
+
+def test_changes_of_one_entity_twice(apply, refused, contents):
+    """The protocol refuses them before; the statement itself must not do half of them."""
     assert refused(Insert(entity("a")), Insert(entity("a"))) == (1, EntityAlreadyExists)
+
+    apply(Upsert(entity("a", A=1), merge=True), Upsert(entity("a", B=2), merge=True))
+    assert contents() == {"a": '\n,"A":1\n,"B":2'}
+    assert refused(delete("a"), delete("a")) == (1, ResourceNotFound)
 
 
 MANY = {f"P{number}": integer(number) for number in range(PROPERTY_LIMIT)}
@@ -212,6 +238,8 @@ def test_what_becomes_too_large_undoes_all(apply, refused, old, new, error, is_u
     change = Upsert(larger, merge=True) if is_upsert else Update(larger, ANY, merge=True)
 
     assert refused(Insert(entity("b")), change) == (1, error)
+    apply(Insert(entity("b")))
+    assert refused(like(change, "b"), change) == (1, error)
 
 
 def test_a_relation_that_is_gone_is_a_table_not_found(db):
@@ -234,9 +262,10 @@ def test_a_relation_that_is_gone_is_a_table_not_found(db):
     ],
 )
 def test_the_timestamp_grows_by_a_tick_when_the_clock_stepped_back(apply, relation, rows, change):
-    apply(Insert(entity("a")))
+    apply(Insert(entity("a")), Insert(entity("b")))
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {relation} SET ts = %s", [FUTURE])
 
     assert apply(change) == [FUTURE + 1]
-    assert [row[2] for row in rows()] == [FUTURE + 1]
+    assert [row[2] for row in rows()] == [FUTURE + 1, FUTURE]
+    assert apply(like(change, "a"), like(change, "b")) == [FUTURE + 2] * 2

@@ -124,6 +124,55 @@ def test_a_change_set_is_recorded_whole(write, relation):
     ]
 
 
+MAKE = {
+    "insert": Insert,
+    "upsert": lambda entity: Upsert(entity, merge=False),
+    "upsert merge": lambda entity: Upsert(entity, merge=True),
+    "replace": lambda entity: Update(entity, ANY, merge=False),
+    "merge": lambda entity: Update(entity, ANY, merge=True),
+    "delete": lambda entity: Delete(entity.key, ANY),
+}
+# one is the beginning of another; not in the order of the keys
+NAMES = {"b": ("A", "É"), "é": ("AB", "A1"), "B": ("A", "AB", "A1", "É"), "字": (), "a": ("AB",)}
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_changes_of_one_kind_together_are_what_they_are_alone(relation, kind):
+    """Also if some insert and others change, and if they set different properties."""
+    execute(START)
+    recorder = Recorder(history.writers_name(ACCOUNT_ID), 7, REQUEST)
+    existing = () if kind == "insert" else "bB" if kind.startswith("upsert") else tuple(NAMES)
+
+    def changes(partition):
+        for row_key, names in NAMES.items():
+            values = {name: EdmValue(Edm.INT64, number) for number, name in enumerate(names)}
+            yield MAKE[kind](Entity(EntityKey(partition, row_key), values))
+
+    def outcome(partition):
+        rows = fetch(
+            f"SELECT rk, props::text, anns, vals FROM {relation} WHERE pk = %s ORDER BY rk", partition
+        )
+        return rows, sorted((it[:1] + it[4:7]) for it in recorded() if it[3] == partition)
+
+    for partition in ("together", "alone"):
+        for row_key in existing:
+            old = {name: EdmValue(Edm.GUID, uuid.UUID(int=1)) for name in ("AB", "A", "B")}
+            run_in_lane(
+                entities.change(relation, Insert(Entity(EntityKey(partition, row_key), old)), recorder)
+            )
+    ticks = run(batch.apply(relation, list(changes("together")), recorder))
+    for change in changes("alone"):
+        run_in_lane(entities.change(relation, change, recorder))
+
+    assert outcome("together") == outcome("alone")
+    times = {key: ts for _, ts, _, partition, key, *_ in recorded() if partition == "together"}
+    if kind == "delete":
+        assert len(set(times.values())) == 1 and max(ticks) < min(times.values())
+    else:
+        assert set(ticks) == set(times.values()) and len(set(ticks)) == 1
+    assert [it[2] is None for it in recorded()] == [it[0] == "i" for it in recorded()]
+
+
 def test_an_actor_has_one_number(db):
     ada = Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "one")
     number = run(history.intern(ada))

@@ -6,7 +6,7 @@ import pytest
 from django.apps import apps
 from django.db import connection, transaction
 
-from storage.domain.entities.changes import Insert
+from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableNotFound
 from storage.domain.filters.query import EntityQuery
@@ -61,13 +61,15 @@ def test_tables_do_not_see_each_other(relation):
 
 def test_an_upgrade_gives_every_table_the_function_of_this_version(db):
     relation = relations.relation_name(tables.create(accounts.add("acme"), "people").pk)
-    execute(f"DROP FUNCTION {relation}_change_set")
-    migration = import_module("storage.migrations.0014_squashed_0035_branch_is_whole")
+    for name, create in (
+        ("0014_squashed_0035_branch_is_whole", "create_functions"),
+        ("0042_change_sets", "replace_functions"),
+    ):
+        execute(f"DROP FUNCTION {relation}_change_set")
+        with connection.schema_editor() as editor:
+            getattr(import_module(f"storage.migrations.{name}"), create)(apps, editor)
 
-    with connection.schema_editor() as editor:
-        migration.create_functions(apps, editor)
-
-    run(batch.apply(relation, [INSERT]))
+        run(batch.apply(relation, [Upsert(INSERT.entity, merge=True)]))
 
 
 def test_a_buried_relation_is_out_of_reach(relation):
