@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 from storage.migrations._stored_changes import STORED_CHANGES
 
-# whoever turned them off, or undid that they were on, has an entry in the activity log; the others never chose
+# an account that turned them off, or undid that they were on, has an entry in the activity log; others never chose
 _TURN_ON = """
 UPDATE storage_account SET adaptive_indexes = true
 WHERE NOT adaptive_indexes AND NOT EXISTS (
