@@ -191,49 +191,53 @@ async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
 
 
 class _AnswerWriter:
-    """Writes the answers to successful parts of one head, which differ in location and ETag only."""
+    """Writes the answers to successful parts of one head, which differ in location, ETag and entity only.
+
+    The headers are in the order of the service: some clients split them by hand.
+    """
 
     def __init__(self, operation: _Operation) -> None:
-        self._operation = operation
-        request = operation.call.request
-        self._preference = read_preference(request.headers.get(b"prefer"), request.version)
-        self._start: bytes | None = None  # of an answer without content
+        self._call = operation.call
+        self._common = [*_echo(operation.head), *_COMMON]
+        self._inserts: entities.InsertAnswers | None = None
+        self._start: bytes | None = None  # of every answer
         self._etag = (0, b"")
 
     def write(self, change: Change, timestamp: int) -> bytes:
-        """The headers in the order of the service: some clients split them by hand."""
-        is_insert = isinstance(change, Insert)
-        if is_insert and self._preference is not Preference.NO_CONTENT:
-            answer = entities.write_changed(self._operation.call, change, timestamp)
-            request = self._operation.call.request
-            version = _data_service_version(atom=request.response_format() is Format.ATOM)
-            content_type, *others = answer.headers
-            headers = [version, content_type, *_echo(self._operation.head), *_COMMON, *others]
-            return multipart.write_part(AnswerPart(answer.status, headers, answer.body))
         if self._start is None:
-            self._start = self._write_start(is_insert)
+            self._start = self._write_start(change)
         if isinstance(change, Delete):
             return self._start + b"\r\n\r\n"
         if timestamp != self._etag[0]:
-            self._etag = timestamp, self._operation.call.etag(timestamp)[1]
-        if not is_insert:
-            return b"%bETag: %b\r\n\r\n\r\n" % (self._start, self._etag[1])
-        location = entities.write_location(self._operation.call, change.key)
-        return b"%bLocation: %b\r\nDataServiceId: %b\r\nETag: %b\r\n\r\n\r\n" % (
-            self._start, location, location, self._etag[1],
-        )  # fmt: skip
+            self._etag = timestamp, self._call.etag(timestamp)[1]
+        etag, inserts = self._etag[1], self._inserts
+        if not isinstance(change, Insert) or inserts is None:
+            return b"%bETag: %b\r\n\r\n\r\n" % (self._start, etag)
+        location = inserts.location(change.key)
+        if inserts.preference is Preference.NO_CONTENT:
+            return b"%bLocation: %b\r\nDataServiceId: %b\r\nETag: %b\r\n\r\n\r\n" % (
+                self._start, location, location, etag,
+            )  # fmt: skip
+        body = inserts.body(change, timestamp)
+        return b"%bLocation: %b\r\nETag: %b\r\n\r\n%b\r\n" % (self._start, location, etag, body)
 
     def status(self, change: Change) -> int:
-        with_content = isinstance(change, Insert) and self._preference is not Preference.NO_CONTENT
-        return 201 if with_content else 204
+        inserts = self._inserts
+        with_content = inserts is not None and inserts.preference is not Preference.NO_CONTENT
+        return 201 if isinstance(change, Insert) and with_content else 204
 
-    def _write_start(self, is_insert: bool) -> bytes:
-        headers = [*_echo(self._operation.head), *_COMMON]
-        if is_insert:
-            headers.append((b"Preference-Applied", b"return-no-content"))
-        is_atom = not is_insert or self._operation.call.request.response_format() is Format.ATOM
-        headers.append(_data_service_version(atom=is_atom))
-        return multipart.write_part(AnswerPart(204, headers)).removesuffix(b"\r\n\r\n")
+    def _write_start(self, change: Change) -> bytes:
+        """What all answers begin with; a head asks for changes of one kind."""
+        if not isinstance(change, Insert):
+            headers = [*self._common, _data_service_version(atom=True)]
+            return multipart.write_part(AnswerPart(204, headers)).removesuffix(b"\r\n\r\n")
+        inserts = self._inserts = entities.InsertAnswers(self._call)
+        version = _data_service_version(atom=self._call.request.response_format() is Format.ATOM)
+        if inserts.preference is Preference.NO_CONTENT:
+            headers, status = [*self._common, *inserts.preference.headers, version], 204
+        else:
+            headers, status = [version, inserts.content_type, *self._common, *inserts.preference.headers], 201
+        return multipart.write_part(AnswerPart(status, headers)).removesuffix(b"\r\n\r\n")
 
 
 def _observe_failure(call: Call, part: Part, error: StorageError) -> None:

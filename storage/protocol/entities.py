@@ -152,24 +152,32 @@ def write_changed(call: Call, change: Change, timestamp: int) -> Answer:
     etag = call.etag(timestamp)
     if not isinstance(change, Insert):
         return Answer(204, [etag])
-    return _write_inserted(call, change, timestamp, etag)
-
-
-def write_location(call: Call, key: EntityKey) -> bytes:
-    """The URI of an entity that was inserted."""
-    return f"{call.address.base}/{json_format.entity_link(call.request.target.table, *key)}".encode()
-
-
-def _write_inserted(call: Call, change: Insert, timestamp: int, etag: tuple[bytes, bytes]) -> Answer:
-    request, table = call.request, call.request.target.table
-    form = request.response_format()
-    location = write_location(call, change.key)
-    preference = read_preference(request.headers.get(b"prefer"), request.version)
-    headers: Headers = [*preference.headers, (b"Location", location)]
-    if preference is Preference.NO_CONTENT:
+    answers = InsertAnswers(call)
+    location = answers.location(change.key)
+    headers: Headers = [*answers.preference.headers, (b"Location", location)]
+    if answers.preference is Preference.NO_CONTENT:
         return Answer(204, [*headers, *call.data_service_id(location), etag])
-    _, annotations, values = change.entity.fragments
-    content = (annotations + values if form.annotations else values).encode()
-    stored = StoredEntity(encode_entity_key(change.key), str(timestamp).encode(), content)
-    body = formats.write_entity(call.context(form, table)._replace(select=None, raw_select=None), stored)
-    return Answer(201, [call.content_type(form), *headers, etag], body)
+    return Answer(201, [answers.content_type, *headers, etag], answers.body(change, timestamp))
+
+
+class InsertAnswers:
+    """The answers to requests that insert entities and differ in their bodies only; the call is of one of them."""
+
+    def __init__(self, call: Call) -> None:
+        request, table = call.request, call.request.target.table
+        form = request.response_format()
+        self.preference = read_preference(request.headers.get(b"prefer"), request.version)
+        self.content_type = call.content_type(form)
+        self._annotations = form.annotations
+        self._context = call.context(form, table)._replace(select=None, raw_select=None)
+        self._base, self._table = call.address.base, table
+
+    def location(self, key: EntityKey) -> bytes:
+        """The URI of an entity that was inserted."""
+        return f"{self._base}/{json_format.entity_link(self._table, *key)}".encode()
+
+    def body(self, change: Insert, timestamp: int) -> bytes:
+        _, annotations, values = change.entity.fragments
+        content = (annotations + values if self._annotations else values).encode()
+        stored = StoredEntity(encode_entity_key(change.key), b"%d" % timestamp, content)
+        return formats.write_entity(self._context, stored)

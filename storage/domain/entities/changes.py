@@ -71,11 +71,15 @@ def check_change_set_size(count: int) -> None:
 
 def check_change_set(changes: Sequence[tuple[str, Change]]) -> None:
     """Require one table (lower-case name), one partition and each entity once; the error names the first offender."""
-    table, first = changes[0]
+    keys = [change.key for _, change in changes]
+    partitions = {partition_key for partition_key, _ in keys}
+    if len(set(keys)) == len(keys) and len(partitions) == 1 and len({table for table, _ in changes}) == 1:
+        return
+    table, first = changes[0][0], keys[0]
     seen: set[str] = set()
-    for index, (its_table, change) in enumerate(changes):
-        if its_table != table or change.key.partition_key != first.key.partition_key:
+    for index, ((its_table, _), key) in enumerate(zip(changes, keys, strict=True)):
+        if its_table != table or key.partition_key != first.partition_key:
             raise ChangeSetError(index, CommandsInBatchActOnDifferentPartitions())
-        if change.key.row_key in seen:
+        if key.row_key in seen:
             raise ChangeSetError(index, InvalidDuplicateRow())
-        seen.add(change.key.row_key)
+        seen.add(key.row_key)

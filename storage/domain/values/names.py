@@ -99,6 +99,13 @@ def check_entity_key(
     kind: AccountKind = AccountKind.STORAGE,
 ) -> None:
     """Check the keys of an entity, as check_key does."""
+    is_surely_short = len(partition_key) <= limit // 2 and len(row_key) <= limit // 2
+    if (
+        kind is AccountKind.STORAGE
+        and is_surely_short
+        and not _DISALLOWED_IN_KEYS.search(partition_key + row_key)
+    ):
+        return
     check_key("PartitionKey", partition_key, limit=limit, kind=kind)
     check_key("RowKey", row_key, limit=limit, kind=kind)
 
