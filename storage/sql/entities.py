@@ -33,10 +33,10 @@ _COLUMNS: Final = "(pk, rk, ts, props, anns, vals)"
 # both parts keep; small ones cannot (252 properties take 1,764 characters).
 # The name of a line is between its first two quotation marks, followed by @ in an annotation. What every merge does is
 # inline, because a call of a function takes five times as long; what hardly any does is not, because the preparation
-# of a subquery takes time even if it is not run.
+# of a subquery takes time even if it is not run. Lines are cut off with right, because substr counts all characters.
 _MERGED: Final = """
 (SELECT coalesce(string_agg(E'\\n' || line, ''), '')
- FROM {computed}string_to_table(substr(e.{column}, 2), E'\\n') AS line
+ FROM {computed}string_to_table(right(e.{column}, -1), E'\\n') AS line
  WHERE split_part(split_part(line, '"', 2), '@', 1) <> ALL ({gone})) || {new}
 """
 _EXCESS: Final = """
