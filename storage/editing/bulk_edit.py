@@ -165,7 +165,7 @@ class Editor:
         self.now = now
         self.allows_loss = allows_loss
         self.changes_keys = any(isinstance(it, ChangeKey) for it in operations)
-        self.deletes = operations == [DeleteEntity()] or tuple(operations) == (DeleteEntity(),)
+        self.deletes = any(isinstance(it, DeleteEntity) for it in operations)
         self.properties = touched_properties(operations)
         self._operations = [] if self.deletes else [self._prepare(it) for it in operations]
 

@@ -5,6 +5,7 @@ are still as they were read, together with the caller's record of how far it cam
 where it was, and edits no entity twice. Entities that were written since it began are left alone.
 """
 
+import json
 import random
 import time
 import uuid
@@ -53,6 +54,7 @@ from storage.sql.restoring import Image
 CHUNK: Final = 1000  # entities that are edited in one transaction
 EXAMPLES: Final = 10  # entities that are kept of each obstacle
 SAMPLE: Final = 10  # entities of a preview: the first ones, and as many from anywhere
+DESCRIBED: Final = 4000  # characters of an edit in the activity log
 PREVIEW_LIMIT: Final = timedelta(seconds=10)
 COUNT_LIMIT: Final = timedelta(seconds=60)
 
@@ -422,7 +424,7 @@ def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:
     if not counts.written:
         return {}
     return {
-        **request.dump(),
+        **_describe_request(request),
         "began": progress.began.isoformat(),
         "changed": counts.changed,
         "moved": counts.moved,
@@ -430,6 +432,11 @@ def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:
         "skipped": counts.skipped,
         "rows": counts.written,
     }
+
+
+def _describe_request(request: BulkEditRequest) -> dict[str, Any]:
+    written = request.dump()
+    return written if len(json.dumps(written)) <= DESCRIBED else {"filter": request.filter[:DESCRIBED]}
 
 
 # the preview
