@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity
 from storage.domain.entities.fits import misfit_of
@@ -126,11 +126,20 @@ Operation: TypeAlias = (
 )
 
 
+class TypeChange(NamedTuple):
+    """What an edit does to the type of a property; None: the entity lacks it."""
+
+    property: str
+    before: Edm | None
+    after: Edm | None
+
+
 @dataclass(frozen=True, slots=True)
 class Edited:
     """An entity and what becomes of it; ``values`` None: it is deleted.
 
-    ``patch``: what changes in its projection, as EditedRow.patch; ``losses``: by property.
+    ``patch``: what changes in its projection, as EditedRow.patch; ``losses``: by property; ``types``: those of the
+    properties that the edit is about, before and after.
     """
 
     stored: StoredEntity
@@ -140,6 +149,7 @@ class Edited:
     values: str | None
     patch: str | None = None
     losses: Sequence[tuple[str, Loss]] = ()
+    types: Sequence["TypeChange"] = ()
 
     @property
     def is_moved(self) -> bool:
@@ -159,14 +169,20 @@ class Editor:
     """What an edit makes of an entity in an account of a kind, with ``now`` as the time of its expressions."""
 
     def __init__(
-        self, operations: Sequence[Operation], kind: AccountKind, now: datetime, *, allows_loss: bool = False
+        self,
+        operations: Sequence[Operation],
+        kind: AccountKind,
+        now: datetime,
+        *,
+        allows_loss: bool = False,
+        notes_types: bool = False,
     ) -> None:
         self.kind = kind
         self.now = now
         self.allows_loss = allows_loss
         self.changes_keys = any(isinstance(it, ChangeKey) for it in operations)
         self.deletes = any(isinstance(it, DeleteEntity) for it in operations)
-        self.properties = touched_properties(operations)
+        self._properties = touched_properties(operations) if notes_types else ()
         self._operations = [] if self.deletes else [self._prepare(it) for it in operations]
 
     def edit(self, stored: StoredEntity) -> Edited:
@@ -175,7 +191,7 @@ class Editor:
             key = stored.key
             return Edited(stored, key, key, None, None)
         row = EditedRow(stored, self.kind)
-        old_key = row.key
+        old_key, before = row.key, [row.type_of(name) for name in self._properties]
         scope, losses = Scope(row.read, self.now), []
         for name, apply in self._operations:
             try:
@@ -194,7 +210,9 @@ class Editor:
             raise NotEdited(Obstacle(ObstacleKind.TOO_MANY_PROPERTIES)) from None
         except EntityTooLarge:
             raise NotEdited(Obstacle(ObstacleKind.TOO_LARGE)) from None
-        return Edited(stored, old_key, row.key, annotations, values, row.patch, losses)
+        after = [row.type_of(name) for name in self._properties]
+        types = [TypeChange(*it) for it in zip(self._properties, before, after, strict=True) if any(it[1:])]
+        return Edited(stored, old_key, row.key, annotations, values, row.patch, losses, types)
 
     def _prepare(self, operation: Operation) -> tuple[str, _Apply]:
         """Return the property that an operation is about, and how to apply it."""

@@ -45,8 +45,17 @@ class EditedRow:
 
     def type_of(self, name: str) -> Edm | None:
         """Return the type of a property; None if the entity lacks it."""
-        value = self.read(name)
-        return None if value is None else value.type
+        written = _written(name)
+        text, annotation = self._values.get(written), self._annotations.get(written)
+        if text is None:
+            return None
+        if annotation is not None:
+            return Edm(annotation[1:-1])
+        if text[0] == '"':
+            return Edm.STRING
+        if text[0] in "tf":
+            return Edm.BOOLEAN
+        return Edm.INT32 if text.lstrip("-").isdecimal() else Edm.DOUBLE
 
     def read(self, name: str) -> EdmValue | None:
         """Return the value of a property, a key or the Timestamp; None if the entity lacks it."""

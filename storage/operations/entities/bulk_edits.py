@@ -10,7 +10,7 @@ import random
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Self
@@ -21,7 +21,6 @@ from django.utils import timezone
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.restoring import Skip, Skipped
-from storage.domain.entities.row_editing import EditedRow
 from storage.domain.errors import InsufficientAccountPermissions, OperationTimedOut
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect
@@ -29,11 +28,18 @@ from storage.domain.filters.parser import parse as parse_filter
 from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_analytics_name
 from storage.domain.values.ticks import to_datetime
-from storage.editing.bulk_edit import Edited, Editor, NotEdited, Obstacle, ObstacleKind, read_operations
+from storage.editing.bulk_edit import (
+    Edited,
+    Editor,
+    NotEdited,
+    Obstacle,
+    ObstacleKind,
+    TypeChange,
+    read_operations,
+)
 from storage.editing.conversions import Loss
 from storage.models import Activity, Table
 from storage.operations.accounts import accounts
@@ -177,11 +183,11 @@ class _Work:
     editor: Editor
 
     @classmethod
-    def of(cls, table: Table, request: BulkEditRequest, now: datetime) -> Self:
+    def of(cls, table: Table, request: BulkEditRequest, now: datetime, *, notes_types: bool = False) -> Self:
         """Read a request; raises InvalidInput."""
         operations = read_operations(request.operations, now)
         kind = AccountKind(table.account.kind)
-        editor = Editor(operations, kind, now, allows_loss=request.allows_loss)
+        editor = Editor(operations, kind, now, allows_loss=request.allows_loss, notes_types=notes_types)
         return cls(table, parse_filter(request.filter, Dialect.CONSOLE, now), editor)
 
     @property
@@ -442,14 +448,6 @@ def _describe_request(request: BulkEditRequest) -> dict[str, Any]:
 # the preview
 
 
-class TypeChange(NamedTuple):
-    """What an edit does to the type of a property; None: the entity lacks it."""
-
-    property: str
-    before: Edm | None
-    after: Edm | None
-
-
 class LossOfProperty(NamedTuple):
     property: str
     loss: Loss
@@ -488,7 +486,7 @@ def preview(
     When the time is up it says what it knows by then; with losses as if they were allowed or not, as in the request.
     """
     check(table, request)
-    work = _Work.of(table, request, timezone.now())
+    work = _Work.of(table, request, timezone.now(), notes_types=True)
     found = BulkEditPreview(past.closed_present().ticks, can_undo=history.is_recorded(table.account))
     examination = _Examination(work, found)
     deadline = clock() + limit.total_seconds()
@@ -550,25 +548,13 @@ class _Examination:
             self.deleted.add(edited.old_key)
         else:
             counts.changed += 1
-        is_new = [self.preview.types[it] == 0 for it in self._types(edited)]
-        for change in self._types(edited):
+        is_new = [self.preview.types[it] == 0 for it in edited.types]
+        for change in edited.types:
             self.preview.types[change] += 1
         for name, loss in edited.losses:
             is_new.append(self.preview.losses[LossOfProperty(name, loss)] == 0)
             self.preview.losses[LossOfProperty(name, loss)] += 1
         self._sample(edited, is_typical=any(is_new))
-
-    def _types(self, edited: Edited) -> Iterator[TypeChange]:
-        if edited.values is None:
-            return
-        kind = self.work.editor.kind
-        content = f"{edited.annotations}{edited.values}".encode()
-        before = EditedRow(edited.stored, kind)
-        after = EditedRow(edited.stored._replace(content=content), kind)
-        for name in self.work.editor.properties:
-            types = before.type_of(name), after.type_of(name)
-            if types != (None, None):
-                yield TypeChange(name, *types)
 
     def _sample(self, edited: Edited, *, is_typical: bool) -> None:
         number = self.preview.counts.written
