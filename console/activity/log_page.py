@@ -24,6 +24,7 @@ _OF_ENTITIES: Final = (
     Verb.ENTITY_REVERT,
     Verb.ENTITY_APPLY,
     Verb.ENTITY_BULK_EDIT,
+    Verb.ENTITY_IMPORT,
 )
 
 Entry = Activity | ChangeEntry

@@ -164,6 +164,19 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
             "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
         ),
     ),
+    Verb.ENTITY_IMPORT: Presentation(
+        Group.ENTITIES,
+        "upload",
+        _("%(who)s imported entities into %(table)s"),
+        lambda number: ngettext(
+            "%(who)s imported %(number)s entity into %(table)s",
+            "%(who)s imported %(number)s entities into %(table)s",
+            number,
+        ),
+        lambda number: ngettext(
+            "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
+        ),
+    ),
     Verb.ENTITY_EXPORT: Presentation(
         Group.ENTITIES,
         "file-down",

@@ -1,135 +1,23 @@
-"""Entities as text for files, spreadsheets and people, without any loss.
+"""Entities as text for the clipboard and for people, without any loss; storage.transfer.writing makes files."""
 
-Typed CSV is the format of Azure Storage Explorer: each property has a second column with its type.
-"""
-
-import base64
-import csv
-import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Final
 
 from console.grid.documents import all_values
-from console.site.downloads import escape_formula
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, read_stored
-from storage.domain.values import encoding
-from storage.domain.values.edm import Edm, EdmValue, write_datetime
+from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.transfer.writing import TYPES as TYPES
+from storage.transfer.writing import ExportFormat as ExportFormat
+from storage.transfer.writing import UnexpectedProperty as UnexpectedProperty
+from storage.transfer.writing import has_columns as has_columns
+from storage.transfer.writing import value_text as value_text
+from storage.transfer.writing import write as write
+from storage.transfer.writing import write_document as write_document
+from storage.transfer.writing import write_rows
 
-
-class ExportFormat(StrEnum):
-    """The values are file extensions."""
-
-    TYPED_CSV = "typed.csv"
-    CSV = "csv"
-    JSON = "json"
-    NDJSON = "ndjson"
-
-
-TYPES: Final = {
-    ExportFormat.TYPED_CSV: "text/csv; charset=utf-8",
-    ExportFormat.CSV: "text/csv; charset=utf-8",
-    ExportFormat.JSON: "application/json",
-    ExportFormat.NDJSON: "application/x-ndjson",
-}
-_NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})  # -Infinity, too
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class UnexpectedProperty(Exception):
-    """An entity has a property that did not exist when the columns of the file were determined."""
-
-
-def has_columns(format_: ExportFormat) -> bool:
-    return format_ in (ExportFormat.TYPED_CSV, ExportFormat.CSV)
-
-
-def write(
-    format_: ExportFormat,
-    pages: Iterable[list[StoredEntity]],
-    names: Sequence[str] = (),
-    *,
-    escapes_formulas: bool = False,
-) -> Iterator[str]:
-    """Write the text of a file, page by page; ``names``: the properties with a column in CSV.
-
-    ``escapes_formulas``: in CSV, text that a spreadsheet would run gets an apostrophe, which stays when it is read
-    back. Raises UnexpectedProperty rather than leave one out.
-    """
-    match format_:
-        case ExportFormat.TYPED_CSV:
-            yield from _write_csv(pages, names, typed=True, escapes=escapes_formulas)
-        case ExportFormat.CSV:
-            yield from _write_csv(pages, names, typed=False, escapes=escapes_formulas)
-        case ExportFormat.JSON:
-            yield from _write_json(pages)
-        case ExportFormat.NDJSON:
-            for page in pages:
-                yield b"".join(write_document(stored) + b"\n" for stored in page).decode()
-
-
-def write_document(stored: StoredEntity) -> bytes:
-    """One line of OData JSON with types, exactly as it is stored."""
-    timestamp = write_datetime(stored.timestamp).encode()
-    content = stored.content.replace(b"\n", b"")  # only between members: JSON strings have no line feeds
-    return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, content)
-
-
-def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:
-    separator = b"[\n"
-    for page in pages:
-        documents = []
-        for stored in page:
-            documents += [separator, write_document(stored)]
-            separator = b",\n"
-        yield b"".join(documents).decode()
-    yield "[]\n" if separator == b"[\n" else "\n]\n"
-
-
-def _write_csv(
-    pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool, escapes: bool
-) -> Iterator[str]:
-    heads = [(name, f"{name}@type") if typed else (name,) for name in names]
-    yield _csv([[*SYSTEM_PROPERTIES, *(head for pair in heads for head in pair)]])
-    known = frozenset(names)
-    for page in pages:
-        yield _csv(_csv_row(stored, names, known, typed=typed, escapes=escapes) for stored in page)
-
-
-def _csv_row(
-    stored: StoredEntity, names: Sequence[str], known: frozenset[str], *, typed: bool, escapes: bool
-) -> Iterator[str]:
-    entity = read_stored(stored)
-    if not known.issuperset(entity.properties):
-        raise UnexpectedProperty
-    yield from (escape_formula(key) if escapes else key for key in entity.key)
-    yield write_datetime(stored.timestamp)
-    for name in names:
-        value = entity.properties.get(name)
-        text = "" if value is None else value_text(value)
-        is_number = value is not None and value.type in _NUMBERS
-        yield escape_formula(text) if escapes and not is_number else text
-        if typed:
-            yield "" if value is None else value.type.short_name
-
-
-def _csv(rows: Iterable[Iterable[str]], dialect: str = "excel") -> str:
-    written = io.StringIO(newline="")
-    csv.writer(written, dialect).writerows(rows)
-    return written.getvalue()
-
-
-def value_text(value: EdmValue) -> str:
-    """The text of a value without its type."""
-    match value:
-        case (Edm.STRING, str(text)):
-            return text
-        case (Edm.BINARY, bytes(data)):
-            return base64.b64encode(data).decode()
-    return encoding.write(value).strip('"')
 
 
 # for the clipboard: only visible columns
@@ -147,7 +35,7 @@ def property_names(found: Iterable[StoredEntity]) -> list[str]:
 
 
 def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    return _csv([names, *rows] if names else rows, "excel-tab")
+    return write_rows([names, *rows] if names else rows, "excel-tab")
 
 
 def write_table(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
@@ -183,6 +71,6 @@ def escape_surrogates(text: str) -> str:
 
 WRITERS: Final[Mapping[str, Callable[[Sequence[Sequence[str]], Sequence[str]], str]]] = {
     "tsv": write_tsv,
-    "csv": lambda rows, names: _csv([names, *rows]),
+    "csv": lambda rows, names: write_rows([names, *rows]),
     "markdown": write_markdown,
 }

@@ -5,7 +5,6 @@ import binascii
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -21,6 +20,7 @@ from storage.domain.values.names import LONGEST_KEY, check_key
 from storage.models import Table
 from storage.operations.changes.past import Past
 from storage.operations.entities import entities
+from storage.operations.entities.exports import Scope as Scope
 
 # keys
 
@@ -108,12 +108,6 @@ def shorten_cursors(tokens: list[str]) -> list[str]:
 
 
 # selections
-
-
-class Scope(StrEnum):
-    ROWS = "rows"  # the selected ones
-    QUERY = "query"  # everything the filter matches
-    TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True)

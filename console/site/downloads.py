@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -11,13 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 
 from console.site import errors
 from storage.runtime.threads import Download, TooManyDownloads
+from storage.transfer.formulas import escape_formula
 
 Item = TypeVar("Item")
 
 _PIECE: Final = 64 * 1024  # characters sent at once
-# spreadsheets run text that starts like this as a formula, in some locales also in the wide forms of these characters
-_FORMULA: Final = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def stream_file(
@@ -28,7 +25,7 @@ def stream_file(
 
 
 def stream_bytes(
-    request: HttpRequest, gathered: Generator[bytes, None, None], *, content_type: str, filename: str
+    request: HttpRequest, gathered: Generator[bytes, None, Any], *, content_type: str, filename: str
 ) -> HttpResponse | StreamingHttpResponse:
     try:
         # given a synchronous iterator, an ASGI server would first collect all of it
@@ -110,11 +107,6 @@ class _LineBuffer:
 
     def write(self, line: str) -> None:
         self.text = line
-
-
-def escape_formula(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay as they are."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _field(value: Any) -> object:

@@ -225,6 +225,35 @@ class Reason(StrEnum):
     FILE_FIELD = "Line {line} of the file has no valid {field}."
     FILE_KEY_TWICE = "Line {line} of the file has the same keys as the line before."
     FILE_DISORDER = "Line {line} of the file has keys that belong before those of the line before."
+    # files of rows
+    FILE_ROWS_EMPTY = "The file is empty."
+    FILE_ROWS_DAMAGED = "The file is damaged: its content cannot be decompressed."
+    FILE_ROWS_CUT_OFF = "The file is incomplete or damaged: it cannot be read after line {line}."
+    FILE_ROWS_ZIP_FILES = "The ZIP file has {number} files; import one that has a single file."
+    FILE_ROWS_ENCODING = "The file is not text in the encoding {encoding}."
+    FILE_ROWS_COLUMN_TWICE = "The file has two columns named {column}."
+    FILE_ROWS_LONG_LINE = "Line {line} is longer than any entity; is this a file of rows?"
+    FILE_ROWS_NOT_JSON = "The file is not JSON at line {line}."
+    FILE_ROWS_NO_LIBRARY = (
+        "To read and write Parquet, install the extra parquet: pip install 'tablero[parquet]'."
+    )
+    FILE_ROWS_NOT_PARQUET = "The file is not a Parquet file that can be read: {why}"
+    FILE_ROWS_HALF_CHARACTER = (
+        "The property {property} has a text with half of a surrogate pair, which Parquet cannot hold. Use CSV or"
+        " JSON."
+    )
+    FILE_ROWS_CHANGED = "The properties of the entities have changed during the export. Export again."
+    FILE_ROWS_NO_KEY = (
+        "Say of what the {property} is made, such as {{{example}}}: the file has no column of this name, but"
+        " {columns}."
+    )
+    FILE_MAPPING_TEMPLATE = (
+        "{text!r} is not a template: write names of columns in braces, as in {{tenant}}-{{id}}."
+    )
+    FILE_MAPPING_NO_COLUMN = "The file has no column {column}, but {columns}."
+    FILE_MAPPING_PROPERTY = "{text!r} cannot be the name of a property."
+    FILE_MAPPING_TWICE = "Two columns would become the property {property}."
+    FILE_MAPPING_MALFORMED = "This is not a mapping: {why}"
     TABLE_GONE = "The table {table} was deleted during the export. Export the account again."
     NO_ACCESS = "You have no access to an account named {account}."
 

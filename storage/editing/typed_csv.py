@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +9,7 @@ from typing import Final
 
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing import pasted_rows, typed_text
+from storage.editing import guessing, pasted_rows, typed_text
 from storage.editing.pasted_rows import (
     PastedColumn,
     PastedRows,
@@ -25,16 +24,12 @@ from storage.editing.typed_text import InvalidText, TextForm
 
 TYPE: Final = "@type"
 _DELIMITERS: Final = "\t,;|"
-# most specific first; a text that would change its spelling stays a String
-_GUESSES: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.BOOLEAN, Edm.DATETIME, Edm.GUID)
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity", re.ASCII)
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)", re.ASCII)
-_TYPES: Final = {
+TYPES: Final = {  # by how files spell them, in small letters
     **{type_.value.lower(): type_ for type_ in Edm},
     **{type_.short_name.lower(): type_ for type_ in Edm},
 }
 
-csv.field_size_limit(1024 * 1024)
+csv.field_size_limit(4 * 1024 * 1024)  # characters, of a value of the largest entity as base64
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,38 +129,11 @@ def _type_of(
         declared = {
             fields[type_place] for _number, fields in rows if type_place < len(fields) and fields[type_place]
         }
-        return (_TYPES.get(declared.pop().lower()) if len(declared) == 1 else None), TypeSource.DECLARED
+        return (TYPES.get(declared.pop().lower()) if len(declared) == 1 else None), TypeSource.DECLARED
     known = wishes.known.get(name)
-    if known is not None and all(_fits(known, value, now) for value in values):
+    if known is not None and all(guessing.fits(known, value, now) for value in values):
         return known, TypeSource.KNOWN
-    return guess_type(values, now), TypeSource.INFERRED if known is None else TypeSource.DIFFERENT
-
-
-def guess_type(values: Sequence[str], now: datetime) -> Edm:
-    """Return the type that all texts look like."""
-    if not values:
-        return Edm.STRING
-    return next(
-        (type_ for type_ in _GUESSES if all(_looks(type_, value, now) for value in values)), Edm.STRING
-    )
-
-
-def _fits(type_: Edm, text: str, now: datetime) -> bool:
-    try:
-        typed_text.read(type_, text, now, TextForm.BASE64 if type_ is Edm.BINARY else None)
-    except InvalidText:
-        return False
-    return True
-
-
-def _looks(type_: Edm, text: str, now: datetime) -> bool:
-    if type_ in (Edm.INT32, Edm.INT64, Edm.DOUBLE) and not _NUMBER.fullmatch(text):
-        return False
-    if type_ is Edm.DATETIME and not _INSTANT.fullmatch(text):
-        return False
-    if type_ is Edm.GUID and text.count("-") != 4:
-        return False
-    return _fits(type_, text, now)
+    return guessing.guess(values, now).type, TypeSource.INFERRED if known is None else TypeSource.DIFFERENT
 
 
 def _read_row(
@@ -210,7 +178,7 @@ def _declared_type(
     if source.why is TypeSource.CHOSEN:
         return source.type
     if declared:
-        type_ = _TYPES.get(declared.lower())
+        type_ = TYPES.get(declared.lower())
         if type_ is None:
             reading.problem(number, source.name, RowFault.UNKNOWN_TYPE, declared)
             return None

@@ -122,7 +122,7 @@ class Download:
     _unfinished: ClassVar[WeakSet["Download"]] = WeakSet()
     _lock: ClassVar = Lock()
 
-    def __init__(self, pieces: Generator[bytes, None, None], reader: str) -> None:
+    def __init__(self, pieces: Generator[bytes, None, object], reader: str) -> None:
         """``reader`` is whose downloads are counted; raises TooManyDownloads."""
         self._reader = reader
         self._pieces = pieces

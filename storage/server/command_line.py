@@ -29,6 +29,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "token": "Create, list and revoke tokens of the management API.",
     },
     "Tables": {
+        "import": "Write the rows of a file into a table: CSV, JSON, lines of JSON, or Parquet.",
+        "export": "Write the entities of a table into a file of any of these formats.",
         "index": "List, add and drop property indexes.",
         "bulk-edit": "Edit or delete all entities that a query finds.",
         "changes": "Print the change feed of an account or a table.",

@@ -1,12 +1,12 @@
 """The number of entities that a query finds, and their properties."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
 from storage.domain.values.encoding import unescape
 from storage.sql import explained, walks
-from storage.sql.sampling import Sampling, typed
+from storage.sql.sampling import TYPE, Sampling, typed
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
@@ -43,6 +43,45 @@ def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
         Lane.FILTER,
         lambda result: [unescape(text_at(result, row, 0)) for row in range(result.ntuples)],
     )
+
+
+class TypeUse(NamedTuple):
+    """A type of a property; of DateTime whether all are whole microseconds, and between 1678 and 2261."""
+
+    name: str
+    type: Edm
+    is_micro: bool = True
+    is_near: bool = True
+
+
+_TYPES: Final = """
+SELECT name, type,
+    bool_and(type <> 'Edm.DateTime' OR right(value #>> '{{}}', 1) = '0'),
+    bool_and(type <> 'Edm.DateTime' OR value #>> '{{}}' BETWEEN 't1678' AND 't2262')
+FROM (
+    SELECT key AS name, value, {type} AS type FROM {relation}, jsonb_each(props) WHERE {condition}
+) AS typed
+GROUP BY name, type
+"""
+
+
+def types(relation: str, query: EntityQuery) -> Statement[list[TypeUse]]:
+    """Return the types of the properties of all entities that a query finds."""
+    binder = Binder()
+    walk = walks.walk(query, binder)
+
+    def read(result: Result) -> list[TypeUse]:
+        return [
+            TypeUse(
+                unescape(text_at(result, row, 0)),
+                Edm(text_at(result, row, 1)),
+                *(text_at(result, row, column) == "t" for column in (2, 3)),
+            )
+            for row in range(result.ntuples)
+        ]
+
+    text = _TYPES.format(relation=relation, condition=walk.condition, type=TYPE)
+    return binder.statement(text, Lane.FILTER, read)
 
 
 class Occurrence(NamedTuple):

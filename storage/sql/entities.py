@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Final, NoReturn
 
-from storage.domain.entities.changes import Change, Insert
+from storage.domain.entities.changes import Change, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
@@ -338,6 +338,39 @@ def insert_all(
         history = None if recorder is None else recorder.relation
         text = _text("insert", relation, AccountKind.STORAGE, history, is_several=True)
         yield Statement(text, arrays.columns(ordinary), Lane.KEY, lambda result: result.ntuples)
+
+
+def change_all(
+    relation: str, changes: Sequence[Insert | Upsert], recorder: Recorder | None = None
+) -> Statement[Mapping[EntityKey, int]] | None:
+    """Return one statement of changes of one kind to different entities of any partitions; None: it is not possible.
+
+    Its result is the new Timestamps by keys. Those that are missing were not made: ``change`` says why.
+    """
+    rows = [change_row(change) for change in changes]
+    verb, kind = rows[0].verb, rows[0].kind
+    can = capabilities(relation)
+    if not can.joins_partitions or not (recorder is None or can.records_in_account):
+        return None
+    history, pick = None if recorder is None else recorder.relation, _PICK[verb]
+    recorded = () if recorder is None else recorder.parameters
+    several = [(*pick((*row.key, *row.fragments, None, row.gone)), *recorded) for row in rows]
+    return _combination(verb, relation, kind, history).statement(several)
+
+
+_PRESENT: Final = """
+SELECT e.pk, e.rk FROM {relation} AS e JOIN unnest($1::text[], $2::text[]) AS given (pk, rk)
+ON e.pk = given.pk AND e.rk = given.rk
+"""
+
+
+def present(relation: str, keys: Sequence[EntityKey]) -> Statement[set[EntityKey]]:
+    """Return the statement that tells which of these entities exist."""
+
+    def read(result: Result) -> set[EntityKey]:
+        return {EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)}
+
+    return Statement(_PRESENT.format(relation=relation), arrays.columns(keys), Lane.KEY, read)
 
 
 def _reason(relation: str, row: ChangeRow) -> Statement[int] | None:

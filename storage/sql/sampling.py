@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 # the type of a projected ``value``, as in domain.values.encoding: strings begin with a letter for it, numbers differ in
 # scale
-_TYPE: Final = """CASE jsonb_typeof(value)
+TYPE: Final = """CASE jsonb_typeof(value)
     WHEN 'boolean' THEN 'Edm.Boolean'
     WHEN 'string' THEN CASE left(value #>> '{}', 1)
         WHEN 's' THEN 'Edm.String' WHEN 't' THEN 'Edm.DateTime' WHEN 'g' THEN 'Edm.Guid'
@@ -40,5 +40,5 @@ def typed(relation: str, sampling: Sampling, columns: str, fields: str) -> str:
     share = f"TABLESAMPLE SYSTEM ({sampling.share:.6f}) REPEATABLE (0)" if sampling.share < 100 else ""
     return (
         f"WITH sample AS MATERIALIZED (SELECT {columns} FROM {relation} {share} LIMIT {sampling.limit}),"
-        f" typed AS (SELECT {fields}, {_TYPE} AS type FROM sample, jsonb_each(props)"
+        f" typed AS (SELECT {fields}, {TYPE} AS type FROM sample, jsonb_each(props)"
     )

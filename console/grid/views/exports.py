@@ -1,6 +1,6 @@
 """Exports entities to a file: the selected ones, the results of a query, or a whole table of any size."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,19 +19,18 @@ from console.grid.time_travel import find_past
 from console.grid.tokens import Scope, Selection
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
-from console.site.downloads import stream_file
+from console.site.downloads import stream_bytes
 from console.site.refusals import describe_refusal
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import StoredEntity
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.activity import Verb
 from storage.models import Table
-from storage.operations.activity import activity
 from storage.operations.changes.past import Past
-from storage.operations.entities import entities, properties
+from storage.operations.entities import entities
+from storage.operations.entities import exports as operations
 from storage.operations.entities.entities import Total
+from storage.operations.entities.exports import Export
 from storage.operations.tables import table_list
 
 
@@ -66,7 +65,7 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
     escapes = escapes_formulas(request.POST, ExportFormat(format_))
     wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request), then, escapes)
     name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
-    return stream_file(
+    return stream_bytes(
         request, write_export(wanted), content_type=formats.TYPES[wanted.format], filename=name
     )
 
@@ -114,51 +113,20 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
     return render(request, "console/grid/export.html", context, status=422 if error else 200)
 
 
-def write_export(wanted: ExportRequest) -> Generator[str, None, None]:
+def write_export(wanted: ExportRequest) -> Generator[bytes, None, int]:
     """Write the file, and record the export at its end or where it was interrupted."""
-    count = 0
-
-    def counted() -> Iterator[list[StoredEntity]]:
-        nonlocal count
-        for page in tokens.selected_pages(wanted.table, wanted.selection, wanted.past):
-            count += len(page)
-            yield page
-
-    is_whole = False
-    try:
-        names = _names(wanted) if formats.has_columns(wanted.format) else []
-        yield from formats.write(wanted.format, counted(), names, escapes_formulas=wanted.escapes_formulas)
-        is_whole = True
-    finally:
-        _record(wanted, count, is_whole=is_whole)
-
-
-def _names(wanted: ExportRequest) -> list[str]:
-    """All properties, in the order of the grid as far as it has them."""
     chosen = wanted.selection
-    if chosen.scope is Scope.ROWS:
-        pages = tokens.selected_pages(wanted.table, chosen, wanted.past)
-        found = formats.property_names(stored for page in pages for stored in page)
-    else:
-        first = next(
-            entities.all_pages(wanted.table, EntityQuery(filter=chosen.filter, top=100), wanted.past), []
+    return operations.write(
+        Export(
+            wanted.table,
+            wanted.format,
+            wanted.by,
+            chosen.scope,
+            chosen.keys,
+            chosen.filter,
+            chosen.text,
+            [choice.name for choice in wanted.columns.choices],
+            wanted.past,
+            wanted.escapes_formulas,
         )
-        everywhere = properties.names(wanted.table, EntityQuery(filter=chosen.filter), wanted.past)
-        found = list(dict.fromkeys((*formats.property_names(first), *everywhere)))
-    known = frozenset(found)
-    named = [choice.name for choice in wanted.columns.choices if choice.name in known]
-    return list(dict.fromkeys((*named, *found)))
-
-
-def _record(wanted: ExportRequest, count: int, *, is_whole: bool) -> None:
-    detail = {
-        "scope": wanted.selection.scope,
-        "format": wanted.format,
-        "filter": wanted.selection.text,
-        "rows": count,
-        "is_whole": is_whole,
-        **({} if wanted.past is None else {"as_of": str(wanted.past.moment)}),
-    }
-    activity.record(
-        Verb.ENTITY_EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail
     )

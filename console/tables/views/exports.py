@@ -47,8 +47,8 @@ def _zip(chosen: Sequence[Table], by: Actor, *, escapes: bool) -> Generator[byte
             )
             # how large it gets is not known when it begins
             with archive.open(f"{table.name}.{wanted.format}", "w", force_zip64=True) as file:
-                for text in write_export(wanted):
-                    file.write(text.encode(errors="surrogatepass"))
+                for piece in write_export(wanted):
+                    file.write(piece)
                     if len(buffer.content) >= _PIECE:
                         yield buffer.take()
     yield buffer.take()

@@ -65,6 +65,7 @@ class Verb(StrEnum):
     ENTITY_REVERT = "entity.revert", Capability.MANAGE_TABLES  # recorded changes, undone together
     ENTITY_APPLY = "entity.apply", Capability.MANAGE_TABLES  # a comparison, to make a side equal to the other
     ENTITY_BULK_EDIT = "entity.bulk-edit", Capability.MANAGE_TABLES  # of all that a query finds
+    ENTITY_IMPORT = "entity.import", Capability.MANAGE_TABLES
     ENTITY_EXPORT = "entity.export"
     SIGN_IN = "user.sign-in"
     SIGN_OUT = "user.sign-out"

@@ -1,9 +1,9 @@
 """The properties of a table's entities and their types, from a sample: tables have no schema."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.filters.query import EntityQuery
@@ -12,10 +12,13 @@ from storage.models import Table
 from storage.operations.changes.past import Past, run_as_of
 from storage.sql import background, counts, pages
 from storage.sql import django as sql
-from storage.sql.counts import Occurrence, Sample
+from storage.sql.counts import Occurrence, Sample, TypeUse
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_of
 from storage.sql.sampling import samplings
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
 
 # entities; the next smaller number if reading them exceeds the time limit of a statement
 _SAMPLES: Final = (20_000, 1_000, 50)
@@ -62,22 +65,44 @@ def sample(table: Table, *, quickly: bool = False) -> PropertySample:
 
 def names(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[str]:
     """Return the property names of all entities of a query, without a time limit."""
+    return sorted({name for found in _in_windows(table, wanted, past, counts.names) for name in found})
+
+
+def types(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[TypeUse]:
+    """Return the types of the properties of all entities of a query, by name, without a time limit."""
+    known: dict[tuple[str, Edm], TypeUse] = {}
+    for found in _in_windows(table, wanted, past, counts.types):
+        for use in found:
+            before = known.get((use.name, use.type), use)
+            known[use.name, use.type] = use._replace(
+                is_micro=use.is_micro and before.is_micro, is_near=use.is_near and before.is_near
+            )
+    return [known[key] for key in sorted(known)]
+
+
+def _in_windows(
+    table: Table,
+    wanted: EntityQuery,
+    past: Past | None,
+    statement: Callable[[str, EntityQuery], Statement[list[T]]],
+) -> Iterator[list[T]]:
+    """Run a statement on windows of the entities of a query, each within the time limit."""
     relation = relation_of(table)
-    found: set[str] = set()
     rows = _WINDOW
     start = wanted.start
     while True:
         window = replace(wanted, start=start)
         try:
             end = run_as_of(pages.window_end(relation, window, rows), past)
-            found.update(run_as_of(counts.names(relation, replace(window, end=end or wanted.end)), past))
+            found = run_as_of(statement(relation, replace(window, end=end or wanted.end)), past)
         except Canceled:
             if rows == 1:
                 raise OperationTimedOut from None
             rows = max(1, rows // 8)
             continue
+        yield found
         if end is None:
-            return sorted(found)
+            return
         start = end
 
 

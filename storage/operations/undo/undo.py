@@ -297,6 +297,7 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.ENTITY_REVERT: _undo_revert,
     Verb.ENTITY_APPLY: _undo_revert,
     Verb.ENTITY_BULK_EDIT: _undo_revert,
+    Verb.ENTITY_IMPORT: _undo_revert,
     Verb.TABLE_CREATE: _undo_creation,
     Verb.TABLE_RESTORE: _undo_creation,
     Verb.TABLE_DELETE: _undo_deletion,

@@ -9,11 +9,12 @@ import pytest
 
 from console.grid import formats
 from console.grid.tokens import encode_key
-from console.grid.views import exports
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
+from storage.operations.entities import exports
 from storage.operations.tables import tables
+from storage.transfer.layout import FileRefused
 
 PEOPLE = "/ui/a/acme/t/people/export/"
 EVERY = {
@@ -120,9 +121,9 @@ def test_what_is_ticked(visit, full):
 
 def test_a_property_that_turns_up_later_is_not_left_out(visit, people, monkeypatch):
     people("p", "1", Name="x")
-    monkeypatch.setattr(exports, "_names", lambda wanted: [])
+    monkeypatch.setattr(exports, "property_names", lambda wanted: [])
     answer = visit("victor").post(PEOPLE, {"scope": "table", "format": "csv"})
-    with pytest.raises(formats.UnexpectedProperty):
+    with pytest.raises(FileRefused, match="Export again"):
         b"".join(answer.streaming_content)
     assert Activity.objects.get(verb="entity.export").detail["is_whole"] is False
 

@@ -1,0 +1,99 @@
+"""The type of a column of texts, and why: it loses nothing, so what would be spelled differently is a String."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.values.edm import Edm
+from storage.editing import typed_text
+from storage.editing.typed_text import InvalidText, TextForm
+
+# the most specific first
+_GUESSES: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.BOOLEAN, Edm.DATETIME, Edm.GUID)
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity", re.ASCII)
+_LEADING_ZEROS = re.compile(r"-?0[0-9]+", re.ASCII)
+_LOCAL_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?", re.ASCII)
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+class GuessReason(StrEnum):
+    """Why a column has its type; all but the first are reasons for a String."""
+
+    FITS = "all values look like it"
+    EMPTY = "no values"
+    LEADING_ZEROS = "numbers with leading zeros"
+    TOO_MANY_DIGITS = "numbers that no numeric type holds exactly"
+    NO_ZONE = "dates or times without a time zone"
+    MIXED = "values of several types"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A type, why, and the value that decided it."""
+
+    type: Edm
+    reason: GuessReason
+    example: str = ""
+
+
+def guess(values: Sequence[str], now: datetime) -> Guess:
+    """Return the type that all texts look like."""
+    if not values:
+        return Guess(Edm.STRING, GuessReason.EMPTY)
+    for type_ in _GUESSES:
+        if all(_looks(type_, value, now) for value in values):
+            return Guess(type_, GuessReason.FITS, values[0])
+    found: dict[GuessReason, str] = {}
+    for value in values:
+        if (reason := _reason(value, now)) is not None:
+            found.setdefault(reason, value)
+    reason = next((it for it in GuessReason if it in found), GuessReason.TEXT)
+    return Guess(Edm.STRING, reason, found.get(reason, values[0]))
+
+
+def fits(type_: Edm, text: str, now: datetime) -> bool:
+    """Return whether a text is a value of a type."""
+    try:
+        typed_text.read(type_, text, now, TextForm.BASE64 if type_ is Edm.BINARY else None)
+    except InvalidText:
+        return False
+    return True
+
+
+def _reason(text: str, now: datetime) -> GuessReason | None:
+    """Return why a text, which is one of a String column, keeps the column from being something else."""
+    if _LEADING_ZEROS.fullmatch(text):
+        return GuessReason.LEADING_ZEROS
+    if _NUMBER.fullmatch(text) and not any(_looks(type_, text, now) for type_ in _GUESSES[:3]):
+        return GuessReason.TOO_MANY_DIGITS
+    if _LOCAL_TIME.fullmatch(text) and not _INSTANT.fullmatch(text):
+        return GuessReason.NO_ZONE
+    return GuessReason.MIXED if any(_looks(type_, text, now) for type_ in _GUESSES) else None
+
+
+def _looks(type_: Edm, text: str, now: datetime) -> bool:
+    match type_:
+        case Edm.INT32 | Edm.INT64:
+            return _WHOLE.fullmatch(text) is not None and text != "-0" and fits(type_, text, now)
+        case Edm.DOUBLE:
+            return _NUMBER.fullmatch(text) is not None and _is_exact(text, now)
+        case Edm.DATETIME:
+            return _INSTANT.fullmatch(text) is not None and fits(type_, text, now)
+        case Edm.GUID:
+            return text.count("-") == 4 and fits(type_, text, now)
+    return fits(type_, text, now)
+
+
+def _is_exact(text: str, now: datetime) -> bool:
+    """Return whether a Double holds a number; a whole number beyond Int64 is rather an identifier."""
+    if _WHOLE.fullmatch(text) and len(text) > 15:
+        return False
+    try:
+        return not typed_text.stored_text(typed_text.read(Edm.DOUBLE, text, now), text)
+    except InvalidText:
+        return False

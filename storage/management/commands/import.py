@@ -1,0 +1,350 @@
+"""The command `import`: write the rows of a file into a table."""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, Final
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from storage.domain.errors import ResourceNotFound
+from storage.domain.refusals import Reason
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.management.command import DatabaseCommand, find_usable_account
+from storage.models import Account, Table
+from storage.operations.activity.activity import command_actor
+from storage.operations.entities import imports
+from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
+from storage.operations.tables import tables
+from storage.transfer import proposals
+from storage.transfer.entities import Chunk
+from storage.transfer.file import RowFile
+from storage.transfer.layout import FileFormat, FileRefused, Wishes
+from storage.transfer.mapping import ColumnMapping, Empty, MappingRefused, OnMisfit, read_type
+from storage.transfer.proposals import Proposal
+from storage.transfer.rejects import Reject, RejectWriter
+
+_EVERY: Final = 1.0  # seconds between two lines of progress
+_DELIMITERS: Final = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
+
+
+def read_pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.rpartition("=")
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} must be written as COLUMN=VALUE")
+    return name, value
+
+
+class Command(DatabaseCommand):
+    help = (
+        "Import a file of rows into a table, also while the server runs: CSV of any dialect, JSON, lines of JSON, or"
+        " Parquet, also compressed. Unless --rejects names a file for rows that do not fit, everything is checked first"
+        " and nothing is written if there are any."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("table", metavar="ACCOUNT/TABLE")
+        parser.add_argument("file", metavar="FILE", help="- for the standard input")
+        parser.add_argument(
+            "--mode",
+            choices=[mode.value for mode in ImportMode],
+            default=ImportMode.INSERT.value,
+            help="what becomes of entities that exist: insert rejects the row, skip keeps the entity, merge changes the"
+            " properties in the file, replace removes the others (default: insert)",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+        parser.add_argument("--create", action="store_true", help="create the table if it does not exist")
+        parser.add_argument(
+            "--rejects",
+            metavar="FILE",
+            type=Path,
+            help="import what fits, and write the other rows into a file with their reasons",
+        )
+        keys = parser.add_argument_group("columns")
+        keys.add_argument(
+            "--partition-key",
+            metavar="TEMPLATE",
+            default="",
+            help="such as '{country}'; by default the column PartitionKey",
+        )
+        keys.add_argument(
+            "--row-key",
+            metavar="TEMPLATE",
+            default="",
+            help="such as '{tenant}-{id}'; {#row} is the number of the row, {#guid} a new GUID",
+        )
+        keys.add_argument("--type", metavar="COLUMN=TYPE", type=read_pair, action="append", default=[])
+        keys.add_argument("--rename", metavar="COLUMN=PROPERTY", type=read_pair, action="append", default=[])
+        keys.add_argument("--ignore", metavar="COLUMN", action="append", default=[])
+        keys.add_argument(
+            "--unset", metavar="COLUMN=TEXT", type=read_pair, action="append", default=[],
+            help="a text that stands for no value, such as age=n/a",
+        )  # fmt: skip
+        keys.add_argument(
+            "--misfit",
+            metavar="COLUMN=WHAT",
+            type=read_pair,
+            action="append",
+            default=[],
+            help="what becomes of values that are not of the type of the column: reject, string or unset",
+        )
+        keys.add_argument(
+            "--empty-strings", action="store_true", help="empty fields of String columns are empty Strings"
+        )
+        keys.add_argument(
+            "--replace-in-keys", metavar="TEXT", help="takes the place of characters that keys cannot have"
+        )
+        keys.add_argument(
+            "--unescape-formulas",
+            action="store_true",
+            help="remove the apostrophes of an export with --escape-formulas",
+        )
+        keys.add_argument("--mapping", metavar="FILE", type=Path, help="read all of this from a file")
+        keys.add_argument(
+            "--save-mapping", metavar="FILE", type=Path, help="write it into a file for --mapping"
+        )
+        layout = parser.add_argument_group("format, if it is not found out rightly")
+        layout.add_argument("--format", choices=[it.value for it in FileFormat])
+        layout.add_argument("--encoding", default="", help="such as utf-8 or windows-1254")
+        layout.add_argument("--delimiter", default="", help="a character, or tab")
+        layout.add_argument(
+            "--no-header", action="store_true", help="the first line is a row; columns are column1 …"
+        )
+
+    def handle(self, *args: Any, table: str, file: str, **options: Any) -> None:
+        account_name, _, name = table.partition("/")
+        account = find_usable_account(account_name)
+        with _opening(file, _read_wishes(options)) as row_file:
+            mapping, proposal = _read_mapping(row_file, options)
+            self._describe_file(row_file, mapping, proposal)
+            if options["save_mapping"]:
+                options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
+            found = _find_table(account, name, creates=options["create"])
+            wanted = Import(found, ImportMode(options["mode"]), command_actor(), Path(file).name)
+            if options["dry_run"] or options["rejects"] is None:
+                checked = self._check(wanted, row_file, mapping, options)
+                if options["dry_run"]:
+                    return
+                if checked.rejected:
+                    raise CommandError(
+                        f"Nothing was imported: {checked.rejected:,} of {checked.rows:,} rows do not fit. Import the"
+                        " others with --rejects FILE."
+                    )
+            if found.pk is None:
+                wanted.table = tables.create(account, name, by=wanted.by)
+            wanted.outcome = ImportOutcome()
+            self._run(wanted, row_file, mapping, options)
+
+    def _check(
+        self, wanted: Import, file: RowFile, mapping: ColumnMapping, options: dict[str, Any]
+    ) -> ImportOutcome:
+        with _writing_rejects(file, options["rejects"] if options["dry_run"] else None) as write:
+            chunks = _chunks(wanted, file, mapping)
+            outcome = imports.check(wanted, chunks, on_rejects=write, progress=self._progress("checked"))
+        verb = "would be inserted" if options["dry_run"] else "to insert"
+        others = {"changed": outcome.changed, "left alone because they exist": outcome.skipped}
+        parts = [f"{outcome.rows:,} rows: {outcome.inserted:,} {verb}"]
+        parts += [f"{number:,} {what}" for what, number in others.items() if number]
+        self.stdout.write(", ".join(parts) + ".")
+        self._describe_rejects(outcome)
+        return outcome
+
+    def _run(self, wanted: Import, file: RowFile, mapping: ColumnMapping, options: dict[str, Any]) -> None:
+        began = time.monotonic()
+        with _writing_rejects(file, options["rejects"]) as write:
+            chunks = _chunks(wanted, file, mapping)
+            outcome = imports.run(wanted, chunks, on_rejects=write, progress=self._progress("imported"))
+        seconds = max(time.monotonic() - began, 0.001)
+        what = [f"{outcome.inserted:,} inserted", f"{outcome.changed:,} changed"]
+        what += [f"{outcome.skipped:,} left alone because they exist"] if outcome.skipped else []
+        self.stdout.write(
+            f"{outcome.written:,} entities were imported in {seconds:.1f} seconds"
+            f" ({outcome.written / seconds:,.0f} per second): {', '.join(what)}."
+        )
+        if outcome.rejected:
+            if options["dry_run"] or options["rejects"] is not None:
+                self._describe_rejects(outcome)
+            where = f" They are in {options['rejects']}." if options["rejects"] else ""
+            self.stdout.write(f"{outcome.rejected:,} rows were rejected.{where}")
+
+    def _describe_file(self, file: RowFile, mapping: ColumnMapping, proposal: Proposal | None) -> None:
+        layout = file.layout
+        about = [layout.format.value]
+        if layout.format is FileFormat.CSV:
+            delimiter = "tab" if layout.delimiter == "\t" else layout.delimiter
+            about.append(f"delimiter {delimiter}  quote {layout.quote}")
+        if layout.format is not FileFormat.PARQUET:
+            about.append(layout.encoding)
+        about += [] if layout.compression.value == "none" else [layout.compression.value]
+        self.stdout.write("  ".join(about))
+        self.stdout.write(f"PartitionKey  {mapping.partition_key}\nRowKey  {mapping.row_key}")
+        guesses = {} if proposal is None else {it.column.source: it for it in proposal.columns}
+        for column in mapping.columns:
+            target = column.target or "ignored"
+            name = column.source if column.source == target else f"{column.source} -> {target}"
+            guess = guesses.get(column.source)
+            why = ""
+            if guess is not None and guess.column.type is column.type:
+                why = f"  {guess.reason or guess.why}"
+                why += f", such as {', '.join(guess.examples)}" if guess.examples else ""
+            type_ = column.type.short_name if column.type else "as in the file"
+            self.stdout.write(f"{name}  {type_ if column.target else ''}{why}".rstrip())
+
+    def _describe_rejects(self, outcome: ImportOutcome) -> None:
+        for group in outcome.groups.listed():
+            lines = ", ".join(map(str, group.lines))
+            more = f" and {group.rows - len(group.lines):,} more" if group.rows > len(group.lines) else ""
+            texts = ", ".join(repr(text) for text, _ in group.texts.most_common(3))
+            self.stdout.write(f"  {group.rows:,}  {group.sentence}{f' {texts}' if texts else ''}")
+            self.stdout.write(f"      line {lines}{more}")
+            for option in _options_for(group.column, group.repairs):
+                self.stdout.write(f"      {option}")
+        if outcome.repeated:
+            lines = ", ".join(f"{line} (as {first})" for first, line in outcome.repeated_lines)
+            self.stdout.write(f"  {outcome.repeated:,} rows repeat the keys of another row: line {lines}")
+
+    def _progress(self, verb: str) -> imports.Progress:
+        last = time.monotonic()
+
+        def show(outcome: ImportOutcome) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= _EVERY and self.stderr.isatty():
+                self.stderr.write(f"{outcome.rows:,} rows {verb}", ending="\r")
+                last = now
+
+        return show
+
+
+def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
+    """Yield the options that would repair a group of rejects."""
+    for repair in repairs:
+        match repair:
+            case "string" | "unset":
+                yield f"--misfit '{column}={repair}'"
+            case "replace":
+                yield "--replace-in-keys -"
+            case "skip":
+                yield "--mode skip"
+            case "replace existing":
+                yield "--mode merge or --mode replace"
+
+
+@contextmanager
+def _opening(file: str, wishes: Wishes) -> Iterator[RowFile]:
+    """Open a file, or a copy of the standard input, which cannot be read twice."""
+    with ExitStack() as stack:
+        if file == "-":
+            spooled = stack.enter_context(TemporaryFile())
+            shutil.copyfileobj(sys.stdin.buffer, spooled)
+
+            def opening() -> IO[bytes]:
+                spooled.seek(0)
+                return open(spooled.fileno(), "rb", closefd=False)
+
+        else:
+            path = Path(file)
+
+            def opening() -> IO[bytes]:
+                return path.open("rb")
+
+        try:
+            yield RowFile(opening, wishes)
+        except OSError as error:
+            raise FileRefused(Reason.FILE_NOT_READ, path=file, why=error.strerror) from None
+
+
+def _read_wishes(options: dict[str, Any]) -> Wishes:
+    delimiter = _DELIMITERS.get(options["delimiter"], options["delimiter"])
+    if len(delimiter) > 1:
+        raise CommandError("A delimiter is one character, or tab.")
+    format_ = FileFormat(options["format"]) if options["format"] else None
+    return Wishes(format_, options["encoding"], delimiter, has_header=not options["no_header"])
+
+
+def _read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping, Proposal | None]:
+    """Return the mapping of a file or a proposed one, with what the options change."""
+    proposal: Proposal | None = None
+    if options["mapping"] is not None:
+        try:
+            mapping = ColumnMapping.load(json.loads(options["mapping"].read_bytes()))
+        except ValueError as error:
+            raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
+    else:
+        proposal = file.propose(timezone.now())
+        mapping = proposals.complete(proposal, options["partition_key"], options["row_key"])
+    mapping = _change(mapping, options)
+    mapping.check(proposal.names if proposal is not None else file.layout.columns)
+    return mapping, proposal
+
+
+def _change(mapping: ColumnMapping, options: dict[str, Any]) -> ColumnMapping:
+    for name, text in options["type"]:
+        mapping = mapping.with_column(replace(mapping.column(name), type=read_type(text)))
+    for name, text in options["misfit"]:
+        if text not in list(OnMisfit):
+            raise CommandError(f"--misfit takes {', '.join(OnMisfit)}.")
+        mapping = mapping.with_column(replace(mapping.column(name), on_misfit=OnMisfit(text)))
+    for name, text in options["unset"]:
+        column = mapping.column(name)
+        mapping = mapping.with_column(replace(column, unset=(*column.unset, text)))
+    for name, target in (*options["rename"], *((name, "") for name in options["ignore"])):
+        mapping = mapping.with_column(replace(mapping.column(name), target=target))
+    changed: dict[str, Any] = {
+        "partition_key": options["partition_key"] or mapping.partition_key,
+        "row_key": options["row_key"] or mapping.row_key,
+    }
+    if options["empty_strings"]:
+        changed["empty"] = Empty.STRING
+    if options["unescape_formulas"]:
+        changed["unescapes_formulas"] = True
+    if options["replace_in_keys"] is not None:
+        changed["key_replacement"] = options["replace_in_keys"]
+    return replace(mapping, **changed)
+
+
+def _find_table(account: Account, name: str, *, creates: bool) -> Table:
+    """Return a table, or one that is not created yet."""
+    try:
+        return tables.get(account, name)
+    except ResourceNotFound:
+        if not creates:
+            raise CommandError(f"The table {name} does not exist; create it with --create.") from None
+        fold_table_name(name, AccountKind(account.kind))
+        return Table(account=account, name=name)
+
+
+def _chunks(wanted: Import, file: RowFile, mapping: ColumnMapping) -> Iterator[Chunk]:
+    return file.chunks(mapping, AccountKind(wanted.table.account.kind), wanted.began)
+
+
+@contextmanager
+def _writing_rejects(file: RowFile, path: Path | None) -> Iterator[imports.OnRejects]:
+    """Yield what writes rejects into a file, which is made with the first of them."""
+    if path is None:
+        yield lambda rejects: None
+        return
+    writer, opened = RejectWriter(file.layout), list[BinaryIO]()
+
+    def write(rejects: Sequence[Reject]) -> None:
+        if rejects and not opened:
+            opened.append(path.open("wb"))
+            opened[0].write(writer.head())
+        if rejects:
+            opened[0].write(writer.write(rejects))
+
+    try:
+        yield write
+    finally:
+        for stream in opened:
+            stream.close()

@@ -1,0 +1,127 @@
+"""Export entities as a file, piece by piece: what a query finds, some by their keys, or a whole table."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Reason
+from storage.domain.service.activity import Verb
+from storage.models import Table
+from storage.operations.activity import activity
+from storage.operations.changes.past import Past
+from storage.operations.entities import entities, properties
+from storage.transfer import parquet, writing
+from storage.transfer.layout import FileRefused
+from storage.transfer.writing import ExportFormat, UnexpectedProperty
+
+PARQUET: Final = "parquet"
+MEDIA_TYPES: Final[Mapping[str, str]] = {
+    **{it.value: type_ for it, type_ in writing.TYPES.items()},
+    PARQUET: "application/vnd.apache.parquet",
+}
+
+
+class Scope(StrEnum):
+    """Which entities of a table are meant."""
+
+    ROWS = "rows"  # those with some keys
+    QUERY = "query"  # everything a filter matches
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Entities to export: ``keys`` in the scope of rows, ``filter``, typed as ``text``, in that of a query.
+
+    ``columns``: properties that come first in a file that has columns.
+    """
+
+    table: Table
+    format: str
+    by: Actor
+    scope: Scope = Scope.TABLE
+    keys: Sequence[EntityKey] = ()
+    filter: Filter | None = None
+    text: str = ""
+    columns: Sequence[str] = ()
+    past: Past | None = None
+    escapes_formulas: bool = False
+
+    @property
+    def query(self) -> EntityQuery:
+        return EntityQuery(filter=self.filter)
+
+    def pages(self) -> Iterator[list[StoredEntity]]:
+        if self.scope is Scope.ROWS:
+            return entities.get_many_paged(self.table, self.keys, self.past)
+        return entities.all_pages(self.table, self.query, self.past)
+
+
+def write(wanted: Export) -> Generator[bytes, None, int]:
+    """Yield the pieces of a file and return the number of entities; recorded at the end, or where it was interrupted.
+
+    Raises FileRefused if an entity gets a property during the export that the file has no column for.
+    """
+    count = 0
+
+    def counted() -> Iterator[list[StoredEntity]]:
+        nonlocal count
+        for page in wanted.pages():
+            count += len(page)
+            yield page
+
+    is_whole = False
+    try:
+        if wanted.format == PARQUET:
+            found = properties.types(wanted.table, wanted.query, wanted.past)
+            yield from parquet.write(counted(), [parquet.Use(*use) for use in found])
+        else:
+            format_ = ExportFormat(wanted.format)
+            names = property_names(wanted) if writing.has_columns(format_) else []
+            texts = writing.write(format_, counted(), names, escapes_formulas=wanted.escapes_formulas)
+            for text in texts:
+                yield text.encode(errors="surrogatepass")
+        is_whole = True
+    except UnexpectedProperty:
+        raise FileRefused(Reason.FILE_ROWS_CHANGED) from None
+    finally:
+        _record(wanted, count, is_whole=is_whole)
+    return count
+
+
+def property_names(wanted: Export) -> list[str]:
+    """Return all properties: those that are to come first, the others in the order of the first entities."""
+    if wanted.scope is Scope.ROWS:
+        found = _names(stored for page in wanted.pages() for stored in page)
+    else:
+        first = next(
+            entities.all_pages(wanted.table, EntityQuery(filter=wanted.filter, top=100), wanted.past), []
+        )
+        everywhere = properties.names(wanted.table, wanted.query, wanted.past)
+        found = list(dict.fromkeys((*_names(iter(first)), *everywhere)))
+    known = frozenset(found)
+    named = [name for name in wanted.columns if name in known]
+    return list(dict.fromkeys((*named, *found)))
+
+
+def _names(found: Iterator[StoredEntity]) -> list[str]:
+    return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
+
+
+def _record(wanted: Export, count: int, *, is_whole: bool) -> None:
+    detail = {
+        "scope": wanted.scope,
+        "format": wanted.format,
+        "filter": wanted.text,
+        "rows": count,
+        "is_whole": is_whole,
+        **({} if wanted.past is None else {"as_of": str(wanted.past.moment)}),
+    }
+    activity.record(
+        Verb.ENTITY_EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail
+    )

@@ -1,0 +1,371 @@
+"""Import a file into a table: chunks of rows that are written set-wise, each in a transaction with the progress.
+
+What the protocol refuses is refused here by the same code, row by row: it becomes a reject. All changes of an import
+have one request id in the history, so that it is undone as one. A chunk is a step that can be driven from anywhere;
+``run`` drives all of them here, and ``check`` reads everything and writes nothing.
+"""
+
+import struct
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any, Final, Self
+
+from django.db import transaction
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor
+from storage.domain.entities.changes import Insert, Upsert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import EntityAlreadyExists, StorageError
+from storage.domain.service.activity import Verb
+from storage.models import Activity, Table
+from storage.operations.accounts import accounts
+from storage.operations.activity import long_operations
+from storage.operations.counting import table_use
+from storage.operations.relations import history, table_relations
+from storage.operations.tables import analytics
+from storage.sql import django as sql
+from storage.sql import entities as statements
+from storage.sql import pages
+from storage.sql.distribution import capabilities_of
+from storage.sql.history import Recorder
+from storage.sql.long_keys import is_long
+from storage.sql.relations import relation_of
+from storage.transfer import rejects
+from storage.transfer.entities import Chunk
+from storage.transfer.rejects import Reject, RejectGroup, RejectGroups
+from storage.transfer.rows import Row
+
+
+class ImportMode(StrEnum):
+    """What happens to an entity that exists."""
+
+    INSERT = "insert"  # the row is rejected
+    SKIP = "skip"  # the entity stays, and the row is counted
+    MERGE = "merge"
+    REPLACE = "replace"
+
+
+Progress = Callable[["ImportOutcome"], None]
+OnRejects = Callable[[Sequence[Reject]], None]
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class ImportOutcome:
+    """What became of the rows of a file, or would become of them.
+
+    ``changed`` entities existed before; ``skipped`` rows were left out because theirs does. ``repeated`` rows, known
+    of a check only, have keys that an earlier row has. ``activity`` is None if nothing was written.
+    """
+
+    rows: int = 0
+    inserted: int = 0
+    changed: int = 0
+    skipped: int = 0
+    groups: RejectGroups = field(default_factory=RejectGroups)
+    repeated: int = 0
+    repeated_lines: list[tuple[int, int]] = field(default_factory=list)
+    activity: Activity | None = None
+
+    @property
+    def written(self) -> int:
+        return self.inserted + self.changed
+
+    @property
+    def rejected(self) -> int:
+        return self.groups.rows
+
+    def reject(self, found: Sequence[Reject]) -> None:
+        for reject in found:
+            self.groups.add(reject)
+
+    def dump(self) -> dict[str, Any]:
+        """Return the state after a chunk as JSON, for ``load`` to go on with."""
+        counts = {name: getattr(self, name) for name in ("rows", "inserted", "changed", "skipped")}
+        return {**counts, "rejected": [group.dump() for group in self.groups.listed()]}
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any]) -> Self:
+        counts = {name: found[name] for name in ("rows", "inserted", "changed", "skipped")}
+        return cls(**counts, groups=RejectGroups([RejectGroup.load(it) for it in found["rejected"]]))
+
+
+@dataclass(slots=True)
+class Import:
+    """An import into a table. ``name`` is that of the file, for the activity log."""
+
+    table: Table
+    mode: ImportMode
+    by: Actor
+    name: str = ""
+    began: datetime = field(default_factory=timezone.now)
+    outcome: ImportOutcome = field(default_factory=ImportOutcome)
+
+    def __post_init__(self) -> None:
+        # one for all changes: see changes.selection_of
+        self.by = replace(self.by, request_id=self.by.request_id or str(uuid.uuid4()))
+
+    def step(self, chunk: Chunk, save: Callable[[Mapping[str, Any]], None] = _ignore) -> list[Reject]:
+        """Write a chunk in a transaction, in which ``save`` is called with what the activity log will have.
+
+        Returns all rejects of the chunk. If it fails, the outcome is that before it.
+        """
+        outcome, found = self._write_and_save(chunk, save)
+        self.outcome = outcome
+        return found
+
+    def _write_and_save(
+        self, chunk: Chunk, save: Callable[[Mapping[str, Any]], None]
+    ) -> tuple[ImportOutcome, list[Reject]]:
+        @sql.repeatable
+        def write() -> tuple[ImportOutcome, list[Reject]]:
+            written = _write(self.table, chunk.entities, self.mode, self.by)
+            before = self.outcome
+            outcome = ImportOutcome(
+                before.rows + chunk.rows,
+                before.inserted + written.inserted,
+                before.changed + written.changed,
+                before.skipped + written.skipped,
+            )
+            save(self._describe(outcome))
+            return outcome, [*chunk.rejects, *written.rejects]
+
+        outcome, found = write()
+        # only now: what is repeated would be counted twice
+        outcome.groups = self.outcome.groups
+        outcome.reject(found)
+        return outcome, found
+
+    def detail(self) -> dict[str, object]:
+        """Return what the activity log has of it; nothing if no entity was written."""
+        return self._describe(self.outcome)
+
+    def _describe(self, outcome: ImportOutcome) -> dict[str, object]:
+        if not outcome.written:
+            return {}
+        return {
+            "file": self.name,
+            "mode": self.mode.value,
+            "inserted": outcome.inserted,
+            "changed": outcome.changed,
+            "skipped": outcome.skipped,
+            "rows": outcome.written,
+            "began": self.began.isoformat(),
+        }
+
+
+def run(
+    wanted: Import,
+    chunks: Iterator[Chunk],
+    *,
+    on_rejects: OnRejects = _ignore,
+    progress: Progress = _ignore,
+) -> ImportOutcome:
+    """Write all chunks. What was written before a failure stays, and the activity log has it as interrupted.
+
+    Raises StorageError if the account or the table refuses writes.
+    """
+    account, table = wanted.table.account, wanted.table
+    accounts.check_writable(account)
+    with long_operations.running(Verb.ENTITY_IMPORT, account, by=wanted.by) as operation:
+        for chunk in _ahead(chunks):
+            on_rejects(wanted.step(chunk, lambda detail: operation.save(detail, table)))
+            progress(wanted.outcome)
+        wanted.outcome.activity = operation.finish(wanted.detail(), table)
+    return wanted.outcome
+
+
+def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Read the next chunk in a thread while PostgreSQL writes the present one."""
+    with ThreadPoolExecutor(1) as reading:
+        following = reading.submit(next, chunks, None)
+        while (chunk := following.result()) is not None:
+            following = reading.submit(next, chunks, None)
+            yield chunk
+
+
+def check(
+    wanted: Import,
+    chunks: Iterator[Chunk],
+    *,
+    on_rejects: OnRejects = _ignore,
+    progress: Progress = _ignore,
+) -> ImportOutcome:
+    """Say what an import would do now; reads everything and writes nothing.
+
+    Without a table that exists, no entity does.
+    """
+    outcome, mode, table = wanted.outcome, wanted.mode, wanted.table
+    with _RepeatedKeys() as repeated:
+        for chunk in _ahead(chunks):
+            keys = [entity.key for _, entity in chunk.entities]
+            existing = _present(table, keys) if table.pk is not None else set()
+            found = list(chunk.rejects)
+            for row, entity in chunk.entities:
+                repeated.add(entity.key, row.line)
+                if entity.key not in existing:
+                    outcome.inserted += 1
+                elif mode is ImportMode.INSERT:
+                    found.append(rejects.of_error(row, EntityAlreadyExists()))
+                elif mode is ImportMode.SKIP:
+                    outcome.skipped += 1
+                else:
+                    outcome.changed += 1
+            outcome.rows += chunk.rows
+            outcome.reject(found)
+            on_rejects(found)
+            progress(outcome)
+        outcome.repeated, outcome.repeated_lines = repeated.count()
+    return outcome
+
+
+_BUCKETS: Final = 64
+_RECORD: Final = struct.Struct(">16sq")  # a hash of the keys, and a line
+_LISTED: Final = 20
+
+
+class _RepeatedKeys:
+    """Finds keys that a file has more than once, with 24 bytes of disk per row and little memory."""
+
+    def __enter__(self) -> Self:
+        self._files = [tempfile.TemporaryFile() for _ in range(_BUCKETS)]  # noqa: SIM115
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files:
+            file.close()
+
+    def add(self, key: EntityKey, line: int) -> None:
+        text = f"{len(key.partition_key)}:{key.partition_key}{key.row_key}"
+        digest = blake2b(text.encode(), digest_size=16).digest()
+        self._files[digest[0] % _BUCKETS].write(_RECORD.pack(digest, line))
+
+    def count(self) -> tuple[int, list[tuple[int, int]]]:
+        """Return how many rows repeat keys, and the lines of some of them with those of the first row."""
+        number, lines = 0, list[tuple[int, int]]()
+        for file in self._files:
+            file.seek(0)
+            first: dict[bytes, int] = {}
+            for digest, line in _RECORD.iter_unpack(file.read()):
+                if first.setdefault(digest, line) != line:
+                    number += 1
+                    if len(lines) < _LISTED:
+                        lines.append((first[digest], line))
+        return number, sorted(lines, key=lambda both: both[1])
+
+
+# a chunk
+
+
+@dataclass(slots=True)
+class _Written:
+    inserted: int = 0
+    changed: int = 0
+    skipped: int = 0
+    rejects: list[Reject] = field(default_factory=list)
+
+
+def _write(table: Table, found: Sequence[tuple[Row, Entity]], mode: ImportMode, by: Actor) -> _Written:
+    """Write entities in the order of the file, in the caller's transaction."""
+    account = accounts.writable(table.account)
+    written = _Written()
+    if not found:
+        return written
+    analytics.check_changes(table.folded_name, [Insert(found[0][1])])
+    table_relations.complete(table.pk)
+    recorder = history.recorder(account, by)
+    for several in _rounds(found):
+        _write_round(table, several, mode, recorder, written)
+    if written.inserted or written.changed:
+        table_use.record_write(table)
+    return written
+
+
+_Round = dict[EntityKey, tuple[Row, Entity]]
+
+
+def _rounds(found: Sequence[tuple[Row, Entity]]) -> Iterable[_Round]:
+    """Divide entities so that none comes twice, and that of those with the same keys the later ones come later."""
+    rounds: list[_Round] = []
+    times: dict[EntityKey, int] = {}
+    for row, entity in found:
+        place = times.get(entity.key, 0)
+        times[entity.key] = place + 1
+        if place == len(rounds):
+            rounds.append({})
+        rounds[place][entity.key] = row, entity
+    return rounds
+
+
+def _write_round(
+    table: Table, several: _Round, mode: ImportMode, recorder: Recorder | None, written: _Written
+) -> None:
+    relation = relation_of(table)
+    is_insertion = mode in (ImportMode.INSERT, ImportMode.SKIP)
+    existing: set[EntityKey] = set()
+    if not is_insertion:
+        existing = _present(table, list(several))
+    # in the order of keys, in which other writers lock them too
+    changes = {key: _change(several[key][1], mode) for key in sorted(several)}
+    done = _change_together(relation, [it for key, it in changes.items() if not is_long(key)], recorder)
+    for key, change in changes.items():
+        if key in done:
+            continue
+        if is_insertion and done and not is_long(key):
+            error: StorageError | None = EntityAlreadyExists()
+        else:
+            error = _change_alone(relation, change, recorder)
+        if error is None:
+            done[key] = 0
+        elif mode is ImportMode.SKIP and isinstance(error, EntityAlreadyExists):
+            written.skipped += 1
+        else:
+            written.rejects.append(rejects.of_error(several[key][0], error))
+    changed = len(existing & done.keys())
+    written.changed += changed
+    written.inserted += len(done) - changed
+
+
+def _change(entity: Entity, mode: ImportMode) -> Insert | Upsert:
+    if mode in (ImportMode.INSERT, ImportMode.SKIP):
+        return Insert(entity)
+    return Upsert(entity, merge=mode is ImportMode.MERGE)
+
+
+def _change_together(
+    relation: str, changes: Sequence[Insert | Upsert], recorder: Recorder | None
+) -> dict[EntityKey, int]:
+    """Make those changes that are possible in one statement; return the keys of those that were made."""
+    statement = statements.change_all(relation, changes, recorder) if changes else None
+    return {} if statement is None else dict(sql.run(statement))
+
+
+def _change_alone(relation: str, change: Insert | Upsert, recorder: Recorder | None) -> StorageError | None:
+    """Make a change by itself; return why it is refused."""
+    try:
+        with transaction.atomic():  # a refusal may be an error of PostgreSQL
+            sql.run(statements.change(relation, change, recorder))
+    except StorageError as error:
+        if error.status >= 500:
+            raise
+        return error
+    return None
+
+
+def _present(table: Table, keys: Sequence[EntityKey]) -> set[EntityKey]:
+    relation = relation_of(table)
+    if not keys:
+        return set()
+    if capabilities_of(table).joins_partitions:
+        return sql.run(statements.present(relation, list(dict.fromkeys(keys))))
+    return set(sql.walk(pages.get_many(relation, keys)))

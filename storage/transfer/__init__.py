@@ -1,0 +1,1 @@
+"""Files of rows that become entities, and entities that become files: plain Python, and always a stream."""

@@ -1,0 +1,269 @@
+"""How a file of rows is to be read: found out from its first bytes, shown, and chosen otherwise if that is wrong."""
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import IO, Any, Final, Self, cast
+
+from charset_normalizer import from_bytes
+
+from storage.domain.refusals import Reason, Refused
+
+SAMPLE: Final = 256 * 1024  # bytes that are looked at
+DELIMITERS: Final = ",\t;|"
+_QUOTES: Final = "\"'"
+_FEW: Final = 10  # letters of several bytes for each error make a text UTF-8 with errors
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
+_PARQUET: Final = b"PAR1"
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Excel understands this line, and other programs write it for Excel
+_SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n")
+
+
+class FileRefused(Refused):
+    """A file cannot be read as rows."""
+
+
+class FileFormat(StrEnum):
+    CSV = "csv"
+    JSON = "json"
+    NDJSON = "ndjson"
+    PARQUET = "parquet"
+
+
+class Compression(StrEnum):
+    NONE = "none"
+    GZIP = "gzip"
+    ZIP = "zip"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What one has to know to read a file.
+
+    ``columns`` names the fields of CSV; they come from its first line if ``has_header``. ``line_end`` is what Excel for
+    old Macs writes, or the usual one. ``member`` is the name of the file in a ZIP file.
+    """
+
+    format: FileFormat
+    compression: Compression = Compression.NONE
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    quote: str = '"'
+    line_end: str = "\n"
+    has_header: bool = True
+    has_separator_line: bool = False
+    columns: tuple[str, ...] = ()
+    member: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether reading can begin at any line, by its place in bytes."""
+        return self.compression is Compression.NONE and not self.encoding.startswith(("utf-16", "utf-32"))
+
+    @classmethod
+    def load(cls, found: dict[str, Any]) -> Self:
+        """Read what ``dataclasses.asdict`` made, from JSON."""
+        known = {
+            **found,
+            "format": FileFormat(found["format"]),
+            "compression": Compression(found["compression"]),
+            "columns": tuple(found["columns"]),
+        }
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is known of a file and not to be found out."""
+
+    format: FileFormat | None = None
+    encoding: str = ""
+    delimiter: str = ""
+    has_header: bool = True
+    columns: tuple[str, ...] = ()
+
+
+NO_WISHES: Final = Wishes()
+
+
+def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES) -> Layout:
+    """Find out how to read a file from its beginning; raises FileRefused."""
+    head = stream.read(SAMPLE)
+    compression = _detect_compression(head)
+    member = ""
+    if compression is Compression.ZIP:
+        member = _only_member(stream)
+        with open_content(stream, Layout(FileFormat.CSV, compression, member=member)) as content:
+            sample = content.read(SAMPLE)
+    elif compression is Compression.GZIP:
+        sample = _decompress(head)
+    else:
+        sample = head
+    if not sample.strip():
+        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+    if sample.startswith(_PARQUET):
+        return Layout(FileFormat.PARQUET, compression, member=member)
+    encoding = wishes.encoding or detect_encoding(sample)
+    text = decode_sample(sample, encoding)
+    format_ = wishes.format or _detect_format(text)
+    layout = Layout(format_, compression, encoding, member=member, has_header=wishes.has_header)
+    return layout if format_ is not FileFormat.CSV else _detect_dialect(layout, text, wishes)
+
+
+def open_content(stream: IO[bytes], layout: Layout) -> IO[bytes]:
+    """Return the stream of what is in a compressed one; that itself if it is not compressed."""
+    match layout.compression:
+        case Compression.GZIP:
+            return io.BufferedReader(cast("Any", gzip.GzipFile(fileobj=stream)))
+        case Compression.ZIP:
+            try:
+                return zipfile.ZipFile(stream).open(layout.member)
+            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, KeyError):
+                raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
+    return stream
+
+
+# what reading a compressed stream may raise when it is damaged or cut off
+DAMAGED: Final = (EOFError, OSError, zlib.error, zipfile.BadZipFile)
+
+
+def _detect_compression(head: bytes) -> Compression:
+    if head.startswith(_GZIP):
+        return Compression.GZIP
+    return Compression.ZIP if head.startswith(_ZIP) else Compression.NONE
+
+
+def _only_member(stream: IO[bytes]) -> str:
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            found = [it.filename for it in archive.infolist() if not it.is_dir()]
+    except zipfile.BadZipFile:
+        raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
+    if len(found) != 1:
+        raise FileRefused(Reason.FILE_ROWS_ZIP_FILES, number=len(found))
+    return found[0]
+
+
+def _decompress(head: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, SAMPLE)
+    except zlib.error:
+        raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
+
+
+def detect_encoding(sample: bytes) -> str:
+    """Return the encoding of text: that of its mark, UTF-8 if it can be, else the most probable one."""
+    for mark, encoding in _MARKS:
+        if sample.startswith(mark):
+            return encoding
+    if _is_utf8(sample):
+        return "utf-8"
+    best = from_bytes(sample).best()
+    return "cp1252" if best is None else best.encoding.replace("_", "-")
+
+
+def _is_utf8(sample: bytes) -> bool:
+    """Return whether a sample is UTF-8, also with the surrogates that an export may contain, or with few errors."""
+    if b"\0" in sample:
+        return False
+    text = codecs.getincrementaldecoder("utf-8")("surrogatepass").decode
+    try:
+        text(sample)
+    except UnicodeDecodeError:
+        found = sample.decode("utf-8", "replace")
+        wrong = found.count("\ufffd")
+        letters = len(found) - len(found.encode("ascii", "ignore")) - wrong
+        return letters > _FEW * wrong
+    return True
+
+
+def decode_sample(sample: bytes, encoding: str) -> str:
+    try:
+        text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+    except LookupError:
+        raise FileRefused(Reason.FILE_ROWS_ENCODING, encoding=encoding) from None
+    return text.removeprefix("\ufeff")
+
+
+def errors_of(encoding: str) -> str:
+    """Return how Python shall treat errors, so that halves of surrogate pairs survive where they can be written."""
+    return "surrogatepass" if encoding.replace("_", "-").startswith("utf") else "strict"
+
+
+def _detect_format(text: str) -> FileFormat:
+    start = text.lstrip()[:1]
+    if start == "[":
+        return FileFormat.JSON
+    if start != "{":
+        return FileFormat.CSV
+    # an object that ends on its line is followed by others, or it is the only one
+    first = text.lstrip().partition("\n")[0].rstrip()
+    return FileFormat.NDJSON if first.endswith("}") and '"value":[' not in first[:500] else FileFormat.JSON
+
+
+def _detect_dialect(layout: Layout, text: str, wishes: Wishes) -> Layout:
+    separator = _SEPARATOR_LINE.match(text)
+    if separator is not None:
+        text = text[separator.end() :]
+        layout = replace(layout, has_separator_line=True)
+    line_end = "\r" if "\r" in text and "\n" not in text else "\n"
+    delimiters = wishes.delimiter or (separator[1] if separator else DELIMITERS)
+    delimiter, quote = _best_dialect(text.replace("\r\n", "\n").replace("\r", "\n"), delimiters)
+    layout = replace(layout, delimiter=delimiter, quote=quote, line_end=line_end)
+    if wishes.columns:
+        return replace(layout, columns=wishes.columns)
+    first = next((it for it in _parse(text.replace("\r", "\n"), delimiter, quote) if any(it)), [])
+    names = tuple(
+        name.strip() if layout.has_header else f"column{number}" for number, name in enumerate(first, 1)
+    )
+    twice = next((name for name, number in Counter(names).items() if name and number > 1), None)
+    if twice is not None:
+        raise FileRefused(Reason.FILE_ROWS_COLUMN_TWICE, column=twice)
+    return replace(layout, columns=names)
+
+
+def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:
+    """Return the delimiter with which most lines have the same number of fields, and many; and the quotation mark."""
+    best: list[Sequence[str]] = []
+    best_delimiter, best_score = delimiters[0], (-1.0, 0)
+    for delimiter in delimiters:
+        lines = _parse(text, delimiter, _QUOTES[0])
+        lines = lines[:-1] if len(lines) > 1 else lines  # the last one may be cut off
+        if not lines:
+            continue
+        width, number = Counter(map(len, lines)).most_common(1)[0]
+        score = (number / len(lines), width) if width > 1 else (0.0, 0)
+        if score > best_score:
+            best, best_delimiter, best_score = lines, delimiter, score
+    single = [field for fields in best for field in fields if field.startswith(_QUOTES[1])]
+    is_single = single and _QUOTES[0] not in text and all(it[1:].endswith(_QUOTES[1]) for it in single)
+    return best_delimiter, _QUOTES[1] if is_single else _QUOTES[0]
+
+
+def _parse(text: str, delimiter: str, quote: str) -> list[Sequence[str]]:
+    found: list[Sequence[str]] = []
+    try:
+        for fields in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote):
+            if fields:
+                found.append(fields)
+            if len(found) > 500:
+                break
+    except csv.Error:
+        pass  # what was read so far counts
+    return found

@@ -1,0 +1,199 @@
+"""What becomes of the columns of a file: keys, properties and their types. Kept as JSON for the next file."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, Final, Self
+
+from storage.domain.entities.entity import KEY_PROPERTIES
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason, Refused
+from storage.domain.values.edm import Edm
+from storage.domain.values.names import check_property_name
+from storage.editing.typed_csv import TYPES
+
+
+class MappingRefused(Refused):
+    """A mapping is not valid, or does not fit the file."""
+
+
+class OnMisfit(StrEnum):
+    """What becomes of a value that is not one of the type of its column."""
+
+    REJECT = "reject"  # the row is left out, and reported
+    STRING = "string"  # it becomes a String
+    UNSET = "unset"  # the entity does not get the property
+
+
+class Empty(StrEnum):
+    """What becomes of an empty field of a column of Strings; of other types it is never a value."""
+
+    UNSET = "unset"
+    STRING = "string"
+
+
+# parts of a template that are not names of columns
+ROW_NUMBER: Final = "#row"  # ten digits, so that keys are in the order of the file
+GUID: Final = "#guid"
+_PART: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[^{}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How a key is made: texts, and columns in braces, as in ``{tenant}-{id}``; ``{{`` is a brace."""
+
+    text: str
+    parts: tuple[tuple[bool, str], ...]  # whether it is a column, and its name or the text
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Raises MappingRefused."""
+        parts: list[tuple[bool, str]] = []
+        end = 0
+        for found in _PART.finditer(text):
+            if found.start() != end:
+                break
+            end = found.end()
+            name = found[1]
+            parts.append((True, name) if name else (False, {"{{": "{", "}}": "}"}.get(found[0], found[0])))
+        if end != len(text):
+            raise MappingRefused(Reason.FILE_MAPPING_TEMPLATE, text=text)
+        return cls(text, tuple(parts))
+
+    @property
+    def columns(self) -> list[str]:
+        return [part for is_column, part in self.parts if is_column and part not in (ROW_NUMBER, GUID)]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the file; without a ``target``, which is a property, it is ignored.
+
+    ``type`` is None where each value says its own, in JSON or by a column of types beside it.
+    """
+
+    source: str
+    target: str
+    type: Edm | None = None
+    on_misfit: OnMisfit = OnMisfit.REJECT
+    unset: tuple[str, ...] = ()  # texts that stand for no value, such as n/a
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """``takes_others``: columns that are not listed become properties of their name.
+
+    ``key_replacement``: what takes the place of characters that a key cannot have; None: the row is rejected.
+    ``unescapes_formulas``: texts lose the apostrophe that an export for spreadsheets has given them.
+    """
+
+    partition_key: str
+    row_key: str
+    columns: tuple[Column, ...] = ()
+    takes_others: bool = True
+    empty: Empty = Empty.UNSET
+    key_replacement: str | None = None
+    unescapes_formulas: bool = False
+
+    def column(self, source: str) -> Column:
+        return next((it for it in self.columns if it.source == source), Column(source, source))
+
+    def with_column(self, column: Column) -> Self:
+        if all(it.source != column.source for it in self.columns):
+            return replace(self, columns=(*self.columns, column))
+        return replace(
+            self, columns=tuple(column if it.source == column.source else it for it in self.columns)
+        )
+
+    def whole_keys(self) -> set[str]:
+        """Return the columns that are a key as they are, which need not be properties too."""
+        templates = (Template.read(text).parts for text in (self.partition_key, self.row_key))
+        return {parts[0][1] for parts in templates if len(parts) == 1 and parts[0][0]}
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Raise MappingRefused unless it is valid and fits a file with these columns; none: they are not known."""
+        for template in (self.partition_key, self.row_key):
+            for name in Template.read(template).columns:
+                _check_known(name, columns)
+        targets: set[str] = set()
+        for column in self.columns:
+            _check_known(column.source, columns)
+            if not column.target:
+                continue
+            if not is_property_name(column.target):
+                raise MappingRefused(Reason.FILE_MAPPING_PROPERTY, text=column.target)
+            if column.target in targets:
+                raise MappingRefused(Reason.FILE_MAPPING_TWICE, property=column.target)
+            targets.add(column.target)
+
+    def dump(self) -> dict[str, Any]:
+        """Return it as JSON that ``load`` reads."""
+        return asdict(self)
+
+    @classmethod
+    def load(cls, found: object) -> Self:
+        """Read what ``dump`` returned, or a person wrote; raises MappingRefused."""
+        if not isinstance(found, Mapping):
+            raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why="it must be a JSON object.")
+        try:
+            known = {**found, "columns": tuple(map(_load_column, found.get("columns", ())))}
+            if "empty" in known:
+                known["empty"] = Empty(known["empty"])
+            return cls(**known)
+        except (TypeError, ValueError, KeyError) as error:
+            raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
+
+
+def _load_column(found: Mapping[str, Any]) -> Column:
+    type_ = found.get("type")
+    return Column(
+        **{
+            **found,
+            "type": None if type_ is None else read_type(type_),
+            "on_misfit": OnMisfit(found.get("on_misfit", OnMisfit.REJECT)),
+            "unset": tuple(found.get("unset", ())),
+        }
+    )
+
+
+def read_type(text: str) -> Edm:
+    """Read the name of a type, with or without its namespace; raises MappingRefused."""
+    try:
+        return TYPES[text.lower()]
+    except KeyError:
+        names = ", ".join(type_.short_name for type_ in Edm)
+        raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=f"{text!r} is not one of {names}.") from None
+
+
+def _check_known(name: str, columns: Sequence[str]) -> None:
+    if columns and name not in columns:
+        raise MappingRefused(Reason.FILE_MAPPING_NO_COLUMN, column=name, columns=", ".join(columns))
+
+
+def is_property_name(name: str) -> bool:
+    try:
+        check_property_name(name)
+    except StorageError:
+        return False
+    return True
+
+
+def find_key(name: str, columns: Iterable[str]) -> str | None:
+    """Return the column that is a key by its name, however it is spelled; None if there is none."""
+    return next((it for it in columns if _folded(it) == name.lower()), None)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_\-.]", "", name).lower()
+
+
+def is_system_column(name: str) -> bool:
+    """Return whether a column is a key or the Timestamp by its name."""
+    return _folded(name) in {"timestamp", *(key.lower() for key in KEY_PROPERTIES)}
+
+
+def property_name(column: str) -> str:
+    """Return a name of a property for a column, whose own may not be one."""
+    name = re.sub(r"\W+", "_", column).strip("_")
+    return name if is_property_name(name) else f"_{name}"

@@ -1,0 +1,166 @@
+"""A mapping for a file that nobody has seen before: keys, properties and types from its first rows, with reasons."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from storage.domain.entities.entity import ODATA_TYPE
+from storage.domain.refusals import Reason
+from storage.domain.values.edm import INT32, INT64, Edm
+from storage.editing import guessing
+from storage.editing.guessing import GuessReason
+from storage.editing.typed_csv import TYPE
+from storage.transfer import rejects
+from storage.transfer.layout import FileFormat, Layout
+from storage.transfer.mapping import (
+    Column,
+    ColumnMapping,
+    MappingRefused,
+    find_key,
+    is_system_column,
+    property_name,
+)
+from storage.transfer.rows import Row
+
+_EXAMPLES: Final = 3
+_SURE: Final = 20  # values that look alike
+
+
+class TypeReason(StrEnum):
+    """Where the type of a column comes from."""
+
+    DECLARED = "declared in the file"
+    JSON = "as in JSON"
+    GUESSED = "guessed from its values"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedColumn:
+    """A column, what is proposed to become of it, and why; ``values`` is how many of the sampled rows have one."""
+
+    column: Column
+    why: TypeReason
+    reason: GuessReason | None
+    values: int
+    examples: tuple[str, ...]
+
+    @property
+    def is_sure(self) -> bool:
+        return self.why is not TypeReason.GUESSED or self.values >= _SURE
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A mapping without reject-or-not decisions; a key that no column is named after is an empty text."""
+
+    mapping: ColumnMapping
+    columns: tuple[ProposedColumn, ...]
+    names: tuple[str, ...]  # of all columns
+    rows: int  # that were looked at
+
+
+def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
+    """Propose a mapping, given the first rows."""
+    rows = [row.fields for row in sampled if row.fault is None]
+    names = list(layout.columns) or list(dict.fromkeys(name for row in rows for name in row))
+    is_text = layout.format is FileFormat.CSV
+    marks = TYPE if is_text else ODATA_TYPE
+    columns = []
+    for name in names:
+        if not name or name.endswith(marks) or rejects.is_of_rejects(name) or _is_control(name):
+            continue
+        if is_system_column(name):
+            continue
+        values = [value for row in rows if (value := row.get(name)) not in (None, "")]
+        is_declared = name + marks in names
+        propose_column = _propose_text if is_text else _propose_json
+        columns.append(propose_column(name, values, now, is_declared=is_declared))
+    keys = {key: find_key(key, names) for key in ("PartitionKey", "RowKey")}
+    partition_key, row_key = ("" if it is None else _template(it) for it in keys.values())
+    targets: set[str] = set()
+    unique = [_unique(it, targets) for it in columns]
+    mapping = ColumnMapping(partition_key, row_key, tuple(it.column for it in unique))
+    shown = tuple(name for name in names if name and not name.endswith(marks) and not _is_control(name))
+    return Proposal(mapping, tuple(unique), shown, len(rows))
+
+
+def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> ColumnMapping:
+    """Return the mapping with keys that are chosen; raises MappingRefused if one is missing."""
+    mapping = replace(
+        proposal.mapping,
+        partition_key=partition_key or proposal.mapping.partition_key,
+        row_key=row_key or proposal.mapping.row_key,
+    )
+    names = ", ".join(proposal.names)
+    for name, text in (("PartitionKey", mapping.partition_key), ("RowKey", mapping.row_key)):
+        if not text:
+            example = proposal.names[0] if proposal.names else "id"
+            raise MappingRefused(Reason.FILE_ROWS_NO_KEY, property=name, example=example, columns=names)
+    in_keys = mapping.whole_keys()
+    return replace(mapping, columns=tuple(it for it in mapping.columns if it.source not in in_keys))
+
+
+def _is_control(name: str) -> bool:
+    return name.startswith("odata.") or "@odata." in name
+
+
+def _template(column: str) -> str:
+    return "{" + column + "}"
+
+
+def _unique(found: ProposedColumn, targets: set[str]) -> ProposedColumn:
+    """Give a column a target that no other one has."""
+    target, number = found.column.target, 2
+    while target in targets:
+        target, number = f"{found.column.target}_{number}", number + 1
+    targets.add(target)
+    return replace(found, column=replace(found.column, target=target))
+
+
+def _propose_text(name: str, values: Sequence[str], now: datetime, *, is_declared: bool) -> ProposedColumn:
+    examples = tuple(dict.fromkeys(value[:80] for value in values[:50]))[:_EXAMPLES]
+    if is_declared:
+        column = Column(name, property_name(name))
+        return ProposedColumn(column, TypeReason.DECLARED, None, len(values), examples)
+    guess = guessing.guess(values, now)
+    column = Column(name, property_name(name), guess.type)
+    example = (guess.example[:80],) if guess.example and guess.reason is not GuessReason.FITS else ()
+    examples = tuple(dict.fromkeys((*example, *examples)))[:_EXAMPLES]
+    return ProposedColumn(column, TypeReason.GUESSED, guess.reason, len(values), examples)
+
+
+def _propose_json(name: str, values: Sequence[Any], now: datetime, *, is_declared: bool) -> ProposedColumn:
+    texts = (value if isinstance(value, str) else json.dumps(value, default=str) for value in values[:50])
+    examples = tuple(dict.fromkeys(text[:80] for text in texts))[:_EXAMPLES]
+    why = TypeReason.DECLARED if is_declared else TypeReason.JSON
+    type_ = None if is_declared else _numeric_type(values)
+    return ProposedColumn(Column(name, property_name(name), type_), why, None, len(values), examples)
+
+
+def _numeric_type(values: Sequence[Any]) -> Edm | None:
+    """Return one type for numbers of several: Int64 if one needs it, Double if one has a fraction."""
+    kinds = {type(value) for value in values}
+    if kinds == {int} and any(value not in INT32 for value in values):
+        return Edm.INT64 if all(value in INT64 for value in values) else None
+    if kinds == {int, float} and all(value == float(value) for value in values if abs(value) < 2**1000):
+        return Edm.DOUBLE
+    return None
+
+
+def describe(columns: Sequence[ProposedColumn]) -> list[Mapping[str, Any]]:
+    """Return the columns as JSON, for the API and scripts."""
+    return [
+        {
+            "source": it.column.source,
+            "target": it.column.target,
+            "type": None if it.column.type is None else it.column.type.short_name,
+            "why": it.why.value,
+            "reason": None if it.reason is None else it.reason.value,
+            "values": it.values,
+            "examples": list(it.examples),
+        }
+        for it in columns
+    ]

@@ -1,0 +1,257 @@
+"""Rows that become no entity: why, in groups, with what would help, and as a file to correct and import again."""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, Self
+
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    EntityTooLarge,
+    KeyValueTooLarge,
+    OutOfRangeInput,
+    PropertiesNeedValue,
+    PropertyNameInvalid,
+    PropertyNameTooLong,
+    PropertyValueTooLarge,
+    StorageError,
+    TooManyProperties,
+)
+from storage.domain.values.edm import Edm
+from storage.editing.typed_csv import TYPE
+from storage.editing.typed_text import InvalidText, TextFault
+from storage.transfer.layout import FileFormat, Layout
+from storage.transfer.mapping import ColumnMapping, OnMisfit
+from storage.transfer.rows import Row, RowFault
+
+# columns of a file of rejects, which the next import ignores: no property can have such names
+LINE: Final = "reject:line"
+REASON: Final = "reject:reason"
+_LINES: Final = 5  # of a group, that are listed
+_TEXTS: Final = 20  # values of a group, that are counted
+
+
+class Fault(StrEnum):
+    """Why a row becomes no entity; the value is the sentence in English, about ``{column}`` and its ``{type}``."""
+
+    BAD_CSV = "Its quotation marks do not match."
+    BAD_JSON = "It is not JSON."
+    NO_OBJECT = "It is not a JSON object."
+    ENCODING = "It has bytes that are not text in the encoding of the file."
+    TOO_MANY_FIELDS = "It has more fields than there are columns."
+    NO_KEY = "{column} is missing."
+    KEY_CHARACTERS = "{column} has a character that keys cannot have: / \\ # ? or a control character."
+    KEY_LONG = "{column} is too long."
+    KEY_EMPTY = "{column} is empty."
+    NAME = "{column} cannot be the name of a property."
+    UNKNOWN_TYPE = "The type of {column} is not one of the service."
+    NESTED = "{column} is an object or an array."
+    NOT_OF_TYPE = "{column} is not of the type {type}."
+    OUT_OF_RANGE = "{column} is beyond the range of {type}."
+    VALUE_LARGE = "{column} is larger than a property may be."
+    MANY_PROPERTIES = "The entity would have too many properties."
+    LARGE = "The entity would be too large."
+    EXISTS = "An entity with its keys exists."
+    OTHER = "{text}"
+
+
+class Repair(StrEnum):
+    """What would make entities of a group of rejected rows."""
+
+    STRING = "string"  # the values of the column that do not fit become Strings
+    UNSET = "unset"  # they are left out
+    KEY_CHARACTERS = "replace"  # with a hyphen, in keys
+    SKIP = "skip"  # entities that exist stay
+    REPLACE = "replace existing"
+
+
+_REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
+    Fault.NOT_OF_TYPE: (Repair.STRING, Repair.UNSET),
+    Fault.OUT_OF_RANGE: (Repair.STRING, Repair.UNSET),
+    Fault.UNKNOWN_TYPE: (Repair.STRING, Repair.UNSET),
+    Fault.VALUE_LARGE: (Repair.UNSET,),
+    Fault.NESTED: (Repair.STRING, Repair.UNSET),
+    Fault.KEY_CHARACTERS: (Repair.KEY_CHARACTERS,),
+    Fault.EXISTS: (Repair.SKIP, Repair.REPLACE),
+}
+
+
+class Reject(NamedTuple):
+    """A row of the file that becomes no entity; ``text`` is the value at fault."""
+
+    row: Row
+    fault: Fault
+    column: str = ""
+    type: Edm | None = None
+    text: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return describe(self.fault, self.column, self.type, self.text)
+
+
+def describe(fault: Fault, column: str, type_: Edm | None, text: str = "") -> str:
+    return fault.value.format(column=column, type="" if type_ is None else type_.short_name, text=text)
+
+
+def of_row(row: Row) -> Reject:
+    """Return why a row cannot be read."""
+    assert row.fault is not None
+    return Reject(row, _OF_ROWS[row.fault], text=row.text[:80])
+
+
+_OF_ROWS: Final[Mapping[RowFault, Fault]] = {fault: Fault[fault.name] for fault in RowFault}
+
+
+def of_error(
+    row: Row, error: StorageError, column: str = "", type_: Edm | None = None, text: str = ""
+) -> Reject:
+    """Return why the service refuses what a row would become."""
+    fault = next((fault for kind, fault in _OF_ERRORS if isinstance(error, kind)), Fault.OTHER)
+    return Reject(row, fault, column, type_, (error.text if fault is Fault.OTHER else text)[:80])
+
+
+def of_value(
+    row: Row, error: StorageError | InvalidText, column: str, type_: Edm | None, text: str
+) -> Reject:
+    """Return why a text or JSON value is not one of a type."""
+    if isinstance(error, InvalidText):
+        is_range = error.fault in (TextFault.TOO_LARGE, TextFault.OUT_OF_RANGE, TextFault.TOO_PRECISE)
+        fault = Fault.OUT_OF_RANGE if is_range else Fault.NOT_OF_TYPE
+        return Reject(
+            row, Fault.VALUE_LARGE if error.fault is TextFault.TOO_LONG else fault, column, type_, text[:80]
+        )
+    fault = {PropertyValueTooLarge: Fault.VALUE_LARGE, OutOfRangeInput: Fault.OUT_OF_RANGE}.get(
+        type(error), Fault.NOT_OF_TYPE
+    )
+    return Reject(row, fault, column, type_, text[:80])
+
+
+_OF_ERRORS: Final = (
+    (EntityAlreadyExists, Fault.EXISTS),
+    (TooManyProperties, Fault.MANY_PROPERTIES),
+    (EntityTooLarge, Fault.LARGE),
+    (PropertyNameInvalid, Fault.NAME),
+    (PropertyNameTooLong, Fault.NAME),
+    (KeyValueTooLarge, Fault.KEY_LONG),
+    (PropertiesNeedValue, Fault.KEY_EMPTY),
+    (OutOfRangeInput, Fault.KEY_CHARACTERS),
+)
+
+
+# groups
+
+
+@dataclass(slots=True)
+class RejectGroup:
+    """Rejected rows with the same fault in the same column; the first ``lines``, and the most frequent ``texts``."""
+
+    fault: Fault
+    column: str
+    type: Edm | None
+    rows: int = 0
+    lines: list[int] = field(default_factory=list)
+    texts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        return _REPAIRS.get(self.fault, ())
+
+    @property
+    def sentence(self) -> str:
+        text = next(iter(self.texts), "") if self.fault is Fault.OTHER else ""
+        return describe(self.fault, self.column, self.type, text)
+
+    def dump(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any]) -> Self:
+        type_ = found["type"]
+        known = {"fault": Fault(found["fault"]), "type": None if type_ is None else Edm(type_)}
+        return cls(**{**found, **known, "texts": Counter(found["texts"])})
+
+
+class RejectGroups:
+    """Collects rejects in groups, however many there are; the largest group first."""
+
+    def __init__(self, groups: Sequence[RejectGroup] = ()) -> None:
+        self._groups = {(it.fault, it.column, it.type): it for it in groups}
+
+    def add(self, reject: Reject) -> None:
+        key = reject.fault, reject.column, reject.type
+        group = self._groups.get(key)
+        if group is None:
+            if len(self._groups) >= _MOST_GROUPS:
+                key = reject.fault, "", None
+            group = self._groups.setdefault(key, RejectGroup(*key))
+        group.rows += 1
+        if len(group.lines) < _LINES:
+            group.lines.append(reject.row.line)
+        if reject.text and (reject.text in group.texts or len(group.texts) < _TEXTS):
+            group.texts[reject.text] += 1
+
+    @property
+    def rows(self) -> int:
+        return sum(group.rows for group in self._groups.values())
+
+    def listed(self) -> list[RejectGroup]:
+        return sorted(self._groups.values(), key=lambda group: -group.rows)
+
+
+_MOST_GROUPS: Final = 1000
+
+
+def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMapping:
+    """Return the mapping with which the rows of a group would not be rejected for its reason."""
+    match how:
+        case Repair.STRING | Repair.UNSET:
+            on_misfit = OnMisfit.STRING if how is Repair.STRING else OnMisfit.UNSET
+            return mapping.with_column(replace(mapping.column(group.column), on_misfit=on_misfit))
+        case Repair.KEY_CHARACTERS:
+            return replace(mapping, key_replacement="-")
+    return mapping  # the others are modes of the import
+
+
+# files
+
+
+class RejectWriter:
+    """Writes rejected rows as they were, with their line and reason: CSV if they come from CSV, else NDJSON."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.extension = "csv" if layout.format is FileFormat.CSV else "ndjson"
+        self._layout = layout
+
+    def head(self) -> bytes:
+        if self.extension != "csv":
+            return b""
+        return self._csv([*self._layout.columns, LINE, REASON])
+
+    def write(self, rejects: Sequence[Reject]) -> bytes:
+        return b"".join(map(self._row, rejects))
+
+    def _row(self, reject: Reject) -> bytes:
+        row = reject.row
+        if self.extension == "csv":
+            fields = [str(row.fields.get(name, "")) for name in self._layout.columns]
+            if row.fault is not None and not row.fields and fields:
+                fields[0] = row.text
+            return self._csv([*fields, str(row.line), reject.sentence])
+        found = row.fields if row.fault is None else {"text": row.text}
+        document = {**found, LINE: row.line, REASON: reject.sentence}
+        return json.dumps(document, default=str).encode() + b"\n"
+
+    def _csv(self, fields: Sequence[str]) -> bytes:
+        written = io.StringIO(newline="")
+        csv.writer(written, delimiter=self._layout.delimiter).writerow(fields)
+        return written.getvalue().encode(errors="surrogatepass")
+
+
+def is_of_rejects(column: str) -> bool:
+    """Return whether a column is one that a file of rejects has added."""
+    return column.removesuffix(TYPE) in (LINE, REASON)

@@ -1,0 +1,333 @@
+"""Rows of a file, one after the other. Reading can begin again where it was, so that a long import can go on."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from json import JSONDecodeError, JSONDecoder
+from typing import IO, Any, Final, NamedTuple
+
+from storage.domain.refusals import Reason
+from storage.transfer import parquet
+from storage.transfer.layout import (
+    DAMAGED,
+    FileFormat,
+    FileRefused,
+    Layout,
+    errors_of,
+    open_content,
+)
+
+# bytes of a line; an entity as JSON with every character escaped takes less
+LONGEST_LINE: Final = 16 << 20
+_PIECE: Final = 1 << 20  # characters of JSON that are read at once
+_UNDECODED: Final = re.compile("[\udc80-\udcff]")  # what Python makes of bytes with surrogateescape
+
+
+class RowFault(StrEnum):
+    """Why there is no row where one should be."""
+
+    BAD_CSV = "quotation marks that do not match"
+    BAD_JSON = "not JSON"
+    NO_OBJECT = "not a JSON object"
+    ENCODING = "bytes that are not text in the encoding of the file"
+    TOO_MANY_FIELDS = "more fields than columns"
+
+
+class Position(NamedTuple):
+    """Where the next row begins: after so many ``rows`` and ``lines``, and at ``offset`` if that can be sought."""
+
+    rows: int = 0
+    lines: int = 0
+    offset: int = 0
+
+
+START: Final = Position()
+
+
+class Row(NamedTuple):
+    """``fields`` by column, of JSON its members; with a ``fault``, ``text`` is what was found."""
+
+    line: int
+    fields: dict[str, Any]
+    fault: RowFault | None = None
+    text: str = ""
+
+
+class Reader:
+    """Iterates over the rows of a stream; ``position`` is where the next one begins.
+
+    Columns may be known before: see ``Layout.columns``.
+    """
+
+    def __init__(self, stream: IO[bytes], layout: Layout, start: Position = START) -> None:
+        self.layout = layout
+        self.position = start
+        self._stream = stream
+        self._resumes = start.rows > 0
+
+    def __iter__(self) -> Iterator[Row]:
+        rows = _READERS[self.layout.format](self)
+        try:
+            if self._resumes and not self._seeks:
+                for _ in range(self.position.rows):
+                    next(rows)
+            yield from rows
+        except DAMAGED as error:
+            if isinstance(error, OSError) and error.errno:
+                raise  # of the disk
+            raise FileRefused(Reason.FILE_ROWS_CUT_OFF, line=self.position.lines) from None
+
+    @property
+    def _seeks(self) -> bool:
+        return self.layout.is_plain and self.layout.format in (FileFormat.CSV, FileFormat.NDJSON)
+
+    # lines
+
+    def _lines(self) -> "_Lines":
+        if self._resumes and self._seeks:
+            self._stream.seek(self.position.offset)
+            return _Lines(self._stream, self.layout, self.position)
+        return _Lines(open_content(self._stream, self.layout), self.layout, START)
+
+    def _read_csv(self) -> Iterator[Row]:
+        layout, lines = self.layout, self._lines()
+        is_at_start = not lines.number
+        if is_at_start and layout.has_separator_line:
+            next(lines)
+        columns, width = layout.columns, len(layout.columns)
+        parser = csv.reader(lines, delimiter=layout.delimiter, quotechar=layout.quote, strict=True)
+        skips_header = is_at_start and layout.has_header
+        rows = 0 if is_at_start else self.position.rows
+        while True:
+            row: Row
+            try:
+                fields = next(parser)
+            except StopIteration:
+                return
+            except csv.Error:
+                row = Row(lines.number, {}, RowFault.BAD_CSV, lines.last)
+            else:
+                if not fields or (len(fields) == 1 and width > 1 and not fields[0].strip()):
+                    continue
+                if skips_header:
+                    skips_header = False
+                    continue
+                row = Row(lines.number, dict(zip(columns, fields, strict=False)))
+                if len(fields) > width:
+                    text = layout.delimiter.join(fields)
+                    row = row._replace(fault=RowFault.TOO_MANY_FIELDS, text=text)
+            if lines.is_damaged:
+                lines.is_damaged = False
+                row = Row(lines.number, row.fields, RowFault.ENCODING, lines.last)
+            rows += 1
+            self.position = Position(rows, lines.number, lines.offset)
+            yield row
+
+    def _read_ndjson(self) -> Iterator[Row]:
+        lines = self._lines()
+        rows = self.position.rows if lines.number else 0
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                row = Row(lines.number, {}, RowFault.BAD_JSON, line)
+            else:
+                row = _row_of(lines.number, found)
+            if lines.is_damaged:
+                lines.is_damaged = False
+                row = Row(lines.number, {}, RowFault.ENCODING, line)
+            rows += 1
+            self.position = Position(rows, lines.number, lines.offset)
+            yield row
+
+    # a JSON document
+
+    def _read_json(self) -> Iterator[Row]:
+        encoding = self.layout.encoding
+        content = open_content(self._stream, self.layout)
+        text = io.TextIOWrapper(content, encoding, errors_of(encoding), newline="")
+        document = _Document(text)
+        for number, found in enumerate(document.objects(), 1):
+            self.position = Position(number, document.line, 0)
+            yield _row_of(document.line, found)
+
+    def _read_parquet(self) -> Iterator[Row]:
+
+        with open_content(self._stream, self.layout) as content:
+            for number, fields in enumerate(parquet.read(content), 1):
+                self.position = Position(number, number, 0)
+                yield Row(number, fields)
+
+
+def _row_of(line: int, found: object) -> Row:
+    if isinstance(found, dict):
+        return Row(line, found)
+    return Row(line, {}, RowFault.NO_OBJECT, json.dumps(found)[:1000])
+
+
+_READERS: Final[dict[FileFormat, Callable[[Reader], Iterator[Row]]]] = {
+    FileFormat.CSV: Reader._read_csv,
+    FileFormat.JSON: Reader._read_json,
+    FileFormat.NDJSON: Reader._read_ndjson,
+    FileFormat.PARQUET: Reader._read_parquet,
+}
+
+
+class _Lines:
+    """Lines of a stream as text, with their number and the place in bytes after the last one.
+
+    ``is_damaged`` is set by a line that cannot be decoded, and stays until it is reset.
+    """
+
+    def __init__(self, stream: IO[bytes], layout: Layout, start: Position) -> None:
+        self.number = start.lines
+        self.offset = start.offset
+        self.last = ""
+        self.is_damaged = False
+        self._encoding = layout.encoding
+        self._errors = errors_of(layout.encoding)
+        self._stream: Any = stream
+        self._is_text = not layout.encoding.startswith("utf-8") or layout.line_end == "\r"
+        if self._is_text:
+            # where a line ends cannot be seen in the bytes, or not easily
+            self._errors = "surrogateescape" if self._errors == "strict" else self._errors
+            self._stream = io.TextIOWrapper(stream, layout.encoding, self._errors, newline=layout.line_end)
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        try:
+            raw = self._stream.readline(LONGEST_LINE)
+        except UnicodeDecodeError:  # the end of a UTF-16 file is missing
+            raise FileRefused(Reason.FILE_ROWS_CUT_OFF, line=self.number) from None
+        if not raw:
+            raise StopIteration
+        self.number += 1
+        if len(raw) >= LONGEST_LINE:
+            raise FileRefused(Reason.FILE_ROWS_LONG_LINE, line=self.number)
+        if self._is_text:
+            line: str = raw
+            self.is_damaged |= self._errors == "surrogateescape" and _UNDECODED.search(line) is not None
+        else:
+            self.offset += len(raw)
+            try:
+                line = raw.decode(self._encoding, self._errors)
+            except UnicodeDecodeError:
+                line = raw.decode(self._encoding, "replace")
+                self.is_damaged = True
+        if self.number == 1:
+            line = line.removeprefix("\ufeff")
+        self.last = line
+        return line
+
+
+class _Document:
+    """The objects of a JSON array, or of the array ``value`` in an object, without holding all of them.
+
+    The standard library's parser is used because it keeps what others lose: halves of surrogate pairs, -0.0, and the
+    digits of large numbers.
+    """
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self.line = 1
+        self._text = text
+        self._buffer = ""
+        self._at = 0
+        self._is_whole = False
+        self._decode = JSONDecoder().raw_decode
+
+    def objects(self) -> Iterator[object]:
+        self._fill()
+        self._buffer = self._buffer.removeprefix("\ufeff")
+        match self._peek():
+            case "[":
+                yield from self._array()
+            case "{":
+                yield from self._page()
+            case _:
+                raise self._refused()
+        if self._peek():
+            raise self._refused()
+
+    def _array(self) -> Iterator[object]:
+        self._expect("[")
+        if self._peek() == "]":
+            self._expect("]")
+            return
+        while True:
+            yield self._value()
+            if self._peek() == "]":
+                self._expect("]")
+                return
+            self._expect(",")
+
+    def _page(self) -> Iterator[object]:
+        """Yield the objects of an answer of the service; an object without ``value`` is the only one."""
+        members: dict[str, object] = {}
+        is_page = False
+        self._expect("{")
+        while self._peek() != "}":
+            name = self._value()
+            self._expect(":")
+            if name == "value" and self._peek() == "[":
+                yield from self._array()
+                is_page = True
+            else:
+                members[str(name)] = self._value()
+            if self._peek() != ",":
+                break
+            self._expect(",")
+        self._expect("}")
+        if not is_page:
+            yield members
+
+    def _value(self) -> object:
+        self._peek()
+        while True:
+            try:
+                found, end = self._decode(self._buffer, self._at)
+            except (JSONDecodeError, RecursionError, ValueError):
+                if self._is_whole or len(self._buffer) - self._at > LONGEST_LINE:
+                    raise self._refused() from None
+            else:
+                # a number at the end of the buffer may go on
+                if end < len(self._buffer) or self._is_whole:
+                    self._advance(end)
+                    return found
+            self._fill()
+
+    def _peek(self) -> str:
+        while True:
+            at, size = self._at, len(self._buffer)
+            while at < size and self._buffer[at] in " \t\r\n":
+                at += 1
+            self._advance(at)
+            if at < size or self._is_whole:
+                return self._buffer[at : at + 1]
+            self._fill()
+
+    def _expect(self, mark: str) -> None:
+        if self._peek() != mark:
+            raise self._refused()
+        self._advance(self._at + 1)
+
+    def _advance(self, to: int) -> None:
+        self.line += self._buffer.count("\n", self._at, to)
+        self._at = to
+
+    def _fill(self) -> None:
+        try:
+            piece = self._text.read(_PIECE)
+        except UnicodeDecodeError:
+            raise self._refused() from None
+        self._is_whole = not piece
+        self._buffer, self._at = self._buffer[self._at :] + piece, 0
+
+    def _refused(self) -> FileRefused:
+        return FileRefused(Reason.FILE_ROWS_NOT_JSON, line=self.line)

@@ -1,0 +1,196 @@
+"""Imports: what each mode does to entities that exist, the same rules as for the protocol, and undo as one."""
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+
+from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.errors import InsufficientAccountPermissions
+from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
+from storage.models import Account, Activity, LongOperation
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.changes import changes
+from storage.operations.entities import entities, imports
+from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
+from storage.operations.tables import tables
+from storage.operations.undo import undo
+from storage.transfer import entities as rows
+from storage.transfer.file import RowFile
+from storage.transfer.mapping import ColumnMapping
+from storage.transfer.rejects import Fault, Repair
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+ADA = Actor(ActorKind.USER, "ada")
+MAPPING = ColumnMapping("{PartitionKey}", "{RowKey}")
+
+
+@pytest.fixture
+def table():
+    return tables.create(accounts.add("acme"), "people")
+
+
+@pytest.fixture(autouse=True)
+def few_at_once(monkeypatch):
+    """Several chunks of a small file."""
+    monkeypatch.setattr(rows, "_AT_ONCE", 3)
+
+
+def chunks(text, kind=AccountKind.STORAGE, **start):
+    return RowFile(lambda: io.BytesIO(text.encode())).chunks(MAPPING, kind, NOW, **start)
+
+
+def csv(*found):
+    return "PartitionKey,RowKey,A,B\n" + "".join(f"{line}\n" for line in found)
+
+
+def run(table, text, mode, **options):
+    wanted = Import(table, mode, ADA, "people.csv")
+    return imports.run(wanted, chunks(text, AccountKind(table.account.kind)), **options)
+
+
+def check(table, text, mode):
+    return imports.check(Import(table, mode, ADA), chunks(text))
+
+
+def content(table):
+    page = entities.page(table, EntityQuery())
+    found = map(read_stored, page.entities)
+    return {it.key.row_key: {name: value.value for name, value in it.properties.items()} for it in found}
+
+
+def numbers(outcome):
+    return outcome.inserted, outcome.changed, outcome.skipped, outcome.rejected
+
+
+FIRST = csv("p,1,a,", "q,2,b,x", "p,3,c,", "p,4,d,", "p,5,e,")
+SECOND = csv("p,1,z,", "q,2,,z", "p,6,f,", "p,6,g,h", "r/,7,x,")
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected", "after"),
+    [
+        (ImportMode.INSERT, (1, 0, 0, 4), {"1": {"A": "a"}, "2": {"A": "b", "B": "x"}, "6": {"A": "f"}}),
+        (ImportMode.SKIP, (1, 0, 3, 1), {"1": {"A": "a"}, "2": {"A": "b", "B": "x"}, "6": {"A": "f"}}),
+        (
+            ImportMode.MERGE,
+            (1, 3, 0, 1),
+            {"1": {"A": "z"}, "2": {"A": "b", "B": "z"}, "6": {"A": "g", "B": "h"}},
+        ),
+        (ImportMode.REPLACE, (1, 3, 0, 1), {"1": {"A": "z"}, "2": {"B": "z"}, "6": {"A": "g", "B": "h"}}),
+    ],
+)
+def test_modes_their_counts_and_undo(table, mode, expected, after):
+    assert numbers(run(table, FIRST, ImportMode.INSERT)) == (5, 0, 0, 0)
+    before = content(table)
+
+    checked = check(table, SECOND, mode)
+    assert content(table) == before and checked.rows == 5
+    assert (checked.repeated, checked.repeated_lines) == (1, [(4, 5)])
+
+    outcome = run(table, SECOND, mode)
+    assert numbers(outcome) == expected
+    assert {key: value for key, value in content(table).items() if key in after} == after
+    groups = {group.fault: (group.lines, group.repairs) for group in outcome.groups.listed()}
+    assert groups.pop(Fault.KEY_CHARACTERS) == ([6], (Repair.KEY_CHARACTERS,))
+    assert groups == (
+        {Fault.EXISTS: ([2, 3, 5], (Repair.SKIP, Repair.REPLACE))} if mode is ImportMode.INSERT else {}
+    )
+    # entities that exist are the same in the check; the second of two rows with the same keys is a change in the run
+    assert checked.inserted + checked.changed + checked.skipped + checked.rejected == 5
+
+    done = outcome.activity
+    assert (done.verb, done.actor, done.table_name) == ("entity.import", "ada", "people")
+    assert done.detail["rows"] == outcome.written and done.detail["mode"] == mode
+    assert len({it.actor.request_id for it in changes.made_by(done)}) == 1
+    undo.undo(done, SERVER)
+    assert content(table) == before
+    assert not LongOperation.objects.exists()
+
+
+def test_what_was_written_before_a_failure_stays_and_is_recorded(table):
+    def stop(outcome):
+        if outcome.rows == 3:
+            Account.objects.update(read_only=True)
+
+    with pytest.raises(InsufficientAccountPermissions):
+        run(table, FIRST, ImportMode.INSERT, progress=stop)
+    assert len(content(table)) == 3
+    done = Activity.objects.get(verb="entity.import")
+    assert (done.detail["rows"], done.detail["interrupted"]) == (3, True)
+    Account.objects.update(read_only=False)
+    undo.undo(done, SERVER)
+    assert content(table) == {}
+
+
+def test_steps_go_on_in_another_process(table):
+    """A chunk with its state is one transaction: what was saved says where to go on."""
+    first, *_ = chunks(FIRST)
+    started = Import(table, ImportMode.INSERT, ADA)
+    saved = {}
+    assert started.step(first, saved.update) == []
+    assert saved["inserted"] == 3
+    state = started.outcome.dump()
+
+    later = Import(table, ImportMode.INSERT, ADA, outcome=ImportOutcome.load(state))
+    for chunk in chunks(FIRST, start=first.position):
+        later.step(chunk)
+    assert numbers(later.outcome) == (5, 0, 0, 0) and later.outcome.rows == 5
+    assert len(content(table)) == 5
+
+
+def test_a_step_that_fails_changes_nothing(table):
+    wanted = Import(table, ImportMode.INSERT, ADA)
+    first, *_ = chunks(csv("p,1,a,", "p/,2,b,"))
+
+    def fail(detail):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        wanted.step(first, fail)
+    assert content(table) == {} and wanted.outcome == ImportOutcome(groups=wanted.outcome.groups)
+    assert [it.fault for it in wanted.step(first)] == [Fault.KEY_CHARACTERS]
+    assert numbers(wanted.outcome) == (1, 0, 0, 1)
+
+
+@pytest.mark.parametrize("mode", list(ImportMode))
+def test_long_keys_and_what_a_merge_makes_too_large(table, mode):
+    long = "ş" * 1024
+    large = "x" * 30_000
+    names = ",".join(f"P{number}" for number in range(17))
+    text = f"PartitionKey,RowKey,{names}\n{long},{long},{large}\np,1,{','.join([large] * 17)}\n"
+    assert numbers(run(table, text, mode))[0] == 2
+    text = text.replace("P", "Q").replace("Qartition", "Partition").replace("p,1", "p,1")
+    outcome = run(table, text, mode)
+    expected = {
+        ImportMode.INSERT: (0, 0, 0, 2), ImportMode.SKIP: (0, 0, 2, 0), ImportMode.MERGE: (0, 1, 0, 1),
+        ImportMode.REPLACE: (0, 2, 0, 0),
+    }  # fmt: skip
+    assert numbers(outcome) == expected[mode]
+    if mode is ImportMode.MERGE:
+        assert [group.fault for group in outcome.groups.listed()] == [Fault.LARGE]
+
+
+def test_accounts_without_history_and_of_the_kind_cosmos():
+    account = accounts.add("cosmos", NewAccount(kind=AccountKind.COSMOS))
+    table = tables.create(account, "people")
+    assert numbers(run(table, csv("p,1,a,", ",2,b,"), ImportMode.REPLACE)) == (1, 0, 0, 1)
+    stored = entities.get(table, EntityKey("p", "1"))
+    assert read_stored(stored).properties == {"A": EdmValue(Edm.STRING, "a")}
+
+
+def test_a_table_that_is_not_there_yet_can_be_checked(table):
+    missing = type(table)(account=table.account, name="later")
+    assert numbers(check(missing, FIRST, ImportMode.INSERT)) == (5, 0, 0, 0)
+
+
+def test_tables_of_the_server_take_none(table):
+    with pytest.raises(InsufficientAccountPermissions):
+        Account.objects.update(read_only=True)
+        run(table, FIRST, ImportMode.INSERT)

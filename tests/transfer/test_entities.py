@@ -1,0 +1,192 @@
+"""Rows become entities: keys, types, what is empty, and why a row is rejected and what would help."""
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
+from storage.editing.guessing import GuessReason
+from storage.transfer import proposals
+from storage.transfer.file import RowFile
+from storage.transfer.layout import Wishes
+from storage.transfer.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
+from storage.transfer.rejects import Fault, RejectGroups, RejectWriter, Repair, repair
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+
+
+def file_of(data):
+    data = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+    return RowFile(lambda: io.BytesIO(data), Wishes())
+
+
+def convert(data, mapping=None, kind=AccountKind.STORAGE, **keys):
+    """The entities and rejects of a file, and its mapping."""
+    file = file_of(data)
+    mapping = mapping or proposals.complete(file.propose(NOW), **keys)
+    chunks = list(file.chunks(mapping, kind, NOW))
+    entities = [entity for chunk in chunks for _, entity in chunk.entities]
+    return entities, [reject for chunk in chunks for reject in chunk.rejects], mapping
+
+
+def test_guesses_lose_nothing_and_say_why():
+    data = (
+        "PartitionKey,RowKey,zip,big,huge,ratio,exact,day,at,ok,id,mixed,none\n"
+        "p,1,007,9007199254740993,92233720368547758080,1.50,0.1000000000000000055511,2026-11-26,"
+        "2026-11-26T01:02:03.1234567Z,true,c9da6455-213d-42c9-9a79-3e9149a57833,1,\n"
+        "p,2,17,1,1,1e400,0.5,2026-11-27,2026-11-26T01:02:03+02:00,False,C9DA6455-213D-42C9-9A79-3E9149A57834,x,\n"
+    )
+    proposal = file_of(data).propose(NOW)
+    assert {it.column.target: (it.column.type, it.reason) for it in proposal.columns} == {
+        "zip": (Edm.STRING, GuessReason.LEADING_ZEROS),
+        "big": (Edm.INT64, GuessReason.FITS),
+        "huge": (Edm.STRING, GuessReason.TOO_MANY_DIGITS),
+        "ratio": (Edm.STRING, GuessReason.TOO_MANY_DIGITS),
+        "exact": (Edm.STRING, GuessReason.TOO_MANY_DIGITS),
+        "day": (Edm.STRING, GuessReason.NO_ZONE),
+        "at": (Edm.DATETIME, GuessReason.FITS),
+        "ok": (Edm.BOOLEAN, GuessReason.FITS),
+        "id": (Edm.GUID, GuessReason.FITS),
+        "mixed": (Edm.STRING, GuessReason.MIXED),
+        "none": (Edm.STRING, GuessReason.EMPTY),
+    }
+    [first, second], rejects, _ = convert(data)
+    assert not rejects and "none" not in first.properties
+    assert first.properties["at"] == EdmValue(Edm.DATETIME, 17_956_549_231_234_567)
+    assert second.properties["at"] == EdmValue(Edm.DATETIME, 17_956_477_230_000_000)
+    assert (first.properties["zip"].value, second.properties["id"].value[-4:]) == ("007", "7834")
+
+
+def test_the_types_of_storage_explorer_and_what_is_absent():
+    data = (
+        "PartitionKey,RowKey,Timestamp,A,A@type,B,B@type\n"
+        "p,1,2026-01-01T00:00:00Z,,String,5,Edm.Int64\n"
+        "p,2,2026-01-01T00:00:00Z,,,6,\n"  # the type of a column whose type is missing is the last one
+        "p,3,2026-01-01T00:00:00Z,AP8=,binary,x,Edm.Int32\n"
+        "p,4,2026-01-01T00:00:00Z,x,Edm.GeographyPoint,,Int32\n"
+    )
+    entities, rejects, _ = convert(data)
+    assert [dict(entity.properties) for entity in entities] == [
+        {"A": EdmValue(Edm.STRING, ""), "B": EdmValue(Edm.INT64, 5)},
+        {"B": EdmValue(Edm.INT64, 6)},
+    ]
+    assert [(it.row.line, it.fault, it.column, it.text) for it in rejects] == [
+        (4, Fault.NOT_OF_TYPE, "B", "x"),
+        (5, Fault.UNKNOWN_TYPE, "A", "Edm.GeographyPoint"),
+    ]
+
+
+def test_json_keeps_what_it_says():
+    rows = [
+        {"PartitionKey": "p", "RowKey": "1", "N": 2**53 + 1, "D": 1.0, "I": 1, "T@odata.type": "Edm.DateTime",
+         "T": "2026-11-26T00:00:00Z", "Null": None, "Timestamp": "x", "odata.etag": "W"},
+        {"PartitionKey": "p", "RowKey": "2", "N": 1, "D": 1, "I": 2},
+        {"PartitionKey": "p", "RowKey": "3", "Deep": {"a": [1]}},
+        {"PartitionKey": "p", "RowKey": 4, "Not a name": 1},
+    ]  # fmt: skip
+    entities, rejects, mapping = convert("\n".join(map(json.dumps, rows)))
+    assert [dict(entity.properties) for entity in entities] == [
+        {"N": EdmValue(Edm.INT64, 2**53 + 1), "D": EdmValue(Edm.DOUBLE, 1.0), "I": EdmValue(Edm.INT32, 1),
+         "T": EdmValue(Edm.DATETIME, 17_956_512_000_000_000)},
+        {"N": EdmValue(Edm.INT64, 1), "D": EdmValue(Edm.DOUBLE, 1.0), "I": EdmValue(Edm.INT32, 2)},
+        {"Not_a_name": EdmValue(Edm.INT32, 1)},
+    ]  # fmt: skip
+    assert entities[2].key.row_key == "4"
+    assert [(it.fault, it.column) for it in rejects] == [(Fault.NESTED, "Deep")]
+    mapping = repair(mapping, grouped(rejects)[0], Repair.STRING)
+    [deep] = [it for it in convert("\n".join(map(json.dumps, rows)), mapping)[0] if it.key.row_key == "3"]
+    assert deep.properties["Deep"] == EdmValue(Edm.STRING, '{"a": [1]}')
+
+
+def grouped(rejects):
+    groups = RejectGroups()
+    for reject in rejects:
+        groups.add(reject)
+    return groups.listed()
+
+
+PEOPLE = "tenant,id,age,note\nse,1,36,x\ntr,2/3,n/a,\nde,3,4x,y\n,4,5,z\n"
+
+
+def test_keys_are_composed_and_repairs_bring_rows_in():
+    keys = {"partition_key": "{tenant}", "row_key": "{tenant}-{id}"}
+    mapping = proposals.complete(file_of(PEOPLE).propose(NOW), **keys)
+    mapping = mapping.with_column(Column("age", "Age", Edm.INT32))
+    entities, rejects, _ = convert(PEOPLE, mapping)
+    assert [entity.key for entity in entities] == [("se", "se-1"), ("", "-4")]
+    assert dict(entities[0].properties) == {
+        "id": EdmValue(Edm.STRING, "1"), "Age": EdmValue(Edm.INT32, 36), "note": EdmValue(Edm.STRING, "x"),
+    }  # fmt: skip
+    characters, age = grouped(rejects)
+    assert (characters.fault, characters.repairs) == (Fault.KEY_CHARACTERS, (Repair.KEY_CHARACTERS,))
+    assert (age.sentence, age.lines, age.texts) == ("age is not of the type Int32.", [4], {"4x": 1})
+
+    mapping = repair(repair(mapping, characters, Repair.KEY_CHARACTERS), age, Repair.UNSET)
+    entities, rejects, _ = convert(PEOPLE, ColumnMapping.load(json.loads(json.dumps(mapping.dump()))))
+    assert not rejects and [entity.key.row_key for entity in entities] == ["se-1", "tr-2-3", "de-3", "-4"]
+    assert ["Age" in entity.properties for entity in entities] == [True, False, False, True]
+    as_text = mapping.with_column(Column("age", "Age", Edm.INT32, OnMisfit.STRING, ("n/a",)))
+    values = [entity.properties.get("Age") for entity in convert(PEOPLE, as_text)[0]]
+    assert values[1:3] == [None, EdmValue(Edm.STRING, "4x")]
+
+
+def test_keys_of_numbers_and_guids():
+    entities, _, _ = convert("a\nx\ny\n", partition_key="{{k}}", row_key="{#row}")
+    assert [entity.key for entity in entities] == [("{k}", "0000000001"), ("{k}", "0000000002")]
+    entities, _, _ = convert("a\nx\ny\n", partition_key="p", row_key="{#guid}")
+    assert len({entity.key.row_key for entity in entities}) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"partition_key": "{nothing}"}, "no column nothing"),
+        ({"row_key": "{a"}, "not a template"),
+        ({"columns": [{"source": "age", "target": "1x"}]}, "cannot be the name"),
+        ({"columns": [{"source": "age", "target": "x"}, {"source": "note", "target": "x"}]}, "property x"),
+        ({"columns": [{"source": "age", "target": "x", "type": "Int16"}]}, "Int16"),
+        ({"colour": "red"}, "not a mapping"),
+    ],
+)
+def test_refuses_mappings_that_do_not_fit(change, why):
+    with pytest.raises(MappingRefused, match=why):
+        mapping = ColumnMapping.load({"partition_key": "{tenant}", "row_key": "{id}", **change})
+        mapping.check(("tenant", "id", "age", "note"))
+
+
+def test_a_file_without_keys_says_what_it_has():
+    with pytest.raises(MappingRefused, match="tenant, id, age, note"):
+        convert(PEOPLE)
+
+
+def test_limits_are_those_of_the_kind_of_account():
+    long = "x" * 40_000
+    data = f"PartitionKey,RowKey,T\np,1,{long}\n,2,y\n{'p' * 1025},3,y\n"
+    entities, rejects, _ = convert(data)
+    assert [it.fault for it in rejects] == [Fault.VALUE_LARGE, Fault.KEY_LONG] and len(entities) == 1
+    entities, rejects, _ = convert(data, kind=AccountKind.COSMOS)
+    assert [it.fault for it in rejects] == [Fault.KEY_EMPTY] and len(entities) == 2
+    many = {"PartitionKey": "p", "RowKey": "1", **{f"P{number}": number for number in range(253)}}
+    assert [it.fault for it in convert(json.dumps(many) + "\n")[1]] == [Fault.MANY_PROPERTIES]
+
+
+def test_empty_strings_if_they_are_wanted():
+    mapping = ColumnMapping("{tenant}", "{id}", (Column("note", "note", Edm.STRING),), empty=Empty.STRING)
+    assert [dict(it.properties).get("note") for it in convert("tenant,id,note\na,1,\n", mapping)[0]] == [
+        EdmValue(Edm.STRING, "")
+    ]
+
+
+@pytest.mark.parametrize("data", [PEOPLE, '{"id":"1/2"}\n[]\n{\n{"id":"3"}\n'])
+def test_rejects_can_be_corrected_and_imported(data):
+    keys = {"partition_key": "p", "row_key": "{id}"}
+    _first, rejects, _ = convert(data, **keys)
+    writer = RejectWriter(file_of(data).layout)
+    text = (writer.head() + writer.write(rejects)).decode()
+    assert "reject:reason" in text and "has a character that keys cannot have" in text
+    again, _, _ = convert(text.replace("2/3", "2").replace("1/2", "12"), **keys)
+    assert again[0].key.row_key in ("2", "12")
+    assert all("reject" not in name for name in again[0].properties)

@@ -1,0 +1,104 @@
+"""What is exported is imported as it was: every value of every type, in every format."""
+
+import io
+import json
+from datetime import UTC, datetime
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
+from storage.domain.values.edm import Edm
+from storage.domain.values.kinds import AccountKind
+from storage.transfer import parquet, writing
+from storage.transfer.file import RowFile
+from storage.transfer.formulas import escape_formula, unescape_formula
+from storage.transfer.layout import FileFormat, Layout, Wishes
+from storage.transfer.mapping import ColumnMapping
+from storage.transfer.writing import ExportFormat
+from tests.domain.test_edm import same
+from tests.strategies import keys, properties, texts
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+KEYS = {"partition_key": "{PartitionKey}", "row_key": "{RowKey}"}
+entities = st.lists(st.builds(Entity, st.builds(EntityKey, keys, keys), properties), min_size=1, max_size=4)
+
+
+def stored(entity):
+    written = write_fragments(entity.properties)
+    return StoredEntity(encode_entity_key(entity.key), b"0", (written.annotations + written.values).encode())
+
+
+def check(data, expected, format_, **mapping):
+    chosen = FileFormat.CSV if "csv" in format_ else FileFormat(format_)
+    file = RowFile(lambda: io.BytesIO(data), Wishes(format=chosen, encoding="utf-8", delimiter=","))
+    chunks = list(file.chunks(ColumnMapping(**KEYS, **mapping), AccountKind.STORAGE, NOW))
+    assert [reject.sentence for chunk in chunks for reject in chunk.rejects] == []
+    found = [entity for chunk in chunks for _, entity in chunk.entities]
+    assert [entity.key for entity in found] == [entity.key for entity in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert set(one.properties) == set(other.properties)
+        assert all(same(one.properties[name], value) for name, value in other.properties.items())
+
+
+@pytest.mark.parametrize(
+    ("format_", "escapes"),
+    [
+        (ExportFormat.TYPED_CSV, False), (ExportFormat.TYPED_CSV, True), (ExportFormat.JSON, False),
+        (ExportFormat.NDJSON, False),
+    ],
+)  # fmt: skip
+@hypothesis.settings(max_examples=50)
+@given(expected=entities)
+def test_text(format_, escapes, expected):
+    names = list(dict.fromkeys(name for entity in expected for name in entity.properties))
+    pages = [[stored(entity)] for entity in expected]
+    text = "".join(writing.write(format_, pages, names, escapes_formulas=escapes))
+    check(text.encode(errors="surrogatepass"), expected, format_, unescapes_formulas=escapes)
+
+
+@hypothesis.settings(max_examples=50)
+@given(expected=entities)
+def test_parquet(expected):
+    pytest.importorskip("pyarrow")
+    for entity in expected:
+        entity.properties = {
+            name: value
+            for name, value in entity.properties.items()
+            if value.type is not Edm.STRING or not has_half(value.value)
+        }
+    found = {}
+    for entity in expected:
+        for name, (type_, content) in entity.properties.items():
+            is_time = type_ is Edm.DATETIME
+            use = parquet.Use(
+                name,
+                type_,
+                not is_time or content % 10 == 0,
+                not is_time or -92_000_000_000_000_000 < content < 92_000_000_000_000_000,
+            )
+            before = found.get((name, type_), use)
+            found[name, type_] = use._replace(
+                is_micro=use.is_micro and before.is_micro, is_near=use.is_near and before.is_near
+            )
+    data = b"".join(parquet.write([[stored(entity)] for entity in expected], found.values()))
+    check(data, expected, "parquet")
+
+
+def has_half(text):
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+@given(texts | st.text("'=+-@\t1.e", max_size=6))
+def test_every_text_has_one_escaped_form(text):
+    assert unescape_formula(escape_formula(text)) == text
+
+
+def test_a_layout_and_a_mapping_are_json():
+    layout = Layout(FileFormat.CSV, columns=("a", "b"))
+    known = json.loads(json.dumps({name: getattr(layout, name) for name in Layout.__slots__}))
+    assert Layout.load(known) == layout
+    mapping = ColumnMapping(**KEYS)
+    assert ColumnMapping.load(json.loads(json.dumps(mapping.dump()))) == mapping
