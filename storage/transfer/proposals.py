@@ -1,4 +1,4 @@
-"""A mapping for a file that nobody has seen before: keys, properties and types from its first rows, with reasons."""
+"""A mapping for a new file: keys, properties and types from its first rows, with reasons."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -124,12 +124,12 @@ class Command(DatabaseCommand):
     def handle(self, *args: Any, table: str, file: str, **options: Any) -> None:
         account_name, _, name = table.partition("/")
         account = find_usable_account(account_name)
+        found = _find_table(account, name, creates=options["create"])
         with _opening(file, _read_wishes(options)) as row_file:
             mapping, proposal = _read_mapping(row_file, options)
             self._describe_file(row_file, mapping, proposal)
             if options["save_mapping"]:
                 options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
-            found = _find_table(account, name, creates=options["create"])
             wanted = Import(found, ImportMode(options["mode"]), command_actor(), Path(file).name)
             if options["dry_run"] or options["rejects"] is None:
                 checked = self._check(wanted, row_file, mapping, options)
@@ -172,8 +172,7 @@ class Command(DatabaseCommand):
             f" ({outcome.written / seconds:,.0f} per second): {', '.join(what)}."
         )
         if outcome.rejected:
-            if options["dry_run"] or options["rejects"] is not None:
-                self._describe_rejects(outcome)
+            self._describe_rejects(outcome)
             where = f" They are in {options['rejects']}." if options["rejects"] else ""
             self.stdout.write(f"{outcome.rejected:,} rows were rejected.{where}")
 

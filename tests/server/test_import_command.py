@@ -1,0 +1,115 @@
+"""`manage.py import` and `manage.py export`."""
+
+import gzip
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from storage.models import Activity
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FILE = "country,id,age\nse,1,36\ntr,2,n/a\nde,3,41\n"
+KEYS = ("--partition-key", "{country}", "--row-key", "{id}")
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command and gives what it said; the account has no table."""
+
+    def run(*arguments):
+        call_command(*map(str, arguments))
+        return capsys.readouterr().out
+
+    accounts.add("shop")
+    return run
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(FILE)
+    return path
+
+
+def test_a_new_table_of_a_file_and_a_file_of_it(run, file, tmp_path):
+    said = run("import", "shop/people", file, "--create", "--dry-run", *KEYS)
+    assert said.startswith(
+        'csv  delimiter ,  quote "  utf-8\nPartitionKey  {country}\nRowKey  {id}\nage  String'
+    )
+    assert said.endswith("3 rows: 3 would be inserted.\n") and not tables.names(accounts.find("shop"))
+
+    said = run("import", "shop/people", file, "--create", *KEYS)
+    assert "3 entities were imported" in said
+    assert Activity.objects.get(verb="entity.import").detail["file"] == "people.csv"
+    for extension in ("typed.csv", "ndjson", "json.gz", "jsonl"):
+        exported = tmp_path / f"people.{extension}"
+        assert "3 entities of shop/people were exported" in run("export", "shop/people", exported)
+        run("import", f"shop/{extension.replace('.', '')}", exported, "--create")
+        assert run("compare", "shop/people", f"shop/{extension.replace('.', '')}").endswith("identical\n")
+    assert gzip.decompress((tmp_path / "people.json.gz").read_bytes()).startswith(b"[\n{")
+
+    run("export", "shop/people", tmp_path / "some.ndjson", "--filter", "PartitionKey eq 'se'")
+    assert json.loads((tmp_path / "some.ndjson").read_text())["RowKey"] == "1"
+    assert Activity.objects.filter(verb="entity.export", detail__scope="query").count() == 1
+
+
+def test_rows_that_do_not_fit(run, file, tmp_path, capsys):
+    arguments = ("import", "shop/people", file, "--create", "--type", "age=Int32", *KEYS)
+    with pytest.raises(CommandError, match="Nothing was imported: 1 of 3 rows"):
+        run(*arguments)
+    said = capsys.readouterr().out
+    assert "1  age is not of the type Int32. 'n/a'\n      line 3\n      --misfit 'age=string'" in said
+    assert not tables.names(accounts.find("shop"))
+
+    rejects = tmp_path / "rejects.csv"
+    said = run(*arguments, "--rejects", rejects)
+    assert "2 entities were imported" in said and f"1 rows were rejected. They are in {rejects}." in said
+    assert rejects.read_text().splitlines() == [
+        "country,id,age,reject:line,reject:reason", "tr,2,n/a,3,age is not of the type Int32.",
+    ]  # fmt: skip
+    mapping = tmp_path / "mapping.json"
+    run(*arguments, "--dry-run", "--unset", "age=n/a", "--save-mapping", mapping)
+    said = run("import", "shop/people", rejects, "--mapping", mapping)
+    assert "1 entities were imported" in said
+    with pytest.raises(CommandError, match="3 of 3 rows"):
+        run("import", "shop/people", file, "--mapping", mapping)
+    assert "0 inserted, 3 changed" in run(
+        "import", "shop/people", file, "--mapping", mapping, "--mode", "merge"
+    )
+    assert "3 left alone" in run("import", "shop/people", file, "--mapping", mapping, "--mode", "skip")
+
+
+def test_the_standard_input_and_output(monkeypatch, capfdbinary):
+    accounts.add("shop")
+    stream = io.BytesIO(FILE.encode())
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+    call_command("import", "shop/people", "-", "--create", *KEYS)
+    call_command("export", "shop/people", "-", "--format", "csv", "--escape-formulas")
+    assert b"PartitionKey,RowKey,Timestamp,age" in capfdbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("import", "shop/people", "{file}"), "create it with --create"),
+        (("import", "shop/people", "{file}", "--create"), "no column of this name, but country, id, age"),
+        (("import", "nobody/people", "{file}"), "account nobody does not exist"),
+        (("import", "shop/people", "{file}x", "--create"), "cannot be read: No such file"),
+        (("import", "shop/people", "{file}", "--create", *KEYS, "--type", "age=Int16"), "Int16"),
+        (
+            ("import", "shop/people", "{file}", "--create", *KEYS, "--misfit", "age=x"),
+            "reject, string, unset",
+        ),
+        (("export", "shop/people", "{file}.xlsx"), "does not exist"),
+    ],
+)
+def test_refuses(run, file, arguments, why):
+    with pytest.raises(CommandError, match=why):
+        run(*(it.replace("{file}", str(file)) for it in arguments))
