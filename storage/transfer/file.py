@@ -17,7 +17,7 @@ _SAMPLE: Final = 1000  # rows
 
 
 class RowFile:
-    """``opening`` opens the file at its beginning whenever it is called; raises FileRefused for one that cannot be read."""
+    """``opening`` opens the file at its beginning whenever it is called; raises FileRefused if it cannot be read."""
 
     def __init__(
         self, opening: Callable[[], IO[bytes]], wishes: Wishes = NO_WISHES, known: Layout | None = None
