@@ -1,6 +1,7 @@
 """What indexes of properties are worth: `python3 -m tests.bench.indexes`, some minutes.
 
-Each filter runs without and with indexes, and on Azurite; and each index is weighed by what it costs a write.
+Each filter runs without and with indexes, and on Azurite; then writes run on tables with more and more indexes, and the
+CPU time of the backend says what these cost.
 """
 
 import argparse
@@ -12,20 +13,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 
-from psycopg import Connection, sql
+from psycopg import Connection
 
 from storage.server.data_folder import DataFolder
 from tests.bench import raw, report, rounds, servers
 from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import PER_OWNER, Dataset
 from tests.bench.rounds import Contender, progress
-from tests.bench.servers import ROOT, UnavailableError
-from tests.bench.workloads import PAGE_SIZE, Ground, Workload, by_number, by_string, entities, query
+from tests.bench.servers import ROOT, Server, UnavailableError
+from tests.bench.workloads import (
+    PAGE_SIZE,
+    WORKLOADS,
+    Ground,
+    Workload,
+    by_number,
+    by_string,
+    entities,
+    query,
+)
 
 INDEXED = ("Score", "Owner", "Visits")
-ROWS = 10_000
-"""Rows of a timed insertion."""
-INSERTIONS = 7
+MOST = ("Score", "Owner", "Visits", "City", "Created", "Id", "Level", "Notes")
+"""As many as the server adds by itself."""
+LEVELS = (0, 1, 4, len(MOST))
+FULL = 20_000
+"""Entities of a table that is written to."""
+ROUNDS = 15
+WRITES = {"insert": 1_000, "merge": 1_000, "batch": 20}
+"""Requests of a round."""
 ACCOUNT = "devstoreaccount1"
 
 
@@ -81,6 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="of each run, default 1")
     parser.add_argument("--connections", type=int, default=8, help="default 8")
     parser.add_argument("--azurite", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--costs", action="store_true", help="only what indexes cost writes")
     parser.add_argument(
         "--soon",
         type=int,
@@ -89,6 +105,14 @@ def main(arguments: list[str] | None = None) -> int:
         help="instead, how soon the server makes an index by itself",
     )
     options = parser.parse_args(arguments)
+    if options.costs:
+        data = Dataset(min(options.size, FULL))
+        with scratch_folder() as folder, servers.tablero(folder) as server:
+            switch_adaptive_indexes(folder, "off")
+            with raw.connect(DataFolder(folder / "tablero")) as database:
+                lines = costs(folder, server, data, database)
+        sys.stdout.write("\n".join(lines) + "\n")
+        return 0
     if options.soon:
         sys.stdout.writelines(f"{line}\n" for line in how_soon(options.soon))
         return 0
@@ -96,19 +120,18 @@ def main(arguments: list[str] | None = None) -> int:
         data = Dataset(options.size)
         ours = rounds.enter(stack.enter_context(servers.tablero(folder)), data)
         progress("loaded")
+        switch_adaptive_indexes(folder, "off")
         peer = None
         if options.azurite:
             peer = rounds.enter(stack.enter_context(servers.azurite(folder, servers.find_azurite())), data)
             progress("loaded into Azurite")
         with raw.connect(DataFolder(folder / "tablero")) as database:
-            relation = raw.largest_relation(database)
             theirs = run(options, [ours, *([peer] if peer else [])], peer)
             scans = run(options, [ours, *([peer] if peer else [])], ours)
-            before = insertion(database, relation)
             for name in INDEXED:
                 add_index(folder, ours, name)
             ranges = run(options, [ours, *([peer] if peer else [])], ours)
-            cost = (insertion(database, relation) - before) / len(INDEXED)
+            weighed = costs(folder, ours.server, Dataset(min(options.size, FULL)), database)
         lines = [
             *report.table(
                 [
@@ -123,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
                 [row(it.title, scans, ranges, theirs) for it in FILTERS],
             ),
             "",
-            f"An insertion takes {before:.1f} µs in the database, and {cost:.1f} µs more for each index.",
+            *weighed,
         ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -211,19 +234,54 @@ def wait_for_index(folder: Path, table: str, name: str, limit: float = 60.0) -> 
             sleep(0.05)
 
 
-def insertion(database: "Connection", relation: str) -> float:
-    """Microseconds of CPU time to insert a row into a relation with the same indexes, empty at first."""
-    backend = Path(f"/proc/{database.info.backend_pid}/schedstat")
-    names = {"relation": sql.Identifier(relation), "rows": sql.Literal(ROWS)}
-    insert = sql.SQL("INSERT INTO same SELECT * FROM {relation} LIMIT {rows}").format(**names)
-    taken = []
-    for _ in range(INSERTIONS):
-        with database.transaction(force_rollback=True):
-            database.execute(sql.SQL("CREATE TABLE same (LIKE {relation} INCLUDING ALL)").format(**names))
-            began = nanoseconds(backend)
-            database.execute(insert)
-            taken.append((nanoseconds(backend) - began) / ROWS / 1000)
-    return min(taken)
+BACKENDS = (
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+
+
+ASK_FOR_INDEXES = """
+INSERT INTO storage_propertyindex (table_id, name, state, origin, error, created_at, scans)
+SELECT t.id, property, 'building', 'hand', '', now(), 0 FROM storage_table AS t, unnest(%s::text[]) AS property
+WHERE t.folded_name = %s AND t.deleted_at IS NULL
+"""
+
+
+def costs(folder: Path, server: Server, data: Dataset, database: "Connection") -> list[str]:
+    """What writes cost PostgreSQL with more and more indexes on their table, in turns: least CPU times of a request."""
+    tables = {}
+    for level in LEVELS:
+        tables[level] = rounds.enter(server, data)
+        table = tables[level].site.table
+        database.execute(ASK_FOR_INDEXES, (list(MOST[:level]), table))
+        for name in MOST[:level]:
+            wait_for_index(folder, table, name)
+    lines = []
+    for workload in (it for it in WORKLOADS if it.name in WRITES):
+        each = max(1, WRITES[workload.name] * data.size // FULL)
+        requests = {
+            level: workload.build(contender.site, ROUNDS * each) for level, contender in tables.items()
+        }
+        least = dict.fromkeys(LEVELS, float("inf"))
+        for number in range(ROUNDS):
+            for level in LEVELS if number % 2 else reversed(LEVELS):
+                now = requests[level][number * each : (number + 1) * each]
+                before = cpu_of_backends(database)
+                rounds.send(server, now, workload.expected(tables[level].site.data))
+                after = cpu_of_backends(database)
+                # of the only connection that was used; the others are those of background jobs
+                used = max(after[pid] - before[pid] for pid in before.keys() & after.keys())
+                least[level] = min(least[level], used / each / 1e3)
+        ratios = [report.times(least[level] / least[0]) for level in LEVELS[1:]]
+        lines.append(f"| {workload.title} | {report.amount(least[0])} µs | {' | '.join(ratios)} |")
+        progress(lines[-1])
+    heads = " | ".join("an index" if level == 1 else f"{level} indexes" for level in LEVELS[1:])
+    return [f"| CPU of the backend | no index | {heads} |", f"|{' --- |' * (len(LEVELS) + 1)}", *lines]
+
+
+def cpu_of_backends(database: "Connection") -> dict[int, int]:
+    """Nanoseconds that each connection of the server has used, by process id."""
+    pids = [pid for (pid,) in database.execute(BACKENDS).fetchall()]
+    return {pid: nanoseconds(Path(f"/proc/{pid}/schedstat")) for pid in pids}
 
 
 def nanoseconds(schedstat: Path) -> int:
