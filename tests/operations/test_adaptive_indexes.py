@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -26,8 +27,9 @@ from storage.operations.undo.undo import undo
 from storage.runtime import service
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
+from storage.sql import indexes as statements
 from storage.sql.django import execute
-from storage.sql.relations import relation_name
+from storage.sql.relations import INDEXING, relation_name
 
 # indexes are made outside of transactions
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,9 +124,63 @@ def test_one_after_the_other_within_the_budget(large, monkeypatch):
         patch.setattr(policy, "ADAPTIVE_LIMIT", 1)
         assert adapt() == {"Score"}
     with monkeypatch.context() as patch:
+        patch.setattr(policy, "EAGER_LIMIT", 1)
+        assert adapt() == {"Score"}
+    with monkeypatch.context() as patch:
+        patch.setattr(policy, "ACCOUNT_LIMIT", 1)
+        assert adapt() == {"Score"}
+    with monkeypatch.context() as patch:
         patch.setattr(policy, "DISK_SHARE", 0.0)
         assert adapt() == {"Score"}
     assert adapt() == {"Score", "Name"}
+
+
+def test_one_that_has_become_too_large_is_given_up(large, monkeypatch):
+    scan(large, "Score")
+    adaptive_indexes.adapt(NOW)
+    monkeypatch.setattr(indexes, "DISK_SHARE", 0.0)
+    assert adapt() == {"Score"}
+    assert PropertyIndex.objects.get().state == "failed"
+    assert statements.stored(large.pk, [PropertyIndex.objects.get().pk]) == {}
+    scan(large, "Score")
+    adapt()
+    assert PropertyIndex.objects.get().state == "failed"
+
+
+def test_what_people_wait_for_comes_first_and_of_the_others_one_at_a_time(account, large):
+    scan(large, "Score")
+    adaptive_indexes.adapt(NOW)
+    small = tables.create(account, "Small")
+    indexes.add(small, "Name", by=ADA)
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(%s, 0)", (INDEXING,))
+        indexes.run_pending()
+        assert dict(PropertyIndex.objects.values_list("name", "state")) == {
+            "Score": "building",
+            "Name": "ready",
+        }
+        other.execute("SELECT pg_advisory_unlock(%s, 0)", (INDEXING,))
+    indexes.run_pending()
+    assert not indexes.is_pending(large)
+
+
+def test_a_table_that_is_deleted_when_its_index_is_decided_on_stops_no_other(account, large):
+    scan(large, "Score")
+    gone = tables.create(account, "Gone")
+    scan(gone, "Score", seconds=10)
+    execute(FILL.format(relation=relation_name(gone.pk), rows=policy.INDEXED_FROM))
+    tables.delete(account, "Gone", keep=tables.DELETED_TABLE_RETENTION)
+    assert adapt() == {"Score"}
+
+
+def test_a_process_that_has_counted_scans_decides_at_once(large, monkeypatch):
+    adaptive_indexes.add_for_new_scans(NOW)
+    monkeypatch.setattr(entities, "COSTLY_SCAN", 0.0)
+    for _ in range(policy.SCANS_NEEDED):
+        assert not PropertyIndex.objects.exists()
+        entities.page(large, EntityQuery(filter=parse("Score gt 9990")))
+        adaptive_indexes.add_for_new_scans(datetime.now(UTC))
+    assert PropertyIndex.objects.get().reason["filter"] == "Score gt …"
 
 
 def test_an_index_that_is_not_used_for_weeks_is_dropped(large):

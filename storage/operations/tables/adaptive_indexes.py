@@ -5,9 +5,9 @@ only if it has read many rows, which the planner says when the count is written:
 The process that has written new counts decides at once, and a job of all processes once a minute.
 """
 
+import random
 import time
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from threading import Event
@@ -37,7 +37,7 @@ from storage.sql.failures import Canceled
 from storage.sql.relations import relation_of
 
 _NAMES_LIMIT: Final = 1_000  # properties counted between two writes
-_EXAMINED: Final = 20  # slow queries whose plans are looked at for one write
+_EXAMINED: Final = 5  # slow queries whose plans are looked at for one write
 _EXAMINATION: Final = timedelta(milliseconds=200)  # for each statement of it
 _PATIENCE: Final = 1.0  # seconds for all of them
 _FILTER_LENGTH: Final = 300  # characters
@@ -99,9 +99,9 @@ class ScanCosts(Ledger[tuple[int, str, date], _Count]):
 
     def add(self, moment: datetime, slow: SlowQueries) -> None:
         """Take slow queries; ``write`` counts those that were scans."""
-        groups = sorted(slow.groups.values(), key=lambda it: -it.seconds)
-        self._slow += [(moment.date(), group) for group in _taking_turns(groups)]
-        del self._slow[_EXAMINED:]
+        self._slow += [(moment.date(), group) for group in slow.groups.values()]
+        # at random, so that no table waits for another whose scans go on
+        self._slow = random.sample(self._slow, min(len(self._slow), _EXAMINED))
 
     def write(self) -> None:
         deadline = time.monotonic() + _PATIENCE
@@ -133,17 +133,6 @@ class ScanCosts(Ledger[tuple[int, str, date], _Count]):
         background.add_up("storage_propertyscans", keys, numbers, rows, {"filter": "text"})
 
 
-def _taking_turns(groups: Collection[_Group]) -> Iterator[_Group]:
-    """Yield the first group of each table, then the second of each and so on."""
-    turns: Counter[int] = Counter()
-    numbered = []
-    for group in groups:
-        table_id = group.slowest.table_id
-        numbered.append((turns[table_id], group))
-        turns[table_id] += 1
-    return (group for _, group in sorted(numbered, key=lambda it: it[0]))
-
-
 def record(query: SlowQuery) -> None:
     """Count a slow query at once, unless a transaction would have to hold the count until it ends."""
     if query.names and not connection.in_atomic_block:
@@ -154,8 +143,8 @@ def record(query: SlowQuery) -> None:
 
 
 def _rows_read(slow: SlowQuery) -> int:
-    """Return about how many rows a query has read; 0 if the table is gone or the database too busy to tell."""
-    table = Table.objects.filter(pk=slow.table_id, deleted_at=None).first()
+    """Return about how many rows a query has read; 0 if its table adapts no indexes or the database is too busy."""
+    table = _adaptive_tables().filter(pk=slow.table_id).first()
     if table is None:
         return 0
     rows = background.estimated_rows(table.pk)
@@ -260,6 +249,8 @@ def _add(table_id: int, name: str, reason: IndexReason) -> None:
         return
     of_account = PropertyIndex.objects.filter(table__account=table.account_id, origin=IndexOrigin.ADAPTIVE)
     if of_account.count() >= policy.ACCOUNT_LIMIT or not _is_affordable(table, existing):
+        return
+    if len(existing) >= policy.EAGER_LIMIT and reason.scans < policy.SCANS_NEEDED_BEYOND:
         return
     try:
         indexes.add(table, name, origin=IndexOrigin.ADAPTIVE, reason=reason)
