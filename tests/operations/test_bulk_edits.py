@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
@@ -14,9 +16,11 @@ from storage.domain.errors import InsufficientAccountPermissions, InvalidInput
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.domain.values.kinds import AccountKind
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity, LongOperation
 from storage.operations.accounts import account_settings, accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edits, entities
 from storage.operations.entities.bulk_edits import (
@@ -30,8 +34,9 @@ from storage.operations.undo import undo
 from storage.runtime import recovery
 from storage.runtime.threads import in_thread
 from storage.sql import entities as statements
-from storage.sql.django import fetch, run
+from storage.sql.django import execute, fetch, run
 from storage.sql.relations import relation_name
+from tests import strategies
 from tests.operations.test_edits import HOSTILE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,6 +45,14 @@ ADA = Actor(ActorKind.USER, "ada")
 CHANGED, EXISTS, GONE = (
     Obstacle(it) for it in (ObstacleKind.CHANGED, ObstacleKind.KEY_EXISTS, ObstacleKind.GONE)
 )
+
+
+@pytest.fixture
+def kinds():
+    """A table in an account of each kind."""
+    return {
+        kind: tables.create(accounts.add(kind.value, NewAccount(kind=kind)), "people") for kind in AccountKind
+    }
 
 
 @pytest.fixture
@@ -283,9 +296,9 @@ def test_protected_accounts_need_the_number(table):
     account_settings.change(table.account, by=ADA, protected=True)
     table.account.refresh_from_db()
     wanted = request({"op": "delete"}, filter="N ge 2")
-    for given, words in ((None, "is protected"), (3, "finds 2 entities now, not 3")):
+    for number_given, words in ((None, "is protected"), (3, "finds 2 entities now, not 3")):
         with pytest.raises(BulkEditRefused, match=words):
-            bulk_edits.run(table, wanted, by=ADA, number=given)
+            bulk_edits.run(table, wanted, by=ADA, number=number_given)
     assert len(content(table)) == 3
     assert bulk_edits.run(table, wanted, by=ADA, number=2).counts.deleted == 2
 
@@ -337,3 +350,63 @@ def test_samples_are_the_first_some_others_and_each_kind(table):
     assert shown == sorted(shown)
     assert sum(found.types.values()) == found.counts.changed == 301
     assert shown == [it.old_key.row_key for it in bulk_edits.preview(table, request(set_("'y'"))).samples]
+
+
+_NAMES = st.sampled_from("ABC")
+_EXPRESSIONS = st.sampled_from(
+    ["A", "B + 1", "upper(C)", "string(A)", "coalesce(C, 'none')", "now()", "double(B) / 3", "int32(C)"]
+)
+_OPERATIONS = st.one_of(
+    st.builds(set_, _EXPRESSIONS, _NAMES),
+    st.builds(lambda name: {"op": "remove", "property": name}, _NAMES),
+    st.builds(
+        lambda op, name, to, replace: {"op": op, "property": name, "to": to, "replace": replace},
+        st.sampled_from(["rename", "copy"]),
+        _NAMES,
+        _NAMES,
+        st.booleans(),
+    ),
+    st.builds(
+        lambda name, to: {"op": "convert", "property": name, "type": to.value}, _NAMES, st.sampled_from(Edm)
+    ),
+)
+_KEYS = st.sampled_from(
+    ["concat('n', RowKey)", "substring(RowKey, 0, 1)", "substring(RowKey, 1) + 'z'", "string(A)", "C"]
+)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(
+        st.text("ab", min_size=1, max_size=2),
+        st.dictionaries(_NAMES, strategies.values, max_size=3),
+        max_size=6,
+    ),
+    st.lists(_OPERATIONS, min_size=1, max_size=3),
+    st.none() | _KEYS,
+    st.sampled_from(AccountKind),
+    st.booleans(),
+)
+def test_any_edit_is_foreseen_exact_and_undone(kinds, content, operations, new_key, kind, allows_loss):
+    table = kinds[kind]
+    relation = relation_name(table.pk)
+    execute(f"DELETE FROM {relation}")
+    for row_key, values in content.items():
+        run(statements.change(relation, Insert(Entity(key(row_key), values, kind))))
+    if new_key is not None:
+        operations = [*operations, {"op": "key", "row_key": new_key}]
+    wanted = request(*operations, allows_loss=allows_loss)
+    before = rows(table)
+    foreseen = bulk_edits.preview(table, wanted)
+    done = bulk_edits.run(table, wanted, by=ADA)
+    assert done.counts.obstacles == foreseen.counts.obstacles
+    assert done.counts.written == foreseen.counts.written
+    assert len(rows(table)) == len(before)
+    assert all(row[-1] for row in rows(table))
+    if "now()" not in str(operations):
+        after = {it.key: f"{it.annotations}{it.values}" for it in foreseen.samples}
+        found = {EntityKey(*row[:2]): row[3] + row[4] for row in rows(table)}
+        assert after.items() <= found.items()
+    if done.activity is not None:
+        undo.undo(done.activity, ADA)
+    assert rows(table) == before
