@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import console, indexes, processes, raw, rounds, stages
+from tests.bench import bulk_edit, console, indexes, processes, raw, rounds, stages
 from tests.bench import size as size_bench
 from tests.bench.__main__ import main
 from tests.bench.entities import PER_OWNER, Dataset, Layout
@@ -227,3 +227,9 @@ def test_filters_find_as_many_entities_at_any_size(size, layout):
     assert len(three) == 10
     assert sorted(data.score(n) for n in range(size)) == [n + 0.25 for n in range(size)]
     assert len(data.body(7, *data.key(7))) in range(850, 1100)
+
+
+def test_bulk_edits_are_measured_and_checked(server, capsys):
+    bulk_edit.report(Server("Tablero", "", server.endpoint, server.pid), server.data, 1000)
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert [row.split(" | ")[0][2:] for row in rows] == ["edit", *bulk_edit.EDITS]
