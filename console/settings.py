@@ -215,6 +215,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Changes"},
         {"name": "Compare"},
         {"name": "Bulk edit"},
+        {"name": "Import and export"},
         {"name": "Policies"},
         {"name": "Shared access signatures"},
         {"name": "Service properties"},

@@ -16,6 +16,7 @@ from storage.api.views import (
     service,
     snapshots,
     tables,
+    transfer,
     undo,
 )
 
@@ -55,6 +56,7 @@ urlpatterns = [
     _path(f"{TABLE}/indexes", indexes.IndexViewSet, "indexes", get="index", post="create"),
     _path(f"{TABLE}/indexes/<str:property>", indexes.IndexViewSet, "index", get="retrieve", delete="destroy"),
     _path(f"{TABLE}/bulk-edit", bulk_edit.BulkEditViewSet, "bulk-edit", post="edit"),
+    _path(f"{TABLE}/export", transfer.ExportViewSet, "export", get="export"),
     _path(f"{ACCOUNT}/changes", changes.ChangeViewSet, "changes", get="index"),
     _path(f"{TABLE}/history", history.HistoryViewSet, "history", get="index"),
     _path(f"{ACCOUNT}/snapshots", snapshots.SnapshotViewSet, "snapshots", get="index", post="create"),

@@ -36,7 +36,7 @@ from storage.transfer.mapping import (
 from storage.transfer.rejects import Fault, Reject
 from storage.transfer.rows import Position, Reader, Row
 
-_AT_ONCE: Final = 1000  # rows of a chunk
+CHUNK: Final = 1000  # rows
 _BYTES_AT_ONCE: Final = 4 << 20
 _INT32: Final = re.compile(r"-?[1-9][0-9]{0,8}|0", re.ASCII).fullmatch
 _DOUBLE: Final = re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}", re.ASCII).fullmatch
@@ -352,7 +352,7 @@ def read_chunks(reader: Reader, mapper: RowMapper) -> Iterator[Chunk]:
         else:
             chunk.entities.append((row, found))
             size += len(found.fragments.values)
-        if chunk.rows == _AT_ONCE or size > _BYTES_AT_ONCE:
+        if chunk.rows == CHUNK or size > _BYTES_AT_ONCE:
             yield replace(chunk, position=reader.position)
             chunk, size = Chunk(reader.position), 0
     if chunk.rows:

@@ -4,6 +4,8 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from django.utils import timezone
+
 from console.entities.query_deletion import QueryDeletion
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -21,8 +23,9 @@ from storage.operations.access import policies
 from storage.operations.accounts import accounts, removal
 from storage.operations.accounts.refusals import AccountError, AccountExists
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import bulk_edits, edits
+from storage.operations.entities import bulk_edits, edits, imports
 from storage.operations.entities.bulk_edits import BulkEditRequest
+from storage.operations.entities.imports import Import, ImportMode
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
     account_copies,
@@ -44,6 +47,8 @@ from storage.operations.undo import data_undo, undo
 from storage.operations.undo.undo import CannotUndo, Reason
 from storage.sql import django as sql
 from storage.sql.relations import relation_name
+from storage.transfer.file import RowFile
+from storage.transfer.mapping import ColumnMapping
 
 ADA = Actor(ActorKind.USER, "ada")
 SCRIPT = Actor(ActorKind.KEY, "script")
@@ -224,6 +229,13 @@ def bulk_edit():
     bulk_edits.run(tables.get(find("shop"), "customers"), BulkEditRequest("", operations), by=ADA)
 
 
+def import_rows():
+    text = "PartitionKey,RowKey,Name\n" + "".join(f"se,{number},x\n" for number in range(10))
+    file = RowFile(lambda: io.BytesIO(text.encode()))
+    chunks = file.chunks(ColumnMapping("{PartitionKey}", "{RowKey}"), AccountKind.STORAGE, timezone.now())
+    imports.run(Import(tables.get(find("shop"), "customers"), ImportMode.REPLACE, ADA), chunks)
+
+
 def index():
     table = tables.get(find("shop"), "customers")
     if not PropertyIndex.objects.filter(table=table).exists():
@@ -277,6 +289,7 @@ CASES = {
     "deletion of a table": Case(shop, delete_table),
     "deletion by query": Case(more_than_a_page, delete_by_query, (Verb.ENTITY_DELETE,)),
     "bulk edit": Case(shop, bulk_edit, (Verb.ENTITY_BULK_EDIT,)),
+    "import of rows": Case(shop, import_rows, (Verb.ENTITY_IMPORT,)),
     "index": Case(shop, index),
     "distribution": Case(helped_shop, lambda: distribute(distributed=True), in_cluster=True),
     "gathering": Case(distributed_shop, lambda: distribute(distributed=False), in_cluster=True),

@@ -19,6 +19,7 @@ from storage.operations.tables import distribution_requests, indexes, tables
 from storage.operations.undo import undo
 from storage.runtime import recovery
 from storage.sql.django import fetch
+from storage.transfer import entities as transfer
 from tests import emptying
 from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, NAME, Forge
@@ -41,6 +42,7 @@ def name(request, monkeypatch):
     monkeypatch.setattr(removal, "_DROPPED_TOGETHER", FEW)
     monkeypatch.setattr(query_deletion, "_STEP", FEW)
     monkeypatch.setattr(bulk_edits, "CHUNK", FEW)
+    monkeypatch.setattr(transfer, "CHUNK", FEW)
     with citus.installed() if CASES[request.param].in_cluster else nullcontext():
         yield request.param
         emptying.empty()

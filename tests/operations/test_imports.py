@@ -39,7 +39,7 @@ def table():
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch):
     """Several chunks of a small file."""
-    monkeypatch.setattr(rows, "_AT_ONCE", 3)
+    monkeypatch.setattr(rows, "CHUNK", 3)
 
 
 def chunks(text, kind=AccountKind.STORAGE, **start):

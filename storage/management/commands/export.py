@@ -5,7 +5,7 @@ import gzip
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, cast
 
 from django.core.management.base import CommandError
 from django.utils import timezone
@@ -14,13 +14,11 @@ from storage.domain.filters.parser import parse
 from storage.management.command import DatabaseCommand, find_account
 from storage.operations.activity.activity import command_actor
 from storage.operations.entities import exports
-from storage.operations.entities.exports import PARQUET, Export, Scope
+from storage.operations.entities.exports import FORMATS, PARQUET, Export, Scope
 from storage.operations.snapshots import account_export
 from storage.operations.tables import tables
 from storage.server.backups.backup import size_of
 from storage.transfer.writing import ExportFormat
-
-FORMATS: Final = (*(it.value for it in ExportFormat), PARQUET)
 
 
 class Command(DatabaseCommand):

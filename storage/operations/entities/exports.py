@@ -20,6 +20,7 @@ from storage.transfer.layout import FileRefused
 from storage.transfer.writing import ExportFormat, UnexpectedProperty
 
 PARQUET: Final = "parquet"
+FORMATS: Final = (*(it.value for it in ExportFormat), PARQUET)
 MEDIA_TYPES: Final[Mapping[str, str]] = {
     **{it.value: type_ for it, type_ in writing.TYPES.items()},
     PARQUET: "application/vnd.apache.parquet",

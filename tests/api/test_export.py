@@ -1,0 +1,50 @@
+"""Exports over the API: a stream in each format, and who may have it."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from storage.domain.access.actor import SERVER
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
+from storage.models import Activity
+from storage.operations.entities import edits
+
+PATH = "accounts/acme/tables/people/export"
+
+
+@pytest.fixture
+def two(people):
+    for key, text in (("1", "=1+1"), ("2", "\ud800")):
+        entity = Entity(EntityKey("se", key), {"Text": EdmValue(Edm.STRING, text)})
+        edits.apply_one(people, Insert(entity), by=SERVER)
+
+
+def content(answer):
+    assert answer.status_code == 200
+    return b"".join(answer.streaming_content)
+
+
+def test_streams_what_a_filter_finds_and_records_it(call, two):
+    victor = call("victor", "read")
+    answer = victor("GET", f"{PATH}?filter=RowKey eq '2'")
+    assert answer["Content-Type"] == "application/x-ndjson"
+    assert answer["Content-Disposition"] == 'attachment; filename="people.ndjson"'
+    assert json.loads(content(answer))["Text"] == "\ud800"
+    done = Activity.objects.get(verb="entity.export")
+    assert (done.actor, done.detail["rows"], done.detail["scope"]) == ("victor", 1, "query")
+
+    answer = victor("GET", f"{PATH}?format=typed.csv&escape_formulas=true")
+    rows = list(csv.DictReader(io.StringIO(content(answer).decode(errors="surrogatepass"))))
+    assert [(row["Text"], row["Text@type"]) for row in rows] == [("'=1+1", "String"), ("\ud800", "String")]
+
+
+def test_refuses(call, two):
+    victor = call("victor", "read")
+    assert victor("GET", f"{PATH}?format=xlsx").status_code == 400
+    assert victor("GET", f"{PATH}?filter=RowKey eq").status_code == 400
+    assert victor("GET", PATH.replace("people", "gone")).status_code == 404
+    assert call("sam", "read")("GET", PATH).status_code == 404
