@@ -64,78 +64,76 @@ DECLARE
     failed integer;
     failure text;
     done bigint;
-    applied bigint[] := '{{{{}}}}';
+    applied bigint[];
     problem text;
-    op_of_all text;
+    op_of_all text := CASE
+        WHEN cardinality(rks) = 1 THEN NULL WHEN ops IS NULL THEN 'insert' WHEN ops[1] = ALL (ops) THEN ops[1] END;
     written_rks text[];
     -- an entity as it was, and those that the changes found
     was_ts bigint;
     was_anns text;
     was_vals text;
-    before_ts bigint[] := '{{{{}}}}';
-    before_anns text[] := '{{{{}}}}';
-    before_vals text[] := '{{{{}}}}';
+    before_ts bigint[];
+    before_anns text[];
+    before_vals text[];
 BEGIN
     -- before the time is taken: storage.sql.moments
     LOCK TABLE ONLY {{relation}} IN ROW EXCLUSIVE MODE;
     moment := {present};
-    IF cardinality(rks) > 1 THEN
-        op_of_all := CASE WHEN ops IS NULL THEN 'insert' WHEN ops[1] = ALL (ops) THEN ops[1] END;
-    END IF;
     IF op_of_all IN ('insert', 'delete') OR op_of_all IN ('upsert', 'replace', 'upsert_merge', 'merge')
         AND current_setting('server_version_num')::integer >= {returns_old}
     THEN
         -- all at once takes a half to three quarters of the time; if one fails, the loop below finds out which
         BEGIN
-            CASE op_of_all
-            WHEN 'insert' THEN
+            applied := array_fill(moment, ARRAY[cardinality(rks)]);
+            IF op_of_all = 'insert' THEN
                 -- without ON CONFLICT, which looks up each key once more
                 INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals) {rows};
-            WHEN 'upsert', 'replace' THEN
-                WITH written AS (
-                    INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals) {rows}
-                    ON CONFLICT (pk, rk) DO UPDATE
-                    SET ts = moment, props = excluded.props, anns = excluded.anns, vals = excluded.vals
-                    WHERE e.ts < moment
-                    RETURNING e.rk, old.ts AS was, old.anns, old.vals
-                )
-                {before} FROM written;
-            WHEN 'upsert_merge', 'merge' THEN
-                WITH written AS (
-                    INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals) {rows}
-                    ON CONFLICT (pk, rk) DO UPDATE
-                    SET ts = moment, props = e.props || excluded.props,
-                        anns = {merged_anns_of_all}, vals = {merged_vals_of_all}
-                    WHERE e.ts < moment AND {fits_of_all}
-                    RETURNING e.rk, old.ts AS was, old.anns, old.vals
-                )
-                {before} FROM written;
-            WHEN 'delete' THEN
-                WITH written AS (
-                    DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk = ANY (rks) AND e.ts < moment
-                    RETURNING e.rk, e.ts AS was, e.anns, e.vals
-                )
-                {before} FROM (SELECT * FROM written ORDER BY rk) AS written;
-            END CASE;
-            IF op_of_all <> 'insert' AND written_rks IS DISTINCT FROM rks
-                OR op_of_all IN ('replace', 'merge', 'delete') AND EXISTS (
+            ELSE
+                IF op_of_all IN ('upsert', 'replace') THEN
+                    WITH written AS (
+                        INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals) {rows}
+                        ON CONFLICT (pk, rk) DO UPDATE
+                        SET ts = moment, props = excluded.props, anns = excluded.anns, vals = excluded.vals
+                        WHERE e.ts < moment
+                        RETURNING e.rk, old.ts AS was, old.anns, old.vals
+                    )
+                    {before} FROM written;
+                ELSIF op_of_all IN ('upsert_merge', 'merge') THEN
+                    WITH written AS (
+                        INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals) {rows}
+                        ON CONFLICT (pk, rk) DO UPDATE
+                        SET ts = moment, props = e.props || excluded.props,
+                            anns = {merged_anns_of_all}, vals = {merged_vals_of_all}
+                        WHERE e.ts < moment AND {fits_of_all}
+                        RETURNING e.rk, old.ts AS was, old.anns, old.vals
+                    )
+                    {before} FROM written;
+                ELSE
+                    WITH written AS (
+                        DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk = ANY (rks) AND e.ts < moment
+                        RETURNING e.rk, e.ts AS was, e.anns, e.vals
+                    )
+                    {before} FROM (SELECT * FROM written ORDER BY rk) AS written;
+                    applied := before_ts;
+                END IF;
+                IF written_rks IS DISTINCT FROM rks OR op_of_all IN ('replace', 'merge', 'delete') AND EXISTS (
                     SELECT FROM unnest(expecteds, before_ts) AS change (expected, was)
                     WHERE was IS NULL OR was <> expected
-                )
-            THEN
-                RAISE EXCEPTION USING ERRCODE = 'TB002';
+                ) THEN
+                    RAISE EXCEPTION USING ERRCODE = 'TB002';
+                END IF;
             END IF;
-            applied := CASE op_of_all
-                WHEN 'delete' THEN before_ts ELSE array_fill(moment, ARRAY[cardinality(rks)]) END;
         -- one exists, is changed twice, has keys too long for the index of the relation, or is refused above
         EXCEPTION
         WHEN unique_violation OR cardinality_violation OR program_limit_exceeded OR SQLSTATE 'TB002' THEN
-            before_ts := '{{{{}}}}';
-            before_anns := '{{{{}}}}';
-            before_vals := '{{{{}}}}';
+            applied := NULL;
+            before_ts := NULL;
+            before_anns := NULL;
+            before_vals := NULL;
         END;
     END IF;
-    IF applied = '{{{{}}}}' THEN
+    IF applied IS NULL THEN
         FOR c IN
             SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, anns, vals, gone::text[] AS gone
             FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
