@@ -30,7 +30,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Tables": {
         "import": "Write the rows of a file into a table: CSV, JSON, lines of JSON, or Parquet.",
-        "export": "Write the entities of a table into a file of any of these formats.",
+        "export": "Write the entities of a table, or of all tables, into a file of any of these formats.",
         "index": "List, add and drop property indexes.",
         "bulk-edit": "Edit or delete all entities that a query finds.",
         "changes": "Print the change feed of an account or a table.",

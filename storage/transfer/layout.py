@@ -90,9 +90,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is known of a file and not to be found out."""
+    """What is known of a file and not to be found out; ``member``: the file in a ZIP file with several."""
 
     format: FileFormat | None = None
+    member: str = ""
     encoding: str = ""
     delimiter: str = ""
     has_header: bool = True
@@ -108,7 +109,7 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES) -> Layout:
     compression = _detect_compression(head)
     member = ""
     if compression is Compression.ZIP:
-        member = _only_member(stream)
+        member = wishes.member or _only_member(stream)
         with open_content(stream, Layout(FileFormat.CSV, compression, member=member)) as content:
             sample = content.read(SAMPLE)
     elif compression is Compression.GZIP:
@@ -116,7 +117,9 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES) -> Layout:
     else:
         sample = head
     if not sample.strip():
-        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+        if wishes.format is None:
+            raise FileRefused(Reason.FILE_ROWS_EMPTY)
+        return Layout(wishes.format, compression, member=member)
     if sample.startswith(_PARQUET):
         return Layout(FileFormat.PARQUET, compression, member=member)
     encoding = wishes.encoding or detect_encoding(sample)
@@ -149,12 +152,17 @@ def _detect_compression(head: bytes) -> Compression:
     return Compression.ZIP if head.startswith(_ZIP) else Compression.NONE
 
 
-def _only_member(stream: IO[bytes]) -> str:
+def members(stream: IO[bytes]) -> list[str]:
+    """Return the names of the files in a ZIP file; raises FileRefused for another one."""
     try:
         with zipfile.ZipFile(stream) as archive:
-            found = [it.filename for it in archive.infolist() if not it.is_dir()]
+            return [it.filename for it in archive.infolist() if not it.is_dir()]
     except zipfile.BadZipFile:
         raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
+
+
+def _only_member(stream: IO[bytes]) -> str:
+    found = members(stream)
     if len(found) != 1:
         raise FileRefused(Reason.FILE_ROWS_ZIP_FILES, number=len(found))
     return found[0]

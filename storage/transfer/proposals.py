@@ -95,6 +95,8 @@ def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> 
         row_key=row_key or proposal.mapping.row_key,
     )
     names = ", ".join(proposal.names)
+    if not proposal.names:  # without rows, no key is missing
+        return replace(mapping, partition_key="{PartitionKey}", row_key="{RowKey}")
     for name, text in (("PartitionKey", mapping.partition_key), ("RowKey", mapping.row_key)):
         if not text:
             example = proposal.names[0] if proposal.names else "id"

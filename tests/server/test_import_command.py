@@ -46,7 +46,7 @@ def test_a_new_table_of_a_file_and_a_file_of_it(run, file, tmp_path):
     assert said.endswith("3 rows: 3 would be inserted.\n") and not tables.names(accounts.find("shop"))
 
     said = run("import", "shop/people", file, "--create", *KEYS)
-    assert "3 entities were imported" in said
+    assert "3 entities were imported into people in" in said
     assert Activity.objects.get(verb="entity.import").detail["file"] == "people.csv"
     for extension in ("typed.csv", "ndjson", "json.gz", "jsonl"):
         exported = tmp_path / f"people.{extension}"
@@ -58,6 +58,23 @@ def test_a_new_table_of_a_file_and_a_file_of_it(run, file, tmp_path):
     run("export", "shop/people", tmp_path / "some.ndjson", "--filter", "PartitionKey eq 'se'")
     assert json.loads((tmp_path / "some.ndjson").read_text())["RowKey"] == "1"
     assert Activity.objects.filter(verb="entity.export", detail__scope="query").count() == 1
+
+
+def test_all_tables_of_an_account(run, file, tmp_path):
+    run("import", "shop/people", file, "--create", *KEYS)
+    tables.create(accounts.find("shop"), "empty")
+    accounts.add("other")
+    for number, format_ in enumerate(("typed.csv", "ndjson")):
+        zipped = tmp_path / f"shop{number}.zip"
+        assert "3 entities of 2 tables of shop were exported" in run(
+            "export", "shop", zipped, "--format", format_
+        )
+        mode = ("--mode", "replace")
+        assert "3 rows" in run("import", "other", zipped, "--create", "--dry-run", *mode)
+        assert "3 entities were imported into people" in run("import", "other", zipped, "--create", *mode)
+        assert run("compare", "shop", "other") == "empty  identical\npeople  identical\n"
+    with pytest.raises(CommandError, match="Nothing was imported: 3 of 3 rows"):
+        run("import", "other", zipped)
 
 
 def test_rows_that_do_not_fit(run, file, tmp_path, capsys):

@@ -1,7 +1,5 @@
 """Exports entities to a file: the selected ones, the results of a query, or a whole table of any size."""
 
-from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -11,40 +9,23 @@ from django.utils.text import get_valid_filename
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from console.grid import columns, formats, tokens
-from console.grid.columns import Columns
+from console.grid import columns, tokens
 from console.grid.formats import ExportFormat
 from console.grid.state import read_state
 from console.grid.time_travel import find_past
-from console.grid.tokens import Scope, Selection
+from console.grid.tokens import Scope
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
 from console.site.downloads import stream_bytes
 from console.site.refusals import describe_refusal
-from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.models import Table
-from storage.operations.changes.past import Past
 from storage.operations.entities import entities
-from storage.operations.entities import exports as operations
 from storage.operations.entities.entities import Total
-from storage.operations.entities.exports import Export
+from storage.operations.entities.exports import MEDIA_TYPES, Export, write
 from storage.operations.tables import table_list
-
-
-@dataclass(frozen=True, slots=True)
-class ExportRequest:
-    """What is exported; ``escapes_formulas`` is for spreadsheets, see formats.write."""
-
-    table: Table
-    selection: Selection
-    format: ExportFormat
-    columns: Columns
-    by: Actor
-    past: Past | None = None
-    escapes_formulas: bool = False
 
 
 @require_http_methods(["GET", "POST"])
@@ -63,11 +44,20 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         return _ask(request, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
     escapes = escapes_formulas(request.POST, ExportFormat(format_))
-    wanted = ExportRequest(table, chosen, ExportFormat(format_), asked, actor_of(request), then, escapes)
-    name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
-    return stream_bytes(
-        request, write_export(wanted), content_type=formats.TYPES[wanted.format], filename=name
+    wanted = Export(
+        table,
+        format_,
+        actor_of(request),
+        chosen.scope,
+        chosen.keys,
+        chosen.filter,
+        chosen.text,
+        [choice.name for choice in asked.choices],
+        then,
+        escapes,
     )
+    name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
+    return stream_bytes(request, write(wanted), content_type=MEDIA_TYPES[format_], filename=name)
 
 
 def escapes_formulas(sent: QueryDict, format_: ExportFormat) -> bool:
@@ -111,22 +101,3 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
         "here": back if is_console_path(back) else state.address(table),
     }
     return render(request, "console/grid/export.html", context, status=422 if error else 200)
-
-
-def write_export(wanted: ExportRequest) -> Generator[bytes, None, int]:
-    """Write the file, and record the export at its end or where it was interrupted."""
-    chosen = wanted.selection
-    return operations.write(
-        Export(
-            wanted.table,
-            wanted.format,
-            wanted.by,
-            chosen.scope,
-            chosen.keys,
-            chosen.filter,
-            chosen.text,
-            [choice.name for choice in wanted.columns.choices],
-            wanted.past,
-            wanted.escapes_formulas,
-        )
-    )

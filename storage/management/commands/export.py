@@ -4,8 +4,9 @@ import argparse
 import gzip
 import sys
 import time
+from collections.abc import Generator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 from django.core.management.base import CommandError
 from django.utils import timezone
@@ -20,16 +21,19 @@ from storage.operations.tables import tables
 from storage.server.backups.backup import size_of
 from storage.transfer.writing import ExportFormat
 
+T = TypeVar("T")
+
 
 class Command(DatabaseCommand):
     help = (
         "Export the entities of a table, or those that a query finds, also while the server runs. The name of the file"
         " says the format: .typed.csv (as Storage Explorer has it), .csv, .json, .ndjson or .parquet, also with .gz."
+        " All tables of an account become a ZIP file."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("table", metavar="ACCOUNT/TABLE")
+        parser.add_argument("table", metavar="ACCOUNT[/TABLE]")
         parser.add_argument("file", metavar="FILE", help="- for the standard output")
         parser.add_argument("--format", choices=FORMATS, help="by default what the name of the file says")
         parser.add_argument("--filter", default="", help="such as \"PartitionKey eq 'se'\"")
@@ -40,39 +44,52 @@ class Command(DatabaseCommand):
         )
 
     def handle(self, *args: Any, table: str, file: str, **options: Any) -> None:
-        account, _, name = table.partition("/")
         is_piped = file == "-"
-        if is_piped and sys.stdout.isatty() and options["format"] == PARQUET:
-            raise CommandError("Parquet is not shown on a terminal; name a file, or pass it on.")
-        filter_ = parse(options["filter"], now=timezone.now())
-        wanted = Export(
-            tables.get(find_account(account), name),
-            options["format"] or _format_of(file),
-            command_actor(),
-            Scope.TABLE if filter_ is None else Scope.QUERY,
-            filter=filter_,
-            text=options["filter"],
-            escapes_formulas=options["escape_formulas"],
-        )
-        began = time.monotonic()
+        if is_piped and sys.stdout.isatty() and (options["format"] == PARQUET or "/" not in table):
+            raise CommandError("This is not shown on a terminal; name a file, or pass it on.")
+        began, by = time.monotonic(), command_actor()
         with account_export.opening(None if is_piped else Path(file), sys.stdout.buffer) as stream:
-            count = _write(wanted, stream, compresses=file.endswith(".gz"))
+            account, _, name = table.partition("/")
+            if name:
+                filter_ = parse(options["filter"], now=timezone.now())
+                wanted = Export(
+                    tables.get(find_account(account), name),
+                    options["format"] or _format_of(file),
+                    by,
+                    Scope.TABLE if filter_ is None else Scope.QUERY,
+                    filter=filter_,
+                    text=options["filter"],
+                    escapes_formulas=options["escape_formulas"],
+                )
+                number = _save(exports.write(wanted), stream, compresses=file.endswith(".gz"))
+                what = f"{number:,} entities of {table}"
+            else:
+                if options["filter"]:
+                    raise CommandError("A filter is for one table; write it as ACCOUNT/TABLE.")
+                format_ = options["format"] or ExportFormat.TYPED_CSV.value
+                escapes = options["escape_formulas"]
+                every = [
+                    Export(it, format_, by, escapes_formulas=escapes)
+                    for it in tables.listed(find_account(account))
+                ]
+                counts = _save(exports.write_zip(every), stream)
+                what = f"{sum(counts.values()):,} entities of {len(counts):,} tables of {account}"
             size = "" if is_piped else f" ({size_of(stream.tell())})"
         (self.stderr if is_piped else self.stdout).write(
-            f"{count:,} entities of {table} were exported to {file}{size} in {time.monotonic() - began:.1f} seconds."
+            f"{what} were exported to {file}{size} in {time.monotonic() - began:.1f} seconds."
         )
 
 
-def _write(wanted: Export, stream: IO[bytes], *, compresses: bool) -> int:
+def _save(pieces: Generator[bytes, None, T], stream: IO[bytes], *, compresses: bool = False) -> T:
+    """Write the pieces of a file; return what their generator returns."""
     sink = gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=3) if compresses else stream
-    pieces = exports.write(wanted)
     try:
         while True:
             sink.write(next(pieces))
     except StopIteration as end:
         if compresses:
             sink.close()
-        return cast("int", end.value)
+        return cast("T", end.value)
 
 
 def _format_of(file: str) -> str:

@@ -5,9 +5,9 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final
@@ -28,7 +28,7 @@ from storage.operations.tables import tables
 from storage.transfer import proposals
 from storage.transfer.entities import Chunk
 from storage.transfer.file import RowFile
-from storage.transfer.layout import FileFormat, FileRefused, Wishes
+from storage.transfer.layout import FileFormat, FileRefused, Wishes, members
 from storage.transfer.mapping import ColumnMapping, Empty, MappingRefused, OnMisfit, read_type
 from storage.transfer.proposals import Proposal
 from storage.transfer.rejects import Reject, RejectWriter
@@ -48,12 +48,12 @@ class Command(DatabaseCommand):
     help = (
         "Import a file of rows into a table, also while the server runs: CSV of any dialect, JSON, lines of JSON, or"
         " Parquet, also compressed. Unless --rejects names a file for rows that do not fit, everything is checked first"
-        " and nothing is written if there are any."
+        " and nothing is written if there are any. Into an account: each file of a ZIP file into the table of its name."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("table", metavar="ACCOUNT/TABLE")
+        parser.add_argument("table", metavar="ACCOUNT[/TABLE]")
         parser.add_argument("file", metavar="FILE", help="- for the standard input")
         parser.add_argument(
             "--mode",
@@ -123,34 +123,59 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, table: str, file: str, **options: Any) -> None:
         account_name, _, name = table.partition("/")
-        account = find_usable_account(account_name)
+        account, wishes = find_usable_account(account_name), _read_wishes(options)
+        if not name:
+            self._import_account(account, file, wishes, options)
+            return
         found = _find_table(account, name, creates=options["create"])
-        with _opening(file, _read_wishes(options)) as row_file:
-            mapping, proposal = _read_mapping(row_file, options)
-            self._describe_file(row_file, mapping, proposal)
-            if options["save_mapping"]:
-                options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
-            wanted = Import(found, ImportMode(options["mode"]), command_actor(), Path(file).name)
+        with _opening(file, wishes) as row_file:
+            source = self._prepare(row_file, found, Path(file).name, options)
             if options["dry_run"] or options["rejects"] is None:
-                checked = self._check(wanted, row_file, mapping, options)
+                checked = self._check(source, options)
                 if options["dry_run"]:
                     return
-                if checked.rejected:
-                    raise CommandError(
-                        f"Nothing was imported: {checked.rejected:,} of {checked.rows:,} rows do not fit. Import the"
-                        " others with --rejects FILE."
-                    )
-            if found.pk is None:
-                wanted.table = tables.create(account, name, by=wanted.by)
-            wanted.outcome = ImportOutcome()
-            self._run(wanted, row_file, mapping, options)
+                _require_fitting([checked], "Import the others with --rejects FILE.")
+            self._run(source, options)
 
-    def _check(
-        self, wanted: Import, file: RowFile, mapping: ColumnMapping, options: dict[str, Any]
-    ) -> ImportOutcome:
-        with _writing_rejects(file, options["rejects"] if options["dry_run"] else None) as write:
-            chunks = _chunks(wanted, file, mapping)
-            outcome = imports.check(wanted, chunks, on_rejects=write, progress=self._progress("checked"))
+    def _import_account(self, account: Account, file: str, wishes: Wishes, options: dict[str, Any]) -> None:
+        """Import each file of a ZIP file into the table of its name; nothing if a row of any does not fit."""
+        if (
+            options["rejects"] is not None
+            or options["mapping"] is not None
+            or options["save_mapping"] is not None
+        ):
+            raise CommandError("These files are of one table; write it as ACCOUNT/TABLE.")
+        with ExitStack() as stack:
+            opening = stack.enter_context(_opening_stream(file))
+            with opening() as stream:
+                names = members(stream)
+            sources = []
+            for member in names:
+                name = Path(member).name.partition(".")[0]
+                found = _find_table(account, name, creates=options["create"])
+                wished = replace(wishes, member=member, format=wishes.format or _format_of(member))
+                self.stdout.write(f"{name}:")
+                sources.append(self._prepare(RowFile(opening, wished), found, member, options))
+            checked = [self._check(source, options) for source in sources]
+            if options["dry_run"]:
+                return
+            _require_fitting(checked, "Import the tables one by one to see which, with --rejects FILE.")
+            for source in sources:
+                self._run(source, options)
+
+    def _prepare(self, file: RowFile, table: Table, name: str, options: dict[str, Any]) -> "_Source":
+        """Say how a file is read and what becomes of its columns."""
+        mapping, proposal = _read_mapping(file, options)
+        self._describe_file(file, mapping, proposal)
+        if options["save_mapping"]:
+            options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
+        return _Source(Import(table, ImportMode(options["mode"]), command_actor(), name), file, mapping)
+
+    def _check(self, source: "_Source", options: dict[str, Any]) -> ImportOutcome:
+        with _writing_rejects(source.file, options["rejects"] if options["dry_run"] else None) as write:
+            outcome = imports.check(
+                source.wanted, source.chunks(), on_rejects=write, progress=self._progress("checked")
+            )
         verb = "would be inserted" if options["dry_run"] else "to insert"
         others = {"changed": outcome.changed, "left alone because they exist": outcome.skipped}
         parts = [f"{outcome.rows:,} rows: {outcome.inserted:,} {verb}"]
@@ -159,16 +184,20 @@ class Command(DatabaseCommand):
         self._describe_rejects(outcome)
         return outcome
 
-    def _run(self, wanted: Import, file: RowFile, mapping: ColumnMapping, options: dict[str, Any]) -> None:
-        began = time.monotonic()
-        with _writing_rejects(file, options["rejects"]) as write:
-            chunks = _chunks(wanted, file, mapping)
-            outcome = imports.run(wanted, chunks, on_rejects=write, progress=self._progress("imported"))
+    def _run(self, source: "_Source", options: dict[str, Any]) -> None:
+        wanted, began = source.wanted, time.monotonic()
+        if wanted.table.pk is None:
+            wanted.table = tables.create(wanted.table.account, wanted.table.name, by=wanted.by)
+        wanted.outcome = ImportOutcome()
+        with _writing_rejects(source.file, options["rejects"]) as write:
+            outcome = imports.run(
+                wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
+            )
         seconds = max(time.monotonic() - began, 0.001)
         what = [f"{outcome.inserted:,} inserted", f"{outcome.changed:,} changed"]
         what += [f"{outcome.skipped:,} left alone because they exist"] if outcome.skipped else []
         self.stdout.write(
-            f"{outcome.written:,} entities were imported in {seconds:.1f} seconds"
+            f"{outcome.written:,} entities were imported into {wanted.table.name} in {seconds:.1f} seconds"
             f" ({outcome.written / seconds:,.0f} per second): {', '.join(what)}."
         )
         if outcome.rejected:
@@ -241,7 +270,13 @@ def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
 
 @contextmanager
 def _opening(file: str, wishes: Wishes) -> Iterator[RowFile]:
-    """Open a file, or a copy of the standard input, which cannot be read twice."""
+    with _opening_stream(file) as opening:
+        yield RowFile(opening, wishes)
+
+
+@contextmanager
+def _opening_stream(file: str) -> Iterator[Callable[[], IO[bytes]]]:
+    """Yield what opens a file, or a copy of the standard input, which cannot be read twice."""
     with ExitStack() as stack:
         if file == "-":
             spooled = stack.enter_context(TemporaryFile())
@@ -258,7 +293,7 @@ def _opening(file: str, wishes: Wishes) -> Iterator[RowFile]:
                 return path.open("rb")
 
         try:
-            yield RowFile(opening, wishes)
+            yield opening
         except OSError as error:
             raise FileRefused(Reason.FILE_NOT_READ, path=file, why=error.strerror) from None
 
@@ -268,7 +303,7 @@ def _read_wishes(options: dict[str, Any]) -> Wishes:
     if len(delimiter) > 1:
         raise CommandError("A delimiter is one character, or tab.")
     format_ = FileFormat(options["format"]) if options["format"] else None
-    return Wishes(format_, options["encoding"], delimiter, has_header=not options["no_header"])
+    return Wishes(format_, "", options["encoding"], delimiter, has_header=not options["no_header"])
 
 
 def _read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping, Proposal | None]:
@@ -323,8 +358,27 @@ def _find_table(account: Account, name: str, *, creates: bool) -> Table:
         return Table(account=account, name=name)
 
 
-def _chunks(wanted: Import, file: RowFile, mapping: ColumnMapping) -> Iterator[Chunk]:
-    return file.chunks(mapping, AccountKind(wanted.table.account.kind), wanted.began)
+@dataclass(slots=True)
+class _Source:
+    """A file and the import of it."""
+
+    wanted: Import
+    file: RowFile
+    mapping: ColumnMapping
+
+    def chunks(self) -> Iterator[Chunk]:
+        return self.file.chunks(self.mapping, AccountKind(self.wanted.table.account.kind), self.wanted.began)
+
+
+def _require_fitting(checked: Sequence[ImportOutcome], advice: str) -> None:
+    rejected, rows = (sum(getattr(it, name) for it in checked) for name in ("rejected", "rows"))
+    if rejected:
+        raise CommandError(f"Nothing was imported: {rejected:,} of {rows:,} rows do not fit. {advice}")
+
+
+def _format_of(member: str) -> FileFormat | None:
+    extension = member.rpartition(".")[2].lower()
+    return FileFormat(extension) if extension in list(FileFormat) else None
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """Export entities as a file, piece by piece: what a query finds, some by their keys, or a whole table."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
@@ -21,6 +22,7 @@ from storage.transfer.writing import ExportFormat, UnexpectedProperty
 
 PARQUET: Final = "parquet"
 FORMATS: Final = (*(it.value for it in ExportFormat), PARQUET)
+_PIECE: Final = 64 * 1024  # bytes of a ZIP file that are sent at once
 MEDIA_TYPES: Final[Mapping[str, str]] = {
     **{it.value: type_ for it, type_ in writing.TYPES.items()},
     PARQUET: "application/vnd.apache.parquet",
@@ -93,6 +95,53 @@ def write(wanted: Export) -> Generator[bytes, None, int]:
     finally:
         _record(wanted, count, is_whole=is_whole)
     return count
+
+
+def write_zip(several: Iterable[Export]) -> Generator[bytes, None, dict[str, int]]:
+    """Yield the pieces of a ZIP file with a file for each export; return the numbers of entities by table."""
+    counts = {}
+    sink = _Sink()
+    with ZipFile(sink, "w", ZIP_DEFLATED) as archive:
+        for wanted in several:
+            # how large it gets is not known when it begins
+            with archive.open(f"{wanted.table.name}.{wanted.format}", "w", force_zip64=True) as file:
+                pieces = write(wanted)
+                try:
+                    while True:
+                        file.write(next(pieces))
+                        if sink.size >= _PIECE:
+                            yield sink.take()
+                except StopIteration as end:
+                    counts[wanted.table.name] = end.value
+                finally:
+                    pieces.close()
+    yield sink.take()
+    return counts
+
+
+class _Sink:
+    """A file that cannot be read or sought; what was written to it is taken piece by piece."""
+
+    def __init__(self) -> None:
+        self._content = bytearray()
+
+    @property
+    def size(self) -> int:
+        return len(self._content)
+
+    def write(self, data: bytes) -> int:
+        self._content += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is kept back."""
+
+    def close(self) -> None:
+        """Do nothing: what was written can still be taken."""
+
+    def take(self) -> bytes:
+        taken, self._content = bytes(self._content), bytearray()
+        return taken
 
 
 def property_names(wanted: Export) -> list[str]:
