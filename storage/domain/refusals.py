@@ -227,6 +227,7 @@ class Reason(StrEnum):
     FILE_DISORDER = "Line {line} of the file has keys that belong before those of the line before."
     # files of rows
     FILE_ROWS_EMPTY = "The file is empty."
+    FILE_ROWS_BINARY = "The file is not text, and neither Parquet nor compressed with gzip or ZIP."
     FILE_ROWS_DAMAGED = "The file is damaged: its content cannot be decompressed."
     FILE_ROWS_CUT_OFF = "The file is incomplete or damaged: it cannot be read after line {line}."
     FILE_ROWS_ZIP_FILES = "The ZIP file has {number} files; import one that has a single file."

@@ -31,6 +31,9 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# a String may have some of them
+_CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f]")
+_MOST_CONTROLS: Final = 0.05
 # Excel understands this line, and other programs write it for Excel
 _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n")
 
@@ -124,6 +127,8 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES) -> Layout:
         return Layout(FileFormat.PARQUET, compression, member=member)
     encoding = wishes.encoding or detect_encoding(sample)
     text = decode_sample(sample, encoding)
+    if len(_CONTROLS.findall(text)) > _MOST_CONTROLS * len(text):
+        raise FileRefused(Reason.FILE_ROWS_BINARY)
     format_ = wishes.format or _detect_format(text)
     layout = Layout(format_, compression, encoding, member=member, has_header=wishes.has_header)
     return layout if format_ is not FileFormat.CSV else _detect_dialect(layout, text, wishes)

@@ -75,6 +75,7 @@ def test_compressed():
     ("data", "wishes", "why"),
     [
         (b"  \n", {}, "empty"),
+        (bytes(range(256)) * 9, {}, "not text"),
         (b"\x1f\x8bxx", {}, "damaged"),
         (b"PK\x03\x04xx", {}, "damaged"),
         (zipped("a.csv", "b.csv"), {}, "2 files"),

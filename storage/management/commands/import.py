@@ -165,8 +165,9 @@ class Command(DatabaseCommand):
 
     def _prepare(self, file: RowFile, table: Table, name: str, options: dict[str, Any]) -> "_Source":
         """Say how a file is read and what becomes of its columns."""
+        self._describe_layout(file)
         mapping, proposal = _read_mapping(file, options)
-        self._describe_file(file, mapping, proposal)
+        self._describe_mapping(mapping, proposal)
         if options["save_mapping"]:
             options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
         return _Source(Import(table, ImportMode(options["mode"]), command_actor(), name), file, mapping)
@@ -205,7 +206,7 @@ class Command(DatabaseCommand):
             where = f" They are in {options['rejects']}." if options["rejects"] else ""
             self.stdout.write(f"{outcome.rejected:,} rows were rejected.{where}")
 
-    def _describe_file(self, file: RowFile, mapping: ColumnMapping, proposal: Proposal | None) -> None:
+    def _describe_layout(self, file: RowFile) -> None:
         layout = file.layout
         about = [layout.format.value]
         if layout.format is FileFormat.CSV:
@@ -215,6 +216,8 @@ class Command(DatabaseCommand):
             about.append(layout.encoding)
         about += [] if layout.compression.value == "none" else [layout.compression.value]
         self.stdout.write("  ".join(about))
+
+    def _describe_mapping(self, mapping: ColumnMapping, proposal: Proposal | None) -> None:
         self.stdout.write(f"PartitionKey  {mapping.partition_key}\nRowKey  {mapping.row_key}")
         guesses = {} if proposal is None else {it.column.source: it for it in proposal.columns}
         for column in mapping.columns:
