@@ -74,6 +74,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "console.site.layout.context",
                 "console.queries.frame.context",
+                "console.jobs.tray.context",
             ],
         },
     }
@@ -212,6 +213,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "History"},
         {"name": "Snapshots"},
         {"name": "Branches"},
+        {"name": "Jobs"},
         {"name": "Changes"},
         {"name": "Compare"},
         {"name": "Bulk edit"},

@@ -10,7 +10,6 @@ from django.db.models import Q
 
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role
-from storage.domain.refusals import Refusal
 from storage.domain.service import lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import RecordedChange
@@ -162,7 +161,7 @@ class Table(models.Model):
 
 
 class PropertyIndex(models.Model):
-    """An index of a property of a table; a background job makes and drops what storage.sql.indexes stores."""
+    """An index of a property of a table; a job makes and drops what storage.sql.indexes stores."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, related_name="indexes")
     name = models.CharField(max_length=255)  # of the property
@@ -180,23 +179,6 @@ class PropertyIndex(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class DistributionRequest(models.Model):
-    """A table that a background job is to distribute over the nodes of a cluster, or to bring back."""
-
-    table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True, related_name="+")
-    distributed = models.BooleanField()  # what it is to be
-    actor = models.JSONField()  # who asked for it: the fields of a domain.access.actor.Actor
-    asked_at = models.DateTimeField(auto_now_add=True)
-    error = models.TextField(blank=True, default="")  # why it failed: a Refusal as JSON
-
-    def __str__(self) -> str:
-        return f"distribution of {self.table_id}"
-
-    @property
-    def refusal(self) -> Refusal:
-        return Refusal.load(self.error)
 
 
 class PropertyScans(models.Model):
@@ -711,11 +693,106 @@ class DatabaseVersion(models.Model):
         return f"{self.writer} ({self.release})"
 
 
-class Job(models.Model):
-    """A background job that one process at a time runs, and when it last ran."""
+class PeriodicRun(models.Model):
+    """Periodic work that one process at a time does, and when it was last done: storage.runtime.periodic."""
 
     name = models.CharField(max_length=32, primary_key=True)
     done_at = models.DateTimeField()
 
+    class Meta:
+        db_table = "storage_job"  # its name in 0.4, whose servers may still run
+
     def __str__(self) -> str:
         return self.name
+
+
+class Job(models.Model):
+    """Long work that a user has started, in steps: see storage.operations.jobs."""
+
+    kind = models.CharField(max_length=32)  # the name of an operations.jobs.kinds.JobKind
+    account = models.ForeignKey(
+        Account, on_delete=models.CASCADE, null=True, related_name="+"
+    )  # null: server
+    # no constraint: a job outlives its table, and must not wait for changes of it
+    table = models.ForeignKey(
+        Table, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
+    )
+    table_name = models.CharField(max_length=255, blank=True, default="")
+    actor = models.JSONField()  # who started it: the fields of a domain.access.actor.Actor
+    request_id = models.UUIDField()  # of all its changes in the history
+    arguments = models.JSONField(default=dict)
+    state = models.JSONField(null=True, default=None)  # where its next step begins; null before the first one
+    status = models.CharField(max_length=9)  # domain.service.jobs.JobStatus
+    wish = models.CharField(max_length=6, blank=True, default="")  # domain.service.jobs.Wish
+    # a step is only committed by the process that has read this number
+    steps = models.BigIntegerField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=0)  # since the last step that ended
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(null=True, default=None)  # null: not known
+    rate = models.FloatField(default=0)  # done per second, lately
+    counts = models.JSONField(default=dict)  # numbers by name
+    failed = models.BigIntegerField(default=0)
+    failures = models.JSONField(default=list)  # the first ones, as operations.jobs.jobs writes them
+    result = models.JSONField(default=dict)
+    error = models.TextField(blank=True, default="")  # why it failed: a Refusal as JSON
+    # no constraint: the activity log has a retention of its own
+    activity = models.ForeignKey(
+        Activity,
+        on_delete=models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        related_name="+",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, default=None)
+    stepped_at = models.DateTimeField(null=True, default=None)
+    ended_at = models.DateTimeField(null=True, default=None)
+    seen_at = models.DateTimeField(null=True, default=None)  # when its user has seen the end
+
+    class Meta:
+        db_table = "storage_jobs"  # storage_job is that of PeriodicRun
+        indexes = (
+            models.Index(fields=("stepped_at",), condition=Q(ended_at=None), name="jobs_to_do"),
+            models.Index(fields=("ended_at",), name="jobs_by_end"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+
+class JobFile(models.Model):
+    """A file that a job reads or has made, in pieces of the database, which every server process can reach."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
+    job = models.ForeignKey(
+        Job, on_delete=models.CASCADE, null=True, related_name="files"
+    )  # null: not started
+    name = models.CharField(max_length=255)
+    content_type = models.CharField(max_length=127, blank=True, default="")
+    owner = models.CharField(max_length=256, blank=True, default="")  # the name of a user
+    size = models.BigIntegerField(default=0)
+    is_complete = models.BooleanField(default=False)
+    is_result = models.BooleanField(default=False)  # the job has made it
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        indexes = (models.Index(fields=("expires_at",), name="job_files_by_expiry"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JobFilePiece(models.Model):
+    """Bytes of a file from ``start`` on."""
+
+    file = models.ForeignKey(JobFile, on_delete=models.CASCADE, db_index=False, related_name="pieces")
+    start = models.BigIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("file", "start"), name="one_piece_at_a_start"),)
+
+    def __str__(self) -> str:
+        return f"{self.file_id} from {self.start}"

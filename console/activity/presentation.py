@@ -297,6 +297,9 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     Verb.BRANCH_CREATE: Presentation(
         Group.SNAPSHOTS, "git-branch", _("%(who)s made the branch %(branch)s of %(account)s")
     ),
+    Verb.JOB_CANCEL: Presentation(Group.SETTINGS, "ban", _("%(who)s cancelled the job %(job)s")),
+    Verb.JOB_PAUSE: Presentation(Group.SETTINGS, "pause", _("%(who)s paused the job %(job)s")),
+    Verb.JOB_RESUME: Presentation(Group.SETTINGS, "play", _("%(who)s resumed the job %(job)s")),
     Verb.SIGN_IN: Presentation(Group.PEOPLE, "log-in", _("%(who)s signed in")),
     Verb.SIGN_OUT: Presentation(Group.PEOPLE, "log-out", _("%(who)s signed out")),
     Verb.SIGN_IN_FAILED: Presentation(

@@ -208,6 +208,11 @@ def _label_role(done: Activity) -> str:
     return roles.label(role) if isinstance(role, int) else ""
 
 
+def _link_job(done: Activity) -> SafeString:
+    number = done.detail.get("job", 0)
+    return format_html('<a href="{}">{}</a>', reverse("jobs:show", args=(number,)), number)
+
+
 _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "account": lambda done: _strong(done.account_name),
     "table": _link_table,
@@ -222,6 +227,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "branch": lambda done: _strong(done.detail.get("branch", "")),
     "user": lambda done: _strong(done.detail.get("user", "")),
     "role": lambda done: _strong(_label_role(done)),
+    "job": _link_job,
     "inviter": lambda done: _strong(done.detail.get("invited_by", "")),
 }
 

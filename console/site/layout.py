@@ -47,6 +47,7 @@ ACCOUNT_SIDEBAR: Final = (
 STORAGE_PAGES: Final = frozenset({"accounts:service"})  # which other kinds of accounts do not have
 SERVER_SIDEBAR: Final = (
     NavigationItem("home:index", _("Home"), "house"),
+    NavigationItem("jobs:index", _("Jobs"), "hourglass"),
     NavigationItem("sas:inspector", _("Inspector"), "scroll-text"),
     NavigationItem("people:users", _("Users"), "users", is_for_admins=True),
     NavigationItem("activity:server_index", _("Activity"), "history", is_for_admins=True),

@@ -75,6 +75,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.NO_TABLE_TO_COMPARE: _("Neither side has a table %(table)s."),
     Reason.NOT_IN_SNAPSHOT: _("%(snapshot)s was made with only some tables, without %(table)s."),
     Reason.INDEX_EXISTS: _("%(property)s of %(table)s has an index already."),
+    Reason.INDEX_FAILED: _("The index of %(property)s of the table %(table)s could not be made: %(why)s"),
     Reason.TOO_MANY_INDEXES: _("A table can have %(most)s indexes. Drop one of %(table)s first."),
     Reason.NO_INDEX: _("%(property)s of %(table)s has no index."),
     Reason.NO_COORDINATOR: _("The database is not the coordinator of a Citus cluster."),
@@ -143,6 +144,17 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.COPY_DOES_NOT_FIT: _("Not everything fits into an account of this kind. Nothing was copied."),
     Reason.NO_ACCESS: _("You have no access to an account named %(account)s."),
     Reason.OTHER: "%(text)s",
+    Reason.NO_JOB: _("There is no job %(job)s."),
+    Reason.JOB_ENDED: _("The job %(job)s has ended."),
+    Reason.JOB_PAUSED: _("The job %(job)s is paused already."),
+    Reason.JOB_NOT_RESUMABLE: _("The job %(job)s is not paused, and has neither failed nor been cancelled."),
+    Reason.JOB_DIES: _(
+        "The same step was begun %(attempts)s times and did not end: the process died, or the database was "
+        "busy. Resume the job to try again."
+    ),
+    Reason.JOB_BROKEN: _(
+        "The server made a mistake (%(why)s), which its log describes. Resume the job to try again."
+    ),
 }
 
 

@@ -38,6 +38,12 @@ IF_MATCH: Final = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag of the version to replace; 412 if there is a newer one.",
 )
+LAST_EVENT_ID: Final = OpenApiParameter(
+    "Last-Event-ID",
+    str,
+    OpenApiParameter.HEADER,
+    description="The `id` of the last event, with which a client of a stream connects again. Replaces `after`.",
+)
 PLAIN_TEXT: Final = {(200, "text/plain"): OpenApiTypes.STR}
 _ETAG: Final = OpenApiParameter(
     "ETag", str, OpenApiParameter.HEADER, description="For `If-Match`.", response=[200], required=True

@@ -1,4 +1,4 @@
-"""Server-sent events of a change feed: a view decides who reads what, and the event loop does the rest.
+"""Server-sent events of a change feed or a job: a view decides who reads what, and the event loop does the rest.
 
 A view under ASGI has a thread and a database connection until its response has ended: too much for a stream that lasts
 for hours. So a view only says in the request's scope what to stream. Its response, without a body, is the head of the
@@ -11,24 +11,29 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from django.http import HttpRequest, HttpResponse
 
 from storage.domain.service.feed import ExpiredToken, FeedPage
 from storage.domain.service.quotas import ACCOUNT_STREAMS, STREAMS
 from storage.domain.service.recorded import RecordedChange
+from storage.models import Job
 from storage.operations.accounts import quotas
 from storage.operations.changes import feed as operations
 from storage.operations.changes.feed import Feed, NoHistory
+from storage.operations.jobs import jobs
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.stream_access import AccessChanges, StreamAccess
+from storage.runtime.threads import in_access_thread
 
 MEDIA_TYPE: Final = "text/event-stream"
 RETRY: Final = 1000  # milliseconds after which a client connects again
 _PAUSE: Final = 1.0  # seconds after the database did not answer
 _MOST: Final = 1000  # of a process
+_JOB_INTERVAL: Final = 0.5  # seconds between looks at a job
 _STATE: Final = "feed"  # in the scope's state
 
 Scope = MutableMapping[str, Any]
@@ -37,12 +42,31 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """What a view wants to be streamed: its first page has been read, which tells whether the token is valid.
+class Stream(Protocol):
+    """What a view wants to be streamed.
 
-    ``write`` writes the data of an event, which must be one line. ``reader`` is whose streams are counted;
-    ``is_allowed`` returns, in a thread, whether a new request for the stream would be answered.
+    ``reader`` is whose streams are counted, ``account_id`` of which account, if of one; ``is_allowed`` returns, in a
+    thread, whether a new request for the stream would be answered.
+    """
+
+    @property
+    def reader(self) -> str: ...
+
+    @property
+    def account_id(self) -> int | None: ...
+
+    @property
+    def is_allowed(self) -> Callable[[], bool]: ...
+
+    def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
+        """Yield events until the stream ends; raises ExpiredToken or NoHistory if the client has to learn why."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedStream:
+    """Changes after a page, which has been read, so that the token is valid.
+
+    ``write`` writes the data of an event, which must be one line.
     """
 
     feed: Feed
@@ -51,6 +75,58 @@ class Stream:
     write: Callable[[RecordedChange], bytes]
     reader: str
     is_allowed: Callable[[], bool]
+
+    @property
+    def account_id(self) -> int:
+        return self.feed.account_id
+
+    async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
+        yield self._write_page(self.page, self.token)
+        async with aclosing(live.follow(self.feed, self.token, has_more=self.page.has_more)) as pages:
+            async for page, token in pages:
+                yield self._write_page(page, token)
+
+    def _write_page(self, page: FeedPage, token: str) -> bytes:
+        """Write an event for each change; without any, only the token, which a client sends when it reconnects."""
+        if not page.changes:
+            return b"id: %b\n\n" % token.encode()
+        tokens: Sequence[str] = operations.tokens(self.feed, page, token)
+        return b"".join(
+            b"id: %b\ndata: %b\n\n" % (each.encode(), self.write(change))
+            for each, change in zip(tokens, page.changes, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobStream:
+    """A job, each time that it has got further; the stream ends with it.
+
+    ``write`` writes it in one line, in a thread.
+    """
+
+    job: int
+    account_id: int | None
+    write: Callable[[Job], bytes]
+    reader: str
+    is_allowed: Callable[[], bool]
+
+    async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
+        known, has_ended = "", False
+        while not has_ended:
+            event, known, has_ended = await in_access_thread(partial(self._look, known))
+            if event:
+                yield event
+            if not has_ended:
+                await asyncio.sleep(_JOB_INTERVAL)
+
+    def _look(self, known: str) -> tuple[bytes, str, bool]:
+        """Return an event if the job is not as it was known, how it is, and whether it has ended."""
+        job = jobs.get(self.job)
+        if job is None:
+            return b"", known, True
+        version = jobs.version(job)
+        event = b"" if version == known else b"id: %b\ndata: %b\n\n" % (version.encode(), self.write(job))
+        return event, version, job.ended_at is not None
 
 
 class TooManyStreams(Exception):
@@ -73,11 +149,10 @@ def respond(request: HttpRequest, stream: Stream) -> HttpResponse:
 
 
 def _limits(stream: Stream) -> dict[str, int]:
-    return {
-        stream.reader: quotas.limit(STREAMS),
-        f"account {stream.feed.account_id}": quotas.limit(ACCOUNT_STREAMS),
-        "process": _MOST,
-    }
+    limits = {stream.reader: quotas.limit(STREAMS), "process": _MOST}
+    if stream.account_id is not None:
+        limits[f"account {stream.account_id}"] = quotas.limit(ACCOUNT_STREAMS)
+    return limits
 
 
 def _admit(state: MutableMapping[str, Any], stream: Stream) -> None:
@@ -146,7 +221,7 @@ async def _write(
         await send({"type": "http.response.body", "body": text, "more_body": True})
 
     ends = [asyncio.ensure_future(ending.wait()), asyncio.ensure_future(_wait_for_disconnect(receive))]
-    async with aclosing(_events(stream, live)) as events:
+    async with aclosing(stream.events(live)) as events:
         await send_text(b"retry: %d\n\n" % RETRY)
         following = asyncio.ensure_future(anext(events))
         try:
@@ -161,7 +236,7 @@ async def _write(
                     following = asyncio.ensure_future(anext(events))
                 else:
                     await send_text(b":\n\n")
-        except (ExpiredToken, NoHistory):
+        except (ExpiredToken, NoHistory, StopAsyncIteration):
             pass  # the client learns it when it connects again
         finally:
             for task in (following, *ends):
@@ -181,24 +256,6 @@ async def _wait(
     finally:
         due.cancel()
     return not any(end.done() for end in ends)
-
-
-async def _events(stream: Stream, live: LiveFeed) -> AsyncGenerator[bytes, None]:
-    yield _write_page(stream, stream.page, stream.token)
-    async with aclosing(live.follow(stream.feed, stream.token, has_more=stream.page.has_more)) as pages:
-        async for page, token in pages:
-            yield _write_page(stream, page, token)
-
-
-def _write_page(stream: Stream, page: FeedPage, token: str) -> bytes:
-    """Write an event for each change; without any, only the token, which a client then sends when it connects again."""
-    if not page.changes:
-        return b"id: %b\n\n" % token.encode()
-    tokens: Sequence[str] = operations.tokens(stream.feed, page, token)
-    return b"".join(
-        b"id: %b\ndata: %b\n\n" % (each.encode(), stream.write(change))
-        for each, change in zip(tokens, page.changes, strict=True)
-    )
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

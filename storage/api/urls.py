@@ -12,6 +12,7 @@ from storage.api.views import (
     diff,
     history,
     indexes,
+    jobs,
     sas,
     service,
     snapshots,
@@ -37,6 +38,12 @@ urlpatterns = [
     _path("token", service.TokenViewSet, "token", get="retrieve"),
     _path("replicas", service.ReplicaViewSet, "replicas", get="index"),
     _path("backup", service.BackupViewSet, "backup", get="retrieve"),
+    _path("jobs", jobs.JobListViewSet, "jobs", get="index"),
+    _path("jobs/<int:job>", jobs.JobViewSet, "job", get="retrieve"),
+    _path("jobs/<int:job>/cancel", jobs.JobViewSet, "job-cancel", post="cancel"),
+    _path("jobs/<int:job>/pause", jobs.JobViewSet, "job-pause", post="pause"),
+    _path("jobs/<int:job>/resume", jobs.JobViewSet, "job-resume", post="resume"),
+    _path("jobs/<int:job>/files/<int:file>", jobs.JobViewSet, "job-file", get="download"),
     _path("accounts", accounts.AccountListViewSet, "accounts", get="index", post="create"),
     _path(
         ACCOUNT, accounts.AccountViewSet, "account", get="retrieve", patch="partial_update", delete="destroy"

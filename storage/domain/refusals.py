@@ -121,6 +121,7 @@ class Reason(StrEnum):
     # indexes
     INDEX_EXISTS = "The property {property} of {table} has an index already."
     TOO_MANY_INDEXES = "A table can have {most} indexes; drop one of {table} first."
+    INDEX_FAILED = "The index of {property} of the table {table} could not be made: {why}"
     NO_INDEX = "The property {property} of {table} has no index."
 
     # distribution
@@ -204,6 +205,14 @@ class Reason(StrEnum):
     GATHERING_FAILED = "The table {table} could not be brought back: {why}"
     LOCK_FAILED = "The table {table} could not be locked: {why}"
     COPY_DOES_NOT_FIT = "Not everything fits into an account of this kind; nothing was copied."
+
+    # jobs
+    NO_JOB = "There is no job {job}."
+    JOB_ENDED = "The job {job} has ended."
+    JOB_PAUSED = "The job {job} is paused already."
+    JOB_NOT_RESUMABLE = "The job {job} is not paused, and has neither failed nor been cancelled."
+    JOB_DIES = "The same step was begun {attempts} times and did not end: the process died, or the database was busy."
+    JOB_BROKEN = "The server made a mistake ({why}), which its log describes."
 
     # files of accounts
     FILE_NOT_READ = "{path} cannot be read: {why}."

@@ -2,8 +2,6 @@
 
 from django.db import migrations, models
 
-from storage.migrations._stored_changes import STORED_CHANGES
-
 # an account that turned them off, or undid that they were on, has an entry in the activity log; others never chose
 _TURN_ON = """
 UPDATE storage_account SET adaptive_indexes = true
@@ -37,5 +35,4 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(_TURN_ON, migrations.RunSQL.noop),
         migrations.RunSQL(_DECLINE, migrations.RunSQL.noop),
-        STORED_CHANGES,
     ]

@@ -12,10 +12,12 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from storage.models import Account, DistributionRequest, Table
+from storage.models import Account, Table
 from storage.operations.health import archive, backups, connections, disk
+from storage.operations.jobs import jobs
 from storage.operations.relations import history, table_relations
-from storage.runtime import jobs, replicas
+from storage.operations.tables import distribution_jobs
+from storage.runtime import periodic, replicas
 from storage.runtime.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations, moments
@@ -199,8 +201,9 @@ def _cluster() -> Iterator[Finding]:
         )
     for table in distributed:
         yield from _table(table)
-    for request in DistributionRequest.objects.exclude(error="").select_related("table__account"):
-        yield _warning(f"Moving {_name(request.table)} has failed: {request.refusal}")
+    for job in distribution_jobs.failed().select_related("table__account"):
+        if job.table is not None:
+            yield _warning(f"Moving {_name(job.table)} has failed: {jobs.error_of(job)}")
 
 
 def _table(table: Table) -> Iterator[Finding]:
@@ -242,7 +245,7 @@ def _jobs() -> Iterator[Finding]:
     if not connections.state().counts.processes:
         yield _fine("No process serves this database, so no job runs.")
         return
-    late = jobs.late()
+    late = periodic.late()
     if not late:
         yield _fine("All jobs ran when they were due.")
     for job in late:

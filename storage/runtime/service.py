@@ -39,7 +39,7 @@ from storage.operations.relations import table_relations
 from storage.operations.relations.history import Actors
 from storage.operations.tables import analytics, tables
 from storage.operations.tables.adaptive_indexes import SlowQuery
-from storage.runtime import jobs, replicas, throughput
+from storage.runtime import job_runner, periodic, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.observer import Observer
@@ -88,6 +88,7 @@ class Service:
         if addresses:
             self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=self._leave_former)
         self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
+        self._periodic: asyncio.Task[None] | None = None
         self._jobs: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
@@ -104,12 +105,14 @@ class Service:
         if self._replicas is not None:
             self._replicas.open()
             replicas.set_of_this_process(self._replicas)
-        self._jobs = asyncio.create_task(jobs.run())
+        self._periodic = asyncio.create_task(periodic.run())
+        self._jobs = asyncio.create_task(job_runner.run())
 
     async def close(self) -> None:
-        if self._jobs is not None:
-            self._jobs.cancel()
-            await asyncio.gather(self._jobs, return_exceptions=True)
+        background = [task for task in (self._periodic, self._jobs) if task is not None]
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
         if self._replicas is not None:
             replicas.set_of_this_process(None)
             await self._replicas.close()

@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "bulk-edit": "Edit or delete all entities that a query finds.",
         "changes": "Print the change feed of an account or a table.",
         "compare": "Compare two accounts or tables, and make one equal to the other.",
+        "job": "List jobs, wait for one, cancel, pause and resume it.",
         "snapshot": "Take, list, restore and delete snapshots.",
         "branch": "Make, list and reset branches of an account.",
         "distribute": "Spread a table over the nodes of a Citus cluster.",

@@ -31,6 +31,12 @@ def servers() -> list[str]:
     return [address for (address,) in fetch(_SERVERS, LISTENER)]
 
 
+def count_active() -> int:
+    """Return how many other sessions of this database run a statement just now."""
+    [(number,)] = fetch(_ACTIVE)
+    return int(number)
+
+
 def most_per_process() -> int:
     """Return the connections to PostgreSQL that a process may open; those to a pooler are not counted."""
     # one that listens, and beside replicas one that looks at the primary
@@ -51,6 +57,10 @@ SELECT
     count(*) FILTER (WHERE application_name LIKE %s)::integer,
     count(*) FILTER (WHERE application_name = %s AND datname = current_database())::integer
 FROM pg_stat_activity
+"""
+_ACTIVE: Final = """
+SELECT count(*) FROM pg_stat_activity
+WHERE state = 'active' AND backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()
 """
 _SERVERS: Final = """
 SELECT coalesce(host(client_addr), 'this machine') FROM pg_stat_activity

@@ -14,7 +14,7 @@ from django.utils import timezone
 from console.models import User
 from console.people import sessions, users
 from storage.api import streams
-from storage.api.streams import Stream, TooManyStreams
+from storage.api.streams import FeedStream, TooManyStreams
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -195,7 +195,7 @@ async def test_streams_count_before_they_begin(account):
     """As many views as a token may have streams can have answered before the first stream begins."""
     followed = Feed(account.pk)
     page, token = await in_thread(feed.read, followed, feed.NOW)
-    stream = Stream(followed, page, token, lambda change: b"", "token 0", lambda: True)
+    stream = FeedStream(followed, page, token, lambda change: b"", "token 0", lambda: True)
     begin = asyncio.Event()
 
     async def answer(scope, receive, send):

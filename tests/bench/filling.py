@@ -131,6 +131,7 @@ def fill_table(made: Entities) -> None:
 
     from storage.models import Account, Table
     from storage.operations.tables import indexes, tables
+    from storage.runtime import job_runner
     from storage.sql import django as sql
     from storage.sql.relations import relation_name
 
@@ -145,7 +146,7 @@ def fill_table(made: Entities) -> None:
     with transaction.atomic():
         table, _ = tables.create_filled(account, Table(name=TABLE), fill)
     indexes.add(table, "Score")
-    indexes.run_pending(table)
+    job_runner.run_all()
     sql.execute(f"VACUUM (FREEZE, ANALYZE) {relation_name(table.pk)}")
 
 

@@ -65,6 +65,7 @@ PAGES = {
     "activity": "/ui/a/devstoreaccount1/activity/",
     "activity of tables": "/ui/a/devstoreaccount1/activity/?what=tables&who=nobody",
     "server activity": "/ui/activity/",
+    "jobs": "/ui/jobs/",
     "replicas": "/ui/replicas/",
     "backups": "/ui/backups/",
     "queries": "/ui/a/devstoreaccount1/queries/",

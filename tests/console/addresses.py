@@ -78,6 +78,14 @@ help:shortcuts                -                   user:200     -
 help:limits                   -                   user:200     -
 home:replicas                 -                   admin:200    user:405
 home:backups                  -                   admin:200    user:405
+jobs:index                    -                   user:200     user:405
+jobs:tray                     -                   user:200     user:405
+jobs:clear_tray               -                   user:405     user:302
+jobs:show                     0                   user:404     user:405
+jobs:cancel                   0                   user:405     user:404
+jobs:pause                    0                   user:405     user:404
+jobs:resume                   0                   user:405     user:404
+jobs:file                     0/0                 user:404     user:405
 activity:server_index         -                   admin:200    user:405
 activity:server_entry         0                   admin:404    -
 activity:server_export        -                   admin:404    -
@@ -201,6 +209,7 @@ ANSWERS = {
 
 # what is no page: parts and data; or what its own test sees
 NO_PAGES = {
+    "jobs:tray",
     *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
     *("tables:distribution", "tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
     "people:signed_in",

@@ -54,7 +54,7 @@ def test_paths_of_the_api():
         if " " in path
     }
     there = {
-        (method.upper(), re.sub(r"<str:(\w+)>", r"{\1}", str(pattern.pattern)))
+        (method.upper(), re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)))
         for pattern in get_resolver("storage.api.urls").url_patterns
         for method in getattr(pattern.callback, "actions", {"get": ""})
         if method != "head"  # which REST framework adds with the first request

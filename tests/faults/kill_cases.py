@@ -9,8 +9,9 @@ from django.utils import timezone
 from console.entities.query_deletion import QueryDeletion
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.entities.changes import Delete, Upsert
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.access.roles import Capability
+from storage.domain.entities.changes import Delete, Insert, Upsert
+from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.masking import read_rules
 from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
@@ -18,14 +19,16 @@ from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
-from storage.models import Account, Activity, PropertyIndex
+from storage.models import Account, Activity, Job, PropertyIndex
 from storage.operations.access import policies
 from storage.operations.accounts import accounts, removal
 from storage.operations.accounts.refusals import AccountError, AccountExists
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import bulk_edits, edits, imports
+from storage.operations.entities import bulk_edits, edits, entities, imports
 from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.entities.imports import Import, ImportMode
+from storage.operations.jobs import jobs
+from storage.operations.jobs.kinds import JobKind, NoState, Step
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
     account_copies,
@@ -41,10 +44,11 @@ from storage.operations.snapshots import (
 from storage.operations.snapshots.applying import Selection, Target
 from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.snapshots.snapshot_restores import RestoreRequest
-from storage.operations.tables import distribution, distribution_requests, indexes, tables
+from storage.operations.tables import distribution, distribution_jobs, indexes, tables
 from storage.operations.tables.distribution import DistributionError
 from storage.operations.undo import data_undo, undo
 from storage.operations.undo.undo import CannotUndo, Reason
+from storage.runtime import job_runner
 from storage.sql import django as sql
 from storage.sql.relations import relation_name
 from storage.transfer.file import RowFile
@@ -240,16 +244,49 @@ def index():
     table = tables.get(find("shop"), "customers")
     if not PropertyIndex.objects.filter(table=table).exists():
         indexes.add(table, "Name", by=ADA)
-    indexes.run_pending()
+    job_runner.run_all()
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    next: int = 0
+
+
+class Counting(JobKind[NoState, Counted]):
+    """Add 1 to a property in each step, so that a step that is done twice, or not at all, shows."""
+
+    name, arguments, state, capability = "test.count", NoState, Counted, Capability.WRITE
+
+    def begin(self, run):
+        return Step(Counted(), total=9)
+
+    def step(self, run, state):
+        entity = entities.get(run.table, EntityKey("p", "a"))
+        count = read_stored(entity).properties.get("Count", EdmValue(Edm.INT32, 0)).value + 1
+        changed = Entity(EntityKey("p", "a"), {"Count": EdmValue(Edm.INT32, count)})
+        inserted = Entity(EntityKey("p", f"job {state.next}"), {})
+        edits.apply(run.table, [Upsert(changed, merge=True), Insert(inserted)], by=run.by)
+        return Step(Counted(state.next + 1), done=1, is_finished=state.next == 8)
+
+
+COUNTING = Counting()
+job_runner.KINDS = {**job_runner.KINDS, COUNTING.name: COUNTING}
+
+
+def count():
+    table = tables.get(find("shop"), "customers")
+    if not Job.objects.exists():
+        jobs.start(COUNTING, NoState(), account=table.account, table=table, by=ADA)
+    job_runner.run_all()
 
 
 def distribute(*, distributed):
     table = tables.get(find("shop"), "customers")
     try:
-        distribution_requests.ask(table, distributed=distributed, by=ADA)
+        distribution_jobs.ask(table, distributed=distributed, by=ADA)
     except DistributionError:
         pass  # it was asked for, or is done
-    distribution_requests.run_pending()
+    job_runner.run_all()
 
 
 def helped_shop():
@@ -291,6 +328,7 @@ CASES = {
     "bulk edit": Case(shop, bulk_edit, (Verb.ENTITY_BULK_EDIT,)),
     "import of rows": Case(shop, import_rows, (Verb.ENTITY_IMPORT,)),
     "index": Case(shop, index),
+    "job": Case(shop, count),
     "distribution": Case(helped_shop, lambda: distribute(distributed=True), in_cluster=True),
     "gathering": Case(distributed_shop, lambda: distribute(distributed=False), in_cluster=True),
 }

@@ -15,9 +15,9 @@ from storage.models import Account, Activity, Branch, LongOperation, PropertyInd
 from storage.operations.access import policies
 from storage.operations.accounts import removal
 from storage.operations.entities import bulk_edits, entities
-from storage.operations.tables import distribution_requests, indexes, tables
+from storage.operations.tables import tables
 from storage.operations.undo import undo
-from storage.runtime import recovery
+from storage.runtime import job_runner, recovery
 from storage.sql.django import fetch
 from storage.transfer import entities as transfer
 from tests import emptying
@@ -103,8 +103,7 @@ def wait_for_end():
 
 def run_jobs():
     recovery.run()
-    indexes.run_pending()
-    distribution_requests.run_pending()
+    job_runner.run_all()
     tables.drop_expired_tables()
 
 

@@ -24,7 +24,7 @@ from storage.operations.tables import adaptive_indexes, indexes, tables
 from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQuery
 from storage.operations.tables.indexes import IndexExists
 from storage.operations.undo.undo import undo
-from storage.runtime import service
+from storage.runtime import job_runner, service
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import indexes as statements
@@ -71,7 +71,7 @@ def scan(table, *names, scans=policy.SCANS_NEEDED, seconds=2.0, at=NOW):
 def adapt(at=NOW):
     """Decide, and do it; the names of the properties that have an index then."""
     adaptive_indexes.adapt(at)
-    indexes.run_pending()
+    job_runner.run_all()
     return set(PropertyIndex.objects.values_list("name", flat=True))
 
 
@@ -154,14 +154,14 @@ def test_what_people_wait_for_comes_first_and_of_the_others_one_at_a_time(accoun
     indexes.add(small, "Name", by=ADA)
     with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s, 0)", (INDEXING,))
-        indexes.run_pending()
+        job_runner.run_all()
         assert dict(PropertyIndex.objects.values_list("name", "state")) == {
             "Score": "building",
             "Name": "ready",
         }
         other.execute("SELECT pg_advisory_unlock(%s, 0)", (INDEXING,))
-    indexes.run_pending()
-    assert not indexes.is_pending(large)
+    job_runner.run_all()
+    assert set(PropertyIndex.objects.values_list("state", flat=True)) == {"ready"}
 
 
 def test_a_table_that_is_deleted_when_its_index_is_decided_on_stops_no_other(account, large):
@@ -187,7 +187,7 @@ def test_an_index_that_is_not_used_for_weeks_is_dropped(large):
     scan(large, "Score")
     adapt()
     indexes.add(large, "Name")
-    indexes.run_pending()
+    job_runner.run_all()
     PropertyIndex.objects.update(created_at=NOW)
     assert adapt(NOW + policy.UNUSED_PERIOD) == {"Name", "Score"}
 
@@ -205,7 +205,7 @@ def test_what_a_person_dropped_does_not_come_back_by_itself(large):
     scan(large, "Score")
     adapt()
     dropped = indexes.drop(large, "Score", by=ADA)
-    indexes.run_pending()
+    job_runner.run_all()
     scan(large, "Score")
     assert adapt() == set()
 
@@ -215,7 +215,7 @@ def test_what_a_person_dropped_does_not_come_back_by_itself(large):
     assert adapt() == set()
     indexes.add(large, "Score", by=ADA)
     indexes.drop(large, "Score")
-    indexes.run_pending()
+    job_runner.run_all()
     assert adapt() == {"Score"}
 
 

@@ -19,7 +19,7 @@ from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.tables import indexes, tables
-from storage.runtime import catalog
+from storage.runtime import catalog, job_runner
 from storage.runtime.catalog import Catalog
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
@@ -313,7 +313,7 @@ async def test_hears_of_a_new_index_and_of_a_dropped_one(account):
     async with opened() as known:
         assert await is_not_indexed()
         await in_thread(indexes.add, table, "Score")
-        await in_thread(indexes.run_pending)
+        await in_thread(job_runner.run_all)
         await eventually(is_indexed)
         await in_thread(indexes.drop, table, "Score")
         await eventually(is_not_indexed)

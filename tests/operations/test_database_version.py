@@ -23,7 +23,7 @@ from storage.operations.health import database_version
 from storage.operations.health.database_version import WRITER, stopping_older_servers
 from storage.operations.relations import table_relations
 from storage.operations.tables import tables
-from storage.runtime import catalog, doctor, jobs
+from storage.runtime import catalog, doctor, periodic
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import notify
@@ -127,7 +127,7 @@ def test_an_account_in_memory_is_dropped_with_the_number():
 
 async def test_jobs_of_an_outdated_server_do_nothing(outdated):
     ran = []
-    await jobs._run_once(jobs._Job(lambda: ran.append(1), 1.0, "failed"))
+    await periodic._run_once(periodic._Work(lambda: ran.append(1), 1.0, "failed"))
     assert ran == []
 
 

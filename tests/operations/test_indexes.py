@@ -23,6 +23,7 @@ from storage.operations.entities import entities
 from storage.operations.tables import indexes, tables
 from storage.operations.tables.indexes import IndexExists, IndexMissing, TooManyIndexes
 from storage.operations.undo.undo import CannotUndo, Reason, undo
+from storage.runtime import job_runner
 from storage.sql import batch
 from storage.sql import entities as sql
 from storage.sql import indexes as statements
@@ -88,7 +89,7 @@ def test_is_made_and_dropped_in_the_background_and_undone(people):
     with pytest.raises(IndexExists):
         indexes.add(people, "Score")
 
-    indexes.run_pending()
+    job_runner.run_all()
     assert states(people) == {"Score": IndexState.READY}
     assert stored(people) == [True]
     assert indexes.indexed(people.pk) == {"Score"}
@@ -103,7 +104,7 @@ def test_is_made_and_dropped_in_the_background_and_undone(people):
 
     dropped = indexes.drop(people, "Score", by=ADA)
     assert indexes.indexed(people.pk) == frozenset()
-    indexes.run_pending()
+    job_runner.run_all()
     assert not states(people)
     assert not stored(people)
     assert dropped.verb == Verb.INDEX_DROP
@@ -112,7 +113,7 @@ def test_is_made_and_dropped_in_the_background_and_undone(people):
     assert reason(added) is Reason.GONE
 
     again = undo(dropped, ADA)
-    indexes.run_pending(people)
+    job_runner.run_all()
     assert states(people) == {"Score": IndexState.READY}
     assert PropertyIndex.objects.get().origin == IndexOrigin.ADVICE
     undo(again, ADA)
@@ -140,7 +141,7 @@ def test_what_a_crash_left_is_made_again(people):
     execute(f"CREATE INDEX {name} ON {relation_name(people.pk)} (ts)")
     execute(f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{name}'::regclass")
 
-    indexes.run_pending()
+    job_runner.run_all()
 
     assert states(people) == {"Score": IndexState.READY}
     assert stored(people) == [True]
@@ -151,12 +152,12 @@ def test_of_two_servers_one_makes_it(people):
     indexes.add(people, "Score")
     with psycopg.connect(settings.LANES_CONNINFO) as other:
         other.execute("SELECT pg_advisory_lock(%s, %s)", (INDEXING, people.pk))
-        indexes.run_pending()
+        job_runner.run_all()
         assert states(people) == {"Score": IndexState.BUILDING}
         # A closed connection's locks are let go a moment after it; these are gone at once.
         other.execute("SELECT pg_advisory_unlock(%s, %s)", (INDEXING, people.pk))
 
-    indexes.run_pending()
+    job_runner.run_all()
     assert states(people) == {"Score": IndexState.READY}
 
 
@@ -166,14 +167,14 @@ def test_a_failure_is_told_and_tried_again(people):
     name = statements.index_name(people.pk, index.pk)
     execute(f"CREATE TABLE {name} (in_the_way int)")
 
-    indexes.run_pending()
+    job_runner.run_all()
     index.refresh_from_db()
     assert index.state == IndexState.FAILED
     assert "already exists" in index.error
 
     execute(f"DROP TABLE {name}")
     indexes.add(people, "Score")
-    indexes.run_pending()
+    job_runner.run_all()
     assert states(people) == {"Score": IndexState.READY}
 
 
@@ -191,9 +192,9 @@ def test_deleting_a_table_does_not_wait_for_its_index(account, people):
         writer.rollback()
         deleting.result()
 
-    indexes.run_pending()
+    job_runner.run_all()
     tables.restore(people)
-    indexes.run_pending()
+    job_runner.run_all()
     assert states(people) == {"Score": IndexState.READY}
     assert stored(people) == [True]
 
@@ -202,7 +203,7 @@ IS_MAKING = "SELECT EXISTS (SELECT FROM pg_stat_progress_create_index WHERE datn
 
 
 def run_pending():
-    indexes.run_pending()
+    job_runner.run_all()
     connection.close()
 
 
@@ -218,7 +219,7 @@ def test_no_write_fails_because_of_an_index(people):
     """The longest texts, binaries, keys and numbers; an entry of an index has a limit of 2,704 bytes."""
     for name in ("Text", "Binary", "Number", "Timestamp"):
         indexes.add(people, name)
-    indexes.run_pending()
+    job_runner.run_all()
     relation = relation_name(people.pk)
     values = [
         *({"Text": EdmValue(Edm.STRING, text)} for text in LONGEST),

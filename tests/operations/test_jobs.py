@@ -1,210 +1,317 @@
-"""What a server does beside answering."""
+"""Jobs: steps, their progress, failures, wishes of users, and files. tests/faults/test_job_kills.py kills processes."""
 
-import asyncio
-import logging
-import subprocess
-import sys
+import io
 import threading
-import time
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 
-import psycopg
 import pytest
-from django.conf import settings
+from django.db import OperationalError, transaction
+from django.utils import timezone
 
-from storage.models import Activity, Job, Table
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.roles import Capability
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import ServerBusy
+from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Reason
+from storage.domain.service.activity import Verb
+from storage.domain.service.jobs import FAILURES_KEPT, JobStatus
+from storage.models import Activity, Job, JobFile, JobFilePiece
 from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.entities import edits, entities
+from storage.operations.jobs import files, jobs, running
+from storage.operations.jobs.files import PIECE
+from storage.operations.jobs.jobs import JobError, JobFilter
+from storage.operations.jobs.kinds import Failure, JobKind, Step
 from storage.operations.tables import tables
-from storage.runtime import doctor, jobs
-from storage.runtime.threads import in_thread
-from storage.sql.background import has_rows, try_job_lock
-from storage.sql.django import fetch
-from tests.live_server import ROOT, clean_environment
-from tests.operations.test_catalog import opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
+ADA = Actor(ActorKind.USER, "ada", request_id="of the click")
 
 
-@pytest.fixture
-def deleted():
-    """A table that was deleted and still takes space."""
-    account = accounts.add("ownerofjobs")
-    table = tables.create(account, "people")
-    tables.delete(account, "people")
-    return table
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    number: int
+    fails_at: int = -1
+    error: str = ""
 
 
-@pytest.fixture
-async def running(monkeypatch):
-    monkeypatch.setattr(jobs, "_INTERVAL", 0.02)
-    task = asyncio.create_task(jobs.run())
-    yield task
-    task.cancel()
-    await asyncio.wait([task])
+@dataclass(frozen=True, slots=True)
+class State:
+    next: int = 0
 
 
-async def until_dropped():
-    async with asyncio.timeout(60):
-        while await in_thread(Table.objects.exclude(deleted_at=None).exists):  # noqa: ASYNC110 - the event is PostgreSQL's
-            await asyncio.sleep(0.01)
+class Filling(JobKind[Arguments, State]):
+    """Insert entities, ten in a step."""
 
+    name, arguments, state, capability = "test.fill", Arguments, State, Capability.WRITE
+    sizes: list[int] = []
 
-async def test_drops_what_was_deleted_even_after_a_failure(deleted, running, monkeypatch, caplog):
-    drop = tables.drop_expired_tables
+    def begin(self, run):
+        return Step(State(), total=run.arguments.number)
 
-    def fail():
-        monkeypatch.setattr(tables, "drop_expired_tables", drop)
-        raise RuntimeError("this once")
-
-    monkeypatch.setattr(tables, "drop_expired_tables", fail)
-    with caplog.at_level(logging.ERROR):
-        await until_dropped()
-
-    assert "this once" in caplog.text
-    with psycopg.connect(settings.LANES_CONNINFO) as connection:
-        found = connection.execute("SELECT to_regclass(%s)", [f"deleted_entity_{deleted.pk}"]).fetchone()
-    assert found == (None,)
-
-
-async def test_ends_no_sooner_than_what_is_being_done(monkeypatch):
-    begun, end = threading.Event(), threading.Event()
-
-    def take_long():
-        begun.set()
-        end.wait(60)
-
-    monkeypatch.setattr(jobs, "_INTERVAL", 0.02)
-    monkeypatch.setattr(tables, "drop_expired_tables", take_long)
-    running = asyncio.create_task(jobs.run())
-    await asyncio.to_thread(begun.wait, 60)
-
-    running.cancel()
-    done, _ = await asyncio.wait([running], timeout=0.3)
-    assert not done
-
-    end.set()
-    await asyncio.wait([running], timeout=60)
-    assert running.cancelled()
-
-
-def test_leaves_alone_what_another_server_is_dropping(deleted):
-    with psycopg.connect(settings.LANES_CONNINFO) as other:
-        other.execute("SELECT FROM storage_table WHERE id = %s FOR UPDATE", [deleted.pk])
-        assert tables.drop_expired_tables() == 0
-
-    assert tables.drop_expired_tables() == 1
-
-
-# what one process does for all
-
-
-def fail(now):
-    raise RuntimeError("this once")
-
-
-def test_does_once_what_many_try_until_it_is_time_again():
-    done = []
-    with pytest.raises(RuntimeError):
-        jobs.run_exclusively("work", 60, fail)
-    assert [jobs.run_exclusively("work", 60, done.append) for _ in range(3)] == [True, False, False]
-    assert len(done) == 1
-    assert jobs.run_exclusively("other work", 60, done.append)
-    Job.objects.update(done_at=datetime.now(UTC) - timedelta(seconds=60))
-
-    assert jobs.run_exclusively("work", 60, done.append)
-
-
-async def test_leaves_to_another_process_what_that_is_at():
-    begun, end, done = threading.Event(), threading.Event(), []
-
-    def take_long(now):
-        begun.set()
-        end.wait(60)
-
-    other = asyncio.create_task(in_thread(jobs.run_exclusively, "work", 0, take_long))
-    await asyncio.to_thread(begun.wait, 60)
-    assert not await in_thread(jobs.run_exclusively, "work", 0, done.append)
-    assert await in_thread(jobs.run_exclusively, "other work", 0, done.append)
-    end.set()
-
-    assert await other
-    assert await in_thread(jobs.run_exclusively, "work", 0, done.append)
-
-
-async def test_the_doctor_names_jobs_that_are_late():
-    def findings():
-        found = [finding for part, finding in doctor.examine() if part == "jobs"]
-        return [(finding.severity.value, finding.text.split(";")[0]) for finding in found]
-
-    assert (await in_thread(findings))[0] == ("ok", "No process serves this database, so no job runs.")
-    async with opened():
-        await in_thread(jobs.run_exclusively, "accounts", 60, lambda now: None)
-        assert await in_thread(findings) == [("ok", "All jobs ran when they were due.")]
-        await in_thread(lambda: Job.objects.update(done_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)))
-        [(severity, text)] = await in_thread(findings)
-        assert (severity, text) == ("warning", "The job accounts last ran at 2026-01-02 03:04 UTC")
-
-
-def test_tells_which_session_holds_the_lock_of_a_late_job():
-    Job.objects.create(name="accounts", done_at=datetime.now(UTC) - timedelta(days=1))
-    assert [job.holder for job in jobs.late()] == [None]
-    with try_job_lock("accounts"):
-        [(pid,)] = fetch("SELECT pg_backend_pid()")
-        assert [job.holder for job in jobs.late()] == [pid]
-
-
-def test_a_process_that_hangs_loses_its_lock_and_others_keep_their_connections():
-    def settings_of_session():
-        names = (
-            "idle_session_timeout",
-            "client_connection_check_interval",
-            "idle_in_transaction_session_timeout",
+    def step(self, run, state):
+        self.sizes.append(run.size)
+        numbers = range(state.next, min(run.arguments.number, state.next + 10))
+        edits.apply(run.table, [Insert(Entity(EntityKey("p", f"{n:04}"), {})) for n in numbers], by=run.by)
+        if run.arguments.fails_at in numbers:
+            raise ERRORS[run.arguments.error]
+        return Step(
+            State(numbers.stop),
+            done=len(numbers),
+            counts={"inserted": len(numbers)},
+            failures=[Failure(f"line {n}", Reason.OTHER.of(text="odd")) for n in numbers if n % 2],
+            is_finished=numbers.stop == run.arguments.number,
         )
-        return [fetch("SELECT current_setting(%s)", name)[0][0] for name in names]
 
-    before = settings_of_session()
-    with try_job_lock("work"):
-        assert settings_of_session() == ["5min", "5s", "1min"]
-    assert settings_of_session() == before
-
-
-AT_WORK = """
-import django
-django.setup()
-from storage.sql.background import try_job_lock
-from storage.sql.django import execute
-with try_job_lock("work") as is_locked:
-    print(is_locked, flush=True)
-    execute("SELECT pg_sleep(600)")
-"""
+    def end(self, run, state, status):
+        if not run.job.counts:
+            return None
+        detail = {"inserted": run.job.counts["inserted"], "status": status}
+        return activity.record(
+            Verb.ENTITY_INSERT, run.by, account=run.account, table=run.table, detail=detail
+        )
 
 
-@pytest.mark.slow
-def test_takes_over_from_a_process_that_was_killed_while_its_statement_runs(postgres):
-    url = f"postgresql:///test_tablero?host={postgres['host']}&user=tablero"
-    environ = {**clean_environment(), "DJANGO_SETTINGS_MODULE": "console.settings", "DATABASE_URL": url}
-    command = [sys.executable, "-c", AT_WORK]
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout.readline() == "True\n"
-        done = []
-        assert not jobs.run_exclusively("work", 0, done.append)
+class Saving(Filling):
+    """The same in one long step, which opens its own transactions."""
 
-        other.kill()
-        deadline = time.monotonic() + 60
-        while not jobs.run_exclusively("work", 0, done.append):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert len(done) == 1
+    name, is_transactional = "test.save", False
+
+    def step(self, run, state):
+        step = Step(state)
+        while not step.is_finished:
+            with transaction.atomic():
+                step = super().step(run, step.state)
+                if not step.is_finished:
+                    run.save(step)
+        return step
 
 
-async def test_writes_the_metrics_of_every_account_that_is_used(deleted, running):
-    metrics = await in_thread(lambda: tables.get(deleted.account, "$metricscapacitytable"))
-    async with asyncio.timeout(60):
-        while not await in_thread(has_rows, metrics):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+FILLING, SAVING = Filling(), Saving()
+KINDS = {kind.name: kind for kind in (FILLING, SAVING)}
+ERRORS = {
+    "busy": ServerBusy(),
+    "refused": JobError(Reason.NO_TABLE, account="acme", table="x"),
+    "bug": ZeroDivisionError(),
+    "database": OperationalError("gone"),
+}
 
 
-def test_tidies_the_record_of_activity(deleted):
-    assert Activity.objects.exists()
-    jobs._tidy(datetime.now(UTC) + timedelta(days=91))
-    assert not Activity.objects.exists()
+@pytest.fixture(params=[FILLING, SAVING], ids=lambda kind: kind.name)
+def kind(request):
+    return request.param
+
+
+def begin(table, kind=FILLING, number=35, **options):
+    return jobs.start(kind, Arguments(number, **options), account=table.account, table=table, by=ADA)
+
+
+def rows(table):
+    return sum(len(page) for page in entities.all_pages(table, EntityQuery()))
+
+
+def run(job, rest=lambda seconds: False):
+    assert running.run(job.pk, KINDS, rest)
+    return jobs.get(job.pk)
+
+
+def after(number, do):
+    """Rest so many times, then do something, and end the process if that says so."""
+    steps = iter(range(1, number + 1))
+
+    def rest(seconds):
+        return next(steps, None) == number and bool(do())
+
+    return rest
+
+
+def test_runs_to_its_end(table, kind):
+    job = begin(table, kind)
+    assert (job.status, jobs.percentage(job)) == ("waiting", None)
+    job = run(job)
+
+    assert (job.status, job.done, job.total, jobs.percentage(job)) == ("done", 35, 35, 100)
+    assert job.counts == {"inserted": 35}
+    assert (job.failed, jobs.failures_of(job)[0].subject) == (17, "line 1")
+    assert rows(table) == 35
+    assert job.ended_at >= job.started_at
+    recorded = Activity.objects.get(pk=job.activity_id)
+    assert (recorded.actor, recorded.request_id) == ("ada", str(job.request_id))
+    assert recorded.detail == {"inserted": 35, "status": "done"}
+    assert not running.run(job.pk, KINDS, lambda _: False)
+
+
+def test_keeps_the_first_failures_and_counts_all(table):
+    job = run(begin(table, number=300))
+    assert (job.failed, len(job.failures)) == (150, FAILURES_KEPT)
+
+
+def test_goes_on_where_it_was_in_another_process(table):
+    job = begin(table)
+    run(job, after(2, lambda: True))
+    assert (jobs.get(job.pk).status, rows(table)) == ("running", 10)
+    assert run(job).counts == {"inserted": 35}
+
+
+@pytest.mark.parametrize(("error", "reason"), [("refused", Reason.NO_TABLE), ("bug", Reason.JOB_BROKEN)])
+def test_a_failure_is_told_and_leaves_the_steps_before_it(table, kind, error, reason):
+    job = run(begin(table, kind, fails_at=25, error=error))
+    assert (job.status, jobs.error_of(job).reason, rows(table), job.done) == ("failed", reason, 20, 20)
+    assert Activity.objects.get(pk=job.activity_id).detail == {"inserted": 20, "status": "failed"}
+
+    Job.objects.filter(pk=job.pk).update(arguments={"number": 35})
+    assert run(jobs.resume(job, by=ADA)).counts == {"inserted": 35}
+    assert rows(table) == 35
+
+
+@pytest.mark.parametrize("error", ["busy", "database"])
+def test_is_tried_again_while_the_database_does_not_answer_but_not_for_ever(table, error):
+    job = begin(table, fails_at=15, error=error)
+    for _ in range(6):  # the first one has done a step before
+        with pytest.raises((ServerBusy, OperationalError)):
+            running.run(job.pk, KINDS, lambda _: False)
+        assert jobs.get(job.pk).status == "running"
+    job = run(job)
+    assert (job.status, jobs.error_of(job).reason, rows(table)) == ("failed", Reason.JOB_DIES, 10)
+
+
+def test_a_deleted_table_ends_it(table):
+    job = begin(table)
+    run(job, after(2, lambda: True))
+    tables.delete(table.account, "people")
+    job = run(job)
+    assert (job.status, job.table_name) == ("failed", "people")
+
+
+def test_cancels_between_two_steps_and_resumes(table, kind):
+    job = begin(table, kind)
+    if kind.is_transactional:
+        cancelled = run(job, after(3, lambda: jobs.cancel(job, by=ADA) and False))
+        assert (cancelled.status, rows(table)) == ("cancelled", 20)
+        assert Activity.objects.get(pk=cancelled.activity_id).detail["inserted"] == 20
+    else:
+        jobs.cancel(job, by=ADA)
+        cancelled = run(job)
+        assert (cancelled.status, rows(table), cancelled.activity_id) == ("cancelled", 0, None)
+    with pytest.raises(JobError):
+        jobs.cancel(cancelled, by=ADA)
+    assert run(jobs.resume(cancelled, by=ADA)).counts == {"inserted": 35}
+
+
+def test_a_long_step_is_interrupted_where_it_saves(table, monkeypatch):
+    job, save = begin(table, SAVING), running._Runner._save
+    monkeypatch.setattr(
+        running._Runner,
+        "_save",
+        lambda self, step: (save(self, step), step.state.next == 20 and jobs.pause(job, by=ADA)),
+    )
+    job = run(job)
+    assert (job.status, job.done, rows(table)) == ("paused", 20, 20)
+
+
+def test_pauses_and_resumes(table):
+    job = begin(table)
+    paused = run(job, after(2, lambda: jobs.pause(job, by=ADA) and False))
+    assert (paused.status, paused.wish, running.pending(KINDS)) == ("paused", "", [])
+    with pytest.raises(JobError):
+        jobs.pause(paused, by=ADA)
+    jobs.cancel(paused, by=ADA)
+    assert run(job).status == "cancelled"
+
+
+def test_takes_turns(table, monkeypatch):
+    monkeypatch.setattr(running, "_SLICE", 0)
+    first, second = begin(table), begin(tables.create(table.account, "others"))
+    order = []
+    while pending := running.pending(KINDS):
+        order.append(pending[0])
+        running.run_some(KINDS, lambda _: False, others=lambda: True)
+    assert order[:4] == [first.pk, second.pk, first.pk, second.pk]
+
+
+def test_what_another_process_runs_is_left_to_it(table):
+    job, found = begin(table), []
+
+    def ask():
+        found.append(running.run(job.pk, KINDS, lambda _: False))
+        transaction.get_connection().close()
+
+    def run_in_another_session():
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+        return False
+
+    run(job, after(1, run_in_another_session))
+    assert found == [False]
+    assert rows(table) == 35
+
+
+def test_a_step_that_another_process_has_committed_is_rolled_back(table):
+    """Should two processes ever run a job, each step is done by one of them."""
+    job = begin(table)
+    run(job, after(2, lambda: Job.objects.filter(pk=job.pk).update(steps=7) and False))
+    assert (rows(table), jobs.get(job.pk).done) == (10, 10)
+
+
+def test_jobs_of_a_newer_version_wait_for_its_servers(table):
+    job = begin(table)
+    assert not running.run(job.pk, {}, lambda _: False)
+    assert jobs.get(job.pk).status == "waiting"
+
+
+def test_steps_adapt_to_what_they_take(table, monkeypatch):
+    monkeypatch.setattr(FILLING, "sizes", [])
+    run(begin(table))
+    assert FILLING.sizes[1] > FILLING.sizes[0]
+
+
+def test_finds_jobs(table):
+    mine = begin(table)
+    other = accounts.add("other")
+    jobs.start(FILLING, Arguments(1), account=None, by=Actor(ActorKind.USER, "bob"))
+    assert list(jobs.find(JobFilter(account_ids=[table.account_id]))) == [mine]
+    assert len(jobs.find(JobFilter(account_ids=[table.account_id], is_server=True))) == 2
+    assert not jobs.find(JobFilter(account_ids=[other.pk]))
+    assert [it.pk for it in jobs.for_tray("ada")] == [mine.pk]
+    run(mine)
+    assert [it.pk for it in jobs.for_tray("ada")] == [mine.pk]
+    jobs.mark_seen("ada", upto=timezone.now())
+    assert jobs.for_tray("ada") == []
+    assert [it.pk for it in jobs.unfinished(FILLING)] != [mine.pk]
+
+
+def test_ended_jobs_and_their_files_expire(table):
+    file = files.create("in.csv", account=table.account, by=ADA)
+    files.upload(file, [b"a" * (PIECE - 1), b"bcd"])
+    job = jobs.start(FILLING, Arguments(5), account=table.account, table=table, files=[file], by=ADA)
+    later = timezone.now() + 2 * files.FILE_RETENTION
+    files.tidy(later)
+    assert files.of_job(job) == [file]  # for as long as the job goes on
+    run(job)
+    files.tidy(later)
+    assert not JobFilePiece.objects.exists()
+    jobs.tidy(timezone.now() + 2 * jobs.RETENTION)
+    assert not Job.objects.exists()
+
+
+def test_files_are_read_in_parts(table):
+    content = bytes(range(256)) * (PIECE // 256 * 2 + 3)
+    file = files.create("some.bin", account=table.account, by=ADA)
+    assert files.find(file.pk) is None
+    files.upload(file, [content[: PIECE + 5], content[PIECE + 5 :]])
+    found = files.find(file.pk)
+    assert found.size == len(content)
+    for start, end in ((0, None), (PIECE - 3, PIECE + 9), (5, 6), (len(content) - 1, 10**9), (7, 7)):
+        assert b"".join(files.read(found, start, end)) == content[start:end]
+    reader = files.open_file(found)
+    reader.seek(-10, io.SEEK_END)
+    assert reader.read() == content[-10:]
+    reader.seek(PIECE - 1)
+    assert reader.read(3) == content[PIECE - 1 : PIECE + 2]
+    JobFile.objects.update(expires_at=timezone.now())
+    assert files.find(file.pk) is None
+    assert JobStatus("done").has_ended

@@ -14,7 +14,7 @@ from storage.operations.activity import long_operations
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.snapshots import account_building
 from storage.operations.tables import tables
-from storage.runtime import jobs, recovery
+from storage.runtime import periodic, recovery
 from storage.runtime.threads import in_thread
 from storage.sql.background import try_lock
 
@@ -23,7 +23,7 @@ ADA = Actor(ActorKind.USER, "ada")
 
 
 async def test_a_job_ends_what_was_abandoned(monkeypatch):
-    monkeypatch.setattr(jobs, "_SOON", 0.02)
+    monkeypatch.setattr(periodic, "_SOON", 0.02)
 
     def abandon():
         account = accounts.add("half", NewAccount(enabled=False))
@@ -34,7 +34,7 @@ async def test_a_job_ends_what_was_abandoned(monkeypatch):
         long_operations.Operation.begin(Verb.ENTITY_REVERT, acme, 3, by=ADA)
 
     await in_thread(abandon)
-    task = asyncio.create_task(jobs.run())
+    task = asyncio.create_task(periodic.run())
     async with asyncio.timeout(60):
         while await in_thread(LongOperation.objects.exists):  # noqa: ASYNC110 - the event is PostgreSQL's
             await asyncio.sleep(0.01)

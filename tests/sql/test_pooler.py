@@ -15,7 +15,7 @@ from storage.operations.accounts import accounts
 from storage.operations.activity import long_operations
 from storage.operations.changes import reverting
 from storage.operations.tables import tables
-from storage.runtime import jobs
+from storage.runtime import periodic
 from storage.server import database, migration, options
 from storage.server.refusal import Refusal
 from storage.sql import notify
@@ -104,7 +104,7 @@ def test_a_job_is_locked_until_it_ends(direct):
         )
         assert held.fetchone() == (1,)
     assert all(is_free() for _ in range(pooler.SERVER_CONNECTIONS + 1))
-    assert jobs.run_exclusively("work", 60, lambda now: None)
+    assert periodic.run_exclusively("work", 60, lambda now: None)
 
 
 def test_a_long_operation_is_not_abandoned_until_it_ends(direct):

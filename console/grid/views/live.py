@@ -10,7 +10,7 @@ from console.grid.tokens import encode_key
 from console.people.sessions import user_of_session
 from console.site.access import table_required, user_of
 from storage.api import streams
-from storage.api.streams import Stream, TooManyStreams
+from storage.api.streams import FeedStream, TooManyStreams
 from storage.domain.access.roles import Capability, may
 from storage.domain.service.feed import ExpiredToken, InvalidToken
 from storage.domain.service.recorded import RecordedChange
@@ -29,7 +29,7 @@ def stream(request: HttpRequest, table: Table) -> HttpResponse:
     followed = Feed(table.account_id, (table.pk,))
     try:
         page, token = feed.read(followed, after or NOW)
-        wanted = Stream(
+        wanted = FeedStream(
             followed,
             page,
             token,

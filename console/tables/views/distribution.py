@@ -13,17 +13,19 @@ from console.site.refusals import describe_refusal, notify_refusals
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
 from storage.models import Table
+from storage.operations.jobs import jobs
 from storage.operations.relations import table_relations
-from storage.operations.tables import distribution_requests
+from storage.operations.tables import distribution_jobs
 
 
 def describe(table: Table) -> dict[str, Any]:
     """Return what the card of a table's settings shows of its distribution."""
-    moving = distribution_requests.find(table)
+    job = distribution_jobs.find(table)
+    error = None if job is None else jobs.error_of(job)
     return {
         "is_cluster": table_relations.can_distribute() or table.distributed,
-        "moving": moving,
-        "failure": describe_refusal(Refused(moving.refusal)) if moving and moving.error else "",
+        "moving": job if error is None else None,
+        "failure": "" if error is None else describe_refusal(Refused(error)),
     }
 
 
@@ -40,7 +42,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 def start(request: HttpRequest, table: Table) -> HttpResponse:
     is_back = request.POST.get("back") == "1"
     with notify_refusals(request):
-        distribution_requests.ask(table, distributed=not is_back, by=actor_of(request))
+        distribution_jobs.ask(table, distributed=not is_back, by=actor_of(request))
         text = _("Bringing %(table)s back.") if is_back else _("Distributing %(table)s.")
         notify_success(request, text % {"table": table.name})
     return redirect("tables:settings", table.account.name, table.name)
@@ -50,5 +52,5 @@ def start(request: HttpRequest, table: Table) -> HttpResponse:
 @require_POST
 def dismiss(request: HttpRequest, table: Table) -> HttpResponse:
     """Forget what has failed."""
-    distribution_requests.dismiss(table)
+    distribution_jobs.dismiss(table)
     return redirect("tables:settings", table.account.name, table.name)

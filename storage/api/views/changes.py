@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
 from storage.api import problems, streams
-from storage.api.documentation import operation
+from storage.api.documentation import LAST_EVENT_ID, operation
 from storage.api.problems import FieldError, Problem
 from storage.api.serializers import changes as serializers
-from storage.api.streams import Stream, TooManyStreams
+from storage.api.streams import FeedStream, TooManyStreams
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -32,12 +32,6 @@ from storage.operations.changes.feed import NOW, Feed, NoHistory, Start
 from storage.operations.tables import tables
 
 COSMOS_TYPE: Final = "application/vnd.tablero.cosmos-changes+json"
-_LAST_EVENT_ID: Final = OpenApiParameter(
-    "Last-Event-ID",
-    str,
-    OpenApiParameter.HEADER,
-    description="The `id` of the last event, with which a client of a stream connects again. Replaces `after`.",
-)
 _IF_NONE_MATCH: Final = OpenApiParameter(
     "If-None-Match",
     str,
@@ -64,7 +58,7 @@ class ChangeViewSet(AccountScopedViewSet):
         " of an event is a change, its `id` the token after it.",
         answer=serializers.ChangeListSerializer,
         query=serializers.ChangeParameters,
-        headers=[_LAST_EVENT_ID, _IF_NONE_MATCH, _A_IM],
+        headers=[LAST_EVENT_ID, _IF_NONE_MATCH, _A_IM],
         problems=[problems.CONFLICT, problems.EXPIRED_TOKEN],
         other_responses={
             (200, streams.MEDIA_TYPE): OpenApiTypes.STR,
@@ -115,7 +109,7 @@ class ChangeViewSet(AccountScopedViewSet):
         def is_allowed() -> bool:
             return api_tokens.may_still(api_token, account, Capability.READ) and feed.exists(followed)
 
-        stream = Stream(
+        stream = FeedStream(
             followed,
             page,
             token,

@@ -84,4 +84,7 @@ class Verb(StrEnum):
     SNAPSHOT_SCHEDULE = "snapshot.schedule"
     SNAPSHOT_RESTORE = "snapshot.restore", Capability.MANAGE_TABLES, _CATALOG
     BRANCH_CREATE = "branch.create"
+    JOB_CANCEL = "job.cancel"
+    JOB_PAUSE = "job.pause"
+    JOB_RESUME = "job.resume"
     UNDO = "undo"

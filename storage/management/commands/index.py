@@ -1,8 +1,7 @@
 """The command `index`: list, add and drop the property indexes of a table."""
 
 import argparse
-import time
-from typing import Any, Final
+from typing import Any
 
 from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
@@ -12,9 +11,10 @@ from storage.domain.service.indexes import IndexOrigin
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
 from storage.operations.activity.activity import command_actor
+from storage.operations.jobs import jobs
 from storage.operations.tables import indexes
-
-_PAUSE: Final = 0.2  # seconds between looks at what a server is making
+from storage.operations.tables.indexes import INDEX_JOB
+from storage.runtime import job_runner
 
 
 class Command(DatabaseCommand):
@@ -62,7 +62,5 @@ class Command(DatabaseCommand):
 
     def _wait(self, table: Table) -> None:
         """Do what is pending, unless a server has begun it already."""
-        while indexes.is_pending(table):
-            indexes.run_pending(table)
-            if indexes.is_pending(table):
-                time.sleep(_PAUSE)
+        for job in jobs.unfinished(INDEX_JOB, table=table):
+            job_runner.finish(job)

@@ -1,8 +1,8 @@
 """Indexes of single properties. Equality on properties needs none; ranges, prefixes and order do.
 
-An index is asked for in a transaction, and made or dropped afterwards by a background job, because PostgreSQL does
-that without blocking writers only outside of transactions. A server that dies meanwhile leaves an invalid index behind,
-which the next one makes again.
+An index is asked for in a transaction, and made or dropped afterwards by a job, because PostgreSQL does that without
+blocking writers only outside of transactions. A server that dies meanwhile leaves an invalid index behind, which the
+next one makes again.
 """
 
 from contextlib import ExitStack
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import BooleanField, ExpressionWrapper, Q
 
 from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.access.roles import Capability
 from storage.domain.errors import PropertyNameInvalid, ResourceNotFound
 from storage.domain.filters.access_plan import AccessPath, AccessPlan
 from storage.domain.filters.query import EntityQuery, Sort
@@ -25,6 +25,8 @@ from storage.models import Account, Activity, PropertyIndex, Table
 from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
+from storage.operations.jobs import jobs
+from storage.operations.jobs.kinds import JobKind, JobMustWait, NoState, Run, Step
 from storage.sql import indexes
 from storage.sql.background import estimated_rows, sizes_of, try_lock
 from storage.sql.failures import Canceled
@@ -34,9 +36,6 @@ from storage.sql.relations import INDEXING
 
 _TOO_LARGE: Final = (
     "With it, the indexes of properties would take more than half of the space of the other data."
-)
-_is_adaptive_and_building: Final = ExpressionWrapper(
-    Q(state=IndexState.BUILDING, origin=IndexOrigin.ADAPTIVE), output_field=BooleanField()
 )
 _PENDING: Final = (IndexState.BUILDING, IndexState.DROPPING)
 _KEYS: Final = ("PartitionKey", "RowKey")
@@ -49,6 +48,10 @@ class IndexExists(AccountError):
 
 class IndexMissing(AccountError):
     """The property has no index."""
+
+
+class IndexFailed(AccountError):
+    """PostgreSQL could not make the index."""
 
 
 class TooManyIndexes(AccountError):
@@ -121,7 +124,7 @@ def add(
     undoes: Activity | None = None,
     reason: IndexReason | None = None,
 ) -> Activity:
-    """Have the index of a property made; run_pending does it. An index that failed is tried again.
+    """Have the index of a property made by a job. An index that failed is tried again.
 
     Of an index that the server has made and a person asks for, that person's it becomes: it is kept. Raises
     IndexExists, or TooManyIndexes.
@@ -148,14 +151,15 @@ def add(
         "error": "",
         "reason": reason and reason._asdict(),
     }
-    PropertyIndex.objects.update_or_create(table=table, name=name, defaults=stored)
+    index, _ = PropertyIndex.objects.update_or_create(table=table, name=name, defaults=stored)
+    _start(account, table, index, by)
     _decline(table, name, is_declined=False)
     return _record(Verb.INDEX_ADD, by, account, table, name, origin, undoes)
 
 
 @transaction.atomic
 def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None = None) -> Activity:
-    """Have an index dropped; queries no longer use it, and run_pending frees its space. Raises IndexMissing.
+    """Have an index dropped; queries no longer use it, and a job frees its space. Raises IndexMissing.
 
     The server makes none again by itself if a person drops it.
     """
@@ -165,6 +169,7 @@ def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None
         raise IndexMissing(Reason.NO_INDEX, property=name, table=table.name)
     index.state = IndexState.DROPPING
     index.save(update_fields=("state",))
+    _start(account, table, index, by)
     if by.kind is not ActorKind.SERVER:
         _decline(table, name, is_declined=True)
     notify_table(table.account_id, table.folded_name)
@@ -213,49 +218,71 @@ def _record(
     return activity.record(verb, by, account=account, table=table, detail=detail, undoes=undoes)
 
 
-def is_pending(table: Table) -> bool:
-    return PropertyIndex.objects.filter(table=table, state__in=_PENDING).exists()
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    index: int  # the primary key of a PropertyIndex, whose state says what is to be done
+    property: str
 
 
-def run_pending(table: Table | None = None) -> None:
-    """Make and drop the indexes that wait for it, of one or all tables; several servers share the work.
+class _IndexJob(JobKind[Arguments, NoState]):
+    """Make an index, or drop it."""
 
-    Those that people wait for come first, also before adaptive ones that wait already. Of adaptive ones, all servers
-    together make one at a time.
-    """
-    pending = (
-        PropertyIndex.objects.filter(state__in=_PENDING, table__deleted_at=None)
-        .order_by(_is_adaptive_and_building, "pk")
-        .select_related("table")
-    )
-    if table is not None:
-        pending = pending.filter(table=table)
-    looked_at: list[int] = []
-    while index := pending.exclude(pk__in=looked_at).first():
-        looked_at.append(index.pk)
+    name, arguments, state, capability = "table.index", Arguments, NoState, Capability.MANAGE_TABLES
+    is_transactional = False
+
+    def begin(self, run: Run[Arguments]) -> Step[NoState]:
+        return Step(NoState())
+
+    def step(self, run: Run[Arguments], state: NoState) -> Step[NoState]:
+        table = run.job.table
+        if table is None or table.deleted_at is not None:
+            return Step(state, is_finished=True)  # should it be restored, another job does what is left
         with ExitStack() as locks:
-            is_alone = locks.enter_context(try_lock(INDEXING, index.table_id))
-            if is_alone and index.state == IndexState.BUILDING and index.origin == IndexOrigin.ADAPTIVE:
-                is_alone = locks.enter_context(try_lock(INDEXING, _ADAPTIVE))
-            if is_alone:
+            _take_lock(locks, table.pk)  # unless another index is made, or the rows are moved
+            index = PropertyIndex.objects.filter(pk=run.arguments.index).select_related("table").first()
+            if index is not None:
+                if index.state == IndexState.BUILDING and index.origin == IndexOrigin.ADAPTIVE:
+                    _take_lock(locks, _ADAPTIVE)  # all servers together make one at a time
                 _run(index)
+        return Step(state, is_finished=True)
+
+
+INDEX_JOB: Final = _IndexJob()
+
+
+def _take_lock(locks: ExitStack, number: int) -> None:
+    if not locks.enter_context(try_lock(INDEXING, number)):
+        raise JobMustWait
+
+
+def _start(account: Account, table: Table, index: PropertyIndex, by: Actor) -> None:
+    jobs.start(INDEX_JOB, Arguments(index.pk, index.name), account=account, table=table, by=by)
+
+
+def resume_pending(table: Table, *, by: Actor) -> None:
+    """Have the indexes of a restored table made or dropped that waited when it was deleted."""
+    for index in PropertyIndex.objects.filter(table=table, state__in=_PENDING):
+        _start(table.account, table, index, by)
 
 
 def _run(index: PropertyIndex) -> None:
-    # another process may have done it before the lock was free
-    state = PropertyIndex.objects.filter(pk=index.pk).values_list("state", flat=True).first()
-    own = PropertyIndex.objects.filter(pk=index.pk, state=state)
-    if state == IndexState.DROPPING:
+    own = PropertyIndex.objects.filter(pk=index.pk, state=index.state)
+    if index.state == IndexState.DROPPING:
         indexes.drop(index.table_id, index.pk)
         own.delete()
-    elif state == IndexState.BUILDING:
-        changes = _build(index)
-        if own.update(**changes):
+    elif index.state == IndexState.BUILDING:
+        error = _build(index)
+        state = IndexState.FAILED if error else IndexState.READY
+        if own.update(state=state, error=error):
             notify_table(index.table.account_id, index.table.folded_name)
+        if error:
+            raise IndexFailed(
+                Reason.INDEX_FAILED, property=index.name, table=index.table.name, why=error.partition("\n")[0]
+            )
 
 
-def _build(index: PropertyIndex) -> dict[str, str]:
-    """Make an index, and return what is to be stored of it. If it was canceled, another attempt follows."""
+def _build(index: PropertyIndex) -> str:
+    """Make an index, and return why that failed; raises JobMustWait for another attempt if it was canceled."""
     try:
         found = _stored(index)
         if found is None or not found.is_valid:
@@ -264,19 +291,19 @@ def _build(index: PropertyIndex) -> dict[str, str]:
             indexes.create(index.table, index.pk, index.name)
         if index.origin == IndexOrigin.ADAPTIVE and not _is_small_enough(index):
             indexes.drop(index.table_id, index.pk)
-            return {"state": IndexState.FAILED, "error": _TOO_LARGE}
+            return _TOO_LARGE
         indexes.analyze(index.table)
     except Canceled:
-        return {"state": IndexState.BUILDING}
+        raise JobMustWait from None
     except DatabaseError as error:
         if not connection.is_usable():
             raise
         if not Table.objects.filter(pk=index.table_id, deleted_at=None).exists():
-            return {"state": IndexState.BUILDING}  # should the table be restored
+            raise JobMustWait from None
         if _stored(index) is not None:
             indexes.drop(index.table_id, index.pk)
-        return {"state": IndexState.FAILED, "error": str(error).strip()}
-    return {"state": IndexState.READY}
+        return str(error).strip()
+    return ""
 
 
 def _is_small_enough(index: PropertyIndex) -> bool:

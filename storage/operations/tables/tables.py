@@ -27,6 +27,7 @@ from storage.operations.accounts import accounts, service_properties
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.relations import table_relations
+from storage.operations.tables import indexes
 from storage.sql import background, moments, relations
 from storage.sql import django as sql
 from storage.sql.notify import notify_table
@@ -266,6 +267,7 @@ def restore(
     except IntegrityError:
         raise TableAlreadyExists from None
     table_relations.restore(stored, AccountKind(account.kind))
+    indexes.resume_pending(stored, by=by)
     return activity.record(Verb.TABLE_RESTORE, by, account=account, table=stored, undoes=undoes)
 
 

@@ -3,10 +3,9 @@
 import pytest
 
 from storage.domain.service.activity import Verb
-from storage.models import Activity, DistributionRequest, Table
+from storage.models import Activity, Job, Table
 from storage.operations.accounts import account_settings
-from storage.operations.tables import distribution_requests
-from storage.runtime import doctor
+from storage.runtime import doctor, job_runner
 from storage.sql.django import execute
 from tests.console.markup import text
 from tests.sql import citus
@@ -37,7 +36,7 @@ def test_without_a_cluster_nothing_is_offered(visit, people):
     alice = visit("alice")
     assert "Distribut" not in alice.get(SETTINGS).content.decode().partition("<main")[2]
     assert "is not the coordinator of a Citus cluster" in text(alice.post(START, follow=True))
-    assert not DistributionRequest.objects.exists()
+    assert not Job.objects.exists()
 
 
 def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
@@ -52,7 +51,7 @@ def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
     assert "hx-get" in card(alice)
     assert "distributing" in card(alice)
     assert "are being moved" in text(alice.post(START, follow=True))
-    distribution_requests.run_pending()
+    job_runner.run_all()
     assert Table.objects.get().distributed
     assert "hx-get" not in card(alice)
     assert "are on the nodes of the cluster" in card(alice)
@@ -64,7 +63,7 @@ def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
     assert (done.actor, done.address) == ("alice", "127.0.0.1")
 
     assert "Bringing people back." in text(alice.post(START, {"back": "1"}, follow=True))
-    distribution_requests.run_pending()
+    job_runner.run_all()
     assert not Table.objects.get().distributed
     assert "are on the coordinator" in card(alice)
     assert "is not distributed" in text(alice.post(START, {"back": "1"}, follow=True))
@@ -75,29 +74,29 @@ def test_a_failure_is_shown_tried_again_and_dismissed(cluster, visit, people):
     execute("ALTER FUNCTION create_distributed_function RENAME TO gone")
     for _attempt in range(2):
         alice.post(START)
-        distribution_requests.run_pending()
+        job_runner.run_all()
         reason = "could not be distributed: function create_distributed_function(unknown) does not exist"
         assert reason in card(alice)
     assert "The last attempt to move this table failed." in card(visit("victor"))
     assert "Moving acme/people has failed: The table people could not be distributed" in found_by_doctor()
     execute("ALTER FUNCTION gone RENAME TO create_distributed_function")
-    distribution_requests.run_pending()
+    job_runner.run_all()
     assert not Table.objects.get().distributed
 
     alice.post(PART + "dismiss/")
     assert "could not be distributed" not in card(alice)
     alice.post(START)
-    distribution_requests.run_pending()
+    job_runner.run_all()
     assert Table.objects.get().distributed
 
 
 def test_what_a_process_that_died_had_done_is_not_done_again(cluster, visit, people):
     visit("alice").post(START)
-    left = DistributionRequest.objects.get()
-    distribution_requests.run_pending()
-    left.save(force_insert=True)
-    distribution_requests.run_pending()
-    assert not DistributionRequest.objects.exists()
+    left = Job.objects.get()
+    job_runner.run_all()
+    Job.objects.filter(pk=left.pk).update(status=left.status, state={}, ended_at=None)
+    job_runner.run_all()
+    assert Job.objects.get().status == "done"
 
 
 def test_only_owners_are_offered_it_and_not_while_read_only(cluster, visit, account, people):
@@ -106,4 +105,4 @@ def test_only_owners_are_offered_it_and_not_while_read_only(cluster, visit, acco
     account_settings.change(account, read_only=True)
     assert START not in card(visit("alice"))
     visit("alice").post(START)
-    assert not DistributionRequest.objects.exists()
+    assert not Job.objects.exists()

@@ -10,6 +10,7 @@ from storage.domain.service.quotas import INDEXES
 from storage.models import Activity, PropertyIndex, Table
 from storage.operations.entities import estimates
 from storage.operations.tables import indexes
+from storage.runtime import job_runner
 from storage.sql.django import execute
 from storage.sql.relations import relation_name
 from tests.console.markup import text
@@ -37,7 +38,7 @@ def test_is_added_watched_used_dropped_and_undone(visit, people):
     assert "Indexing Score of people." in text(answer)
     assert "building" in state(max_)
     assert "hx-get" in max_.get(STATE).content.decode()
-    indexes.run_pending()
+    job_runner.run_all()
     assert "not used yet" in state(max_)
     assert "hx-get" not in max_.get(STATE).content.decode()
     assert "has an index already" in text(
@@ -46,7 +47,7 @@ def test_is_added_watched_used_dropped_and_undone(visit, people):
 
     answer = max_.post(TABLE + "schema/index/drop/", {"property": "Score"}, follow=True)
     assert "Dropped the index on Score." in text(answer)
-    indexes.run_pending()
+    job_runner.run_all()
     done = Activity.objects.filter(verb=Verb.INDEX_DROP).get()
     max_.post(f"/ui/undo/{done.pk}/")
     history = text(max_.get(TABLE + "history/"))
@@ -58,7 +59,7 @@ def test_one_that_the_server_has_added_says_why_and_is_kept(visit, people):
     indexes.add(
         Table.objects.get(), "Score", origin=IndexOrigin.ADAPTIVE, reason=IndexReason("Score ge …", 12, 0.5)
     )
-    indexes.run_pending()
+    job_runner.run_all()
     max_ = visit("max")
     shown = state(max_)
     assert "added by the server" in shown
@@ -122,7 +123,7 @@ def test_a_query_is_told_what_an_index_would_save_and_gets_one(visit, people, mo
     answer = max_.post(TABLE + "schema/index/add/", {"property": "Score", "query": form[1]})
     assert answer["Location"] == TABLE + "?f=Score+gt+9990"
     assert PropertyIndex.objects.get().origin == "advice"
-    indexes.run_pending()
+    job_runner.run_all()
 
     for page in (check(max_), text(max_.get(TABLE, query))):
         assert "Index range" in page

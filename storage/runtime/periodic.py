@@ -1,4 +1,7 @@
-"""Background jobs. Every process of every server tries to run them; locks prevent running one twice."""
+"""Periodic work. Every process of every server tries to do it; locks prevent doing it twice.
+
+What users start and wait for is a job: storage.runtime.job_runner.
+"""
 
 import asyncio
 import logging
@@ -13,21 +16,21 @@ from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from storage.domain.errors import StorageError
-from storage.models import Job
+from storage.models import PeriodicRun
 from storage.operations.access import api_tokens, retired_keys
 from storage.operations.accounts import expiry
 from storage.operations.activity import activity
 from storage.operations.changes import feed, retention
 from storage.operations.counting import metrics, table_use, usage
 from storage.operations.health import database_version, disk
+from storage.operations.jobs import files as job_files
+from storage.operations.jobs import jobs
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import snapshots
 from storage.operations.tables import (
     adaptive_indexes,
     analytics,
     distribution,
-    distribution_requests,
-    indexes,
     tables,
 )
 from storage.runtime import measurements, recovery, request_log
@@ -52,11 +55,11 @@ _LATE_AFTER: Final = {
     "daily": timedelta(hours=26),
 }
 _clock: Final = ClockWatch()
-_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for running jobs
+_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for what is being done
 
 
-class _Job(NamedTuple):
-    """``failure`` is logged when the job raises; one that ``deletes`` what has expired waits if the clock jumped."""
+class _Work(NamedTuple):
+    """``failure`` is logged when it raises; work that ``deletes`` what has expired waits if the clock jumped."""
 
     do: Callable[[], object]
     interval: float
@@ -65,31 +68,30 @@ class _Job(NamedTuple):
 
 
 async def run() -> None:
-    """Run all jobs until cancelled."""
+    """Do all work until cancelled."""
     writer = analytics.Writer()
-    jobs = (
-        _Job(
+    works = (
+        _Work(
             lambda: tables.drop_expired_tables(),
             _INTERVAL,
             "Deleted tables could not be dropped",
             deletes=True,
         ),
-        _Job(_make_indexes, _SOON, "Indexes could not be made or dropped"),
-        _Job(
-            lambda: distribution_requests.run_pending(),
+        _Work(
+            lambda: adaptive_indexes.add_for_new_scans(datetime.now(UTC)),
             _SOON,
-            "Tables could not be distributed or brought back",
+            "Adaptive indexes could not be added",
         ),
-        _Job(lambda: recovery.run(), _SOON, "Operations that were killed could not be ended"),
-        _Job(lambda: feed.keep_mark(), _MARK_INTERVAL, "The change feed could not be marked"),
-        _Job(
+        _Work(lambda: recovery.run(), _SOON, "Operations that were killed could not be ended"),
+        _Work(lambda: feed.keep_mark(), _MARK_INTERVAL, "The change feed could not be marked"),
+        _Work(
             lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),
             _TIDY_INTERVAL,
             "Logs could not be tidied",
             deletes=True,
         ),
-        _Job(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
-        _Job(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
+        _Work(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
+        _Work(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
         _exclusive("metrics", writer.write, _INTERVAL, "Metrics could not be written"),
         _exclusive(
             "indexes", adaptive_indexes.adapt, _ADAPT_INTERVAL, "Adaptive indexes could not be decided on"
@@ -132,8 +134,8 @@ async def run() -> None:
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
     async with asyncio.TaskGroup() as group:
-        for job in jobs:
-            group.create_task(_repeat(job))
+        for work in works:
+            group.create_task(_repeat(work))
 
 
 def _exclusive(
@@ -144,18 +146,18 @@ def _exclusive(
     *,
     looks_every: float = 0.0,
     deletes: bool = False,
-) -> _Job:
-    """Return a job that one of all processes runs once in the interval."""
-    return _Job(lambda: run_exclusively(name, interval, do), looks_every or interval, failure, deletes)
+) -> _Work:
+    """Return work that one of all processes does once in the interval."""
+    return _Work(lambda: run_exclusively(name, interval, do), looks_every or interval, failure, deletes)
 
 
-async def _repeat(job: _Job) -> None:
+async def _repeat(work: _Work) -> None:
     # at random, so that processes do not run it simultaneously; first soon, for short-lived servers
     pause = random.uniform(0.1, 0.5)  # noqa: S311
     while True:
-        await asyncio.sleep(job.interval * pause)
+        await asyncio.sleep(work.interval * pause)
         pause = random.uniform(0.5, 1.5)  # noqa: S311
-        running = asyncio.create_task(_run_once(job))
+        running = asyncio.create_task(_run_once(work))
         try:
             await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -164,34 +166,34 @@ async def _repeat(job: _Job) -> None:
             raise
 
 
-async def _run_once(job: _Job) -> None:
+async def _run_once(work: _Work) -> None:
     if database_version.is_outdated():
         return  # a server of the newer version runs it
-    if job.deletes and not _clock.may_delete():
+    if work.deletes and not _clock.may_delete():
         return
     try:
-        await in_background(job.do)
+        await in_background(work.do)
     except StorageError:
         pass  # the database is not available, which has been logged
     except Exception:
-        logger.exception(job.failure)
+        logger.exception(work.failure)
 
 
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
-    """Run a job unless another process runs it, or ran it within about the interval; return whether it ran."""
+    """Do work unless another process does it, or did within about the interval; return whether it was done."""
     with try_job_lock(name) as is_alone:
-        # by the clock of the database: those of servers differ; if it has been set back, the job may run again
+        # by the clock of the database: those of servers differ; if it has been set back, the work may be done again
         since = Now() - timedelta(seconds=0.7 * interval)
-        lately = Job.objects.filter(name=name, done_at__gt=since, done_at__lte=Now())
+        lately = PeriodicRun.objects.filter(name=name, done_at__gt=since, done_at__lte=Now())
         if not is_alone or lately.exists():
             return False
         now = datetime.now(UTC)
         do(now)
-        Job.objects.update_or_create(name=name, defaults={"done_at": Now()})
+        PeriodicRun.objects.update_or_create(name=name, defaults={"done_at": Now()})
         return True
 
 
-class LateJob(NamedTuple):
+class LateWork(NamedTuple):
     """``holder``: the process id of the session of PostgreSQL that has its lock, if one has."""
 
     name: str
@@ -199,20 +201,13 @@ class LateJob(NamedTuple):
     holder: int | None
 
 
-def late() -> list[LateJob]:
-    """Return the jobs that should have run again long ago."""
+def late() -> list[LateWork]:
+    """Return the work that should have been done again long ago."""
     return [
-        LateJob(job.name, job.done_at, job_lock_holder(job.name))
-        for job in Job.objects.annotate(age=ExpressionWrapper(Now() - F("done_at"), DurationField()))
+        LateWork(job.name, job.done_at, job_lock_holder(job.name))
+        for job in PeriodicRun.objects.annotate(age=ExpressionWrapper(Now() - F("done_at"), DurationField()))
         if job.age > _LATE_AFTER.get(job.name, timedelta.max)
     ]
-
-
-def _make_indexes() -> None:
-    try:
-        adaptive_indexes.add_for_new_scans(datetime.now(UTC))
-    finally:
-        indexes.run_pending()
 
 
 def _tidy(now: datetime) -> None:
@@ -225,6 +220,8 @@ def _tidy(now: datetime) -> None:
     api_tokens.tidy(now)
     feed.tidy()
     throughput.tidy()
+    job_files.tidy(now)
+    jobs.tidy(now)
 
 
 def _tidy_daily(now: datetime) -> None:

@@ -1,0 +1,1 @@
+"""Jobs: the list, one with its progress, and the tray in the top bar."""

@@ -1,0 +1,174 @@
+"""How the console shows jobs: what each kind is called, how far a job is, and what it has done.
+
+To add a kind: add its title to ``_TITLES``, and the names that its steps count to ``_COUNTS``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Final
+
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from console.site.refusals import describe_refusal
+from console.site.tags import grouped
+from storage.domain.access.actor import Actor
+from storage.domain.refusals import Refused
+from storage.domain.service.jobs import JobStatus, Wish
+from storage.models import Job, JobFile
+from storage.operations.jobs import files, jobs
+
+_TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
+    "table.distribute": lambda job: (
+        (_("Distribute %(table)s") if job.arguments["distributed"] else _("Bring %(table)s back"))
+        % {"table": job.table_name}
+    ),
+    "table.index": lambda job: (
+        _("Index %(property)s of %(table)s")
+        % {"property": job.arguments["property"], "table": job.table_name}
+    ),
+}
+_STATUSES: Final[Mapping[JobStatus, Promise]] = {
+    JobStatus.WAITING: gettext_lazy("waiting"),
+    JobStatus.RUNNING: gettext_lazy("running"),
+    JobStatus.PAUSED: gettext_lazy("paused"),
+    JobStatus.DONE: gettext_lazy("finished"),
+    JobStatus.FAILED: gettext_lazy("failed"),
+    JobStatus.CANCELLED: gettext_lazy("cancelled"),
+}
+_WISHES: Final[Mapping[Wish, Promise]] = {
+    Wish.CANCEL: gettext_lazy("being cancelled"),
+    Wish.PAUSE: gettext_lazy("being paused"),
+}
+# the kinds of badges and their icons
+_BADGES: Final[Mapping[JobStatus, tuple[str, str]]] = {
+    JobStatus.WAITING: ("", "clock"),
+    JobStatus.RUNNING: ("info", "hourglass"),
+    JobStatus.PAUSED: ("", "pause"),
+    JobStatus.DONE: ("ok", "circle-check"),
+    JobStatus.FAILED: ("danger", "triangle-alert"),
+    JobStatus.CANCELLED: ("warn", "ban"),
+}
+_COUNTS: Final[Mapping[str, Promise]] = {
+    "inserted": gettext_lazy("inserted"),
+    "changed": gettext_lazy("changed"),
+    "deleted": gettext_lazy("deleted"),
+    "unchanged": gettext_lazy("unchanged"),
+    "skipped": gettext_lazy("skipped"),
+}
+STATUS_CHOICES: Final = [(status.value, label) for status, label in _STATUSES.items()]
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as pages show it; ``may_change``: its reader may cancel, pause and resume it."""
+
+    job: Job
+    may_change: bool = False
+
+    @property
+    def title(self) -> str:
+        title = _TITLES.get(self.job.kind)
+        return self.job.kind if title is None else title(self.job)
+
+    @property
+    def label(self) -> Promise:
+        return _WISHES.get(Wish(self.job.wish)) or _STATUSES[jobs.status_of(self.job)]
+
+    @property
+    def badge(self) -> str:
+        return _BADGES[jobs.status_of(self.job)][0]
+
+    @property
+    def icon(self) -> str:
+        return _BADGES[jobs.status_of(self.job)][1]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a page about it should be renewed soon."""
+        return self.job.ended_at is None and (self.job.status != JobStatus.PAUSED or bool(self.job.wish))
+
+    @property
+    def can_cancel(self) -> bool:
+        return self.may_change and self.job.ended_at is None and self.job.wish != Wish.CANCEL
+
+    @property
+    def can_pause(self) -> bool:
+        return self.can_cancel and self.job.status != JobStatus.PAUSED and not self.job.wish
+
+    @property
+    def can_resume(self) -> bool:
+        is_resumable = self.job.status in (JobStatus.PAUSED, JobStatus.FAILED, JobStatus.CANCELLED)
+        return self.may_change and is_resumable and not self.job.wish
+
+    @cached_property
+    def percentage(self) -> int | None:
+        return jobs.percentage(self.job)
+
+    @property
+    def amount(self) -> str:
+        """How much is done; empty for a job that counts nothing."""
+        job = self.job
+        if job.total is None:
+            return grouped(job.done) if job.done else ""
+        return _("%(done)s of %(total)s") % {"done": grouped(job.done), "total": grouped(job.total)}
+
+    @property
+    def pace(self) -> str:
+        """How fast it goes, and how long it takes yet."""
+        left, parts = jobs.time_left(self.job), []
+        if left is not None:
+            parts.append(_("about %(time)s left") % {"time": describe_duration(left)})
+        if self.job.status == JobStatus.RUNNING and self.job.rate >= 1:
+            parts.append(_("%(number)s per second") % {"number": grouped(round(self.job.rate))})
+        return " · ".join(parts)
+
+    @property
+    def took(self) -> str:
+        job = self.job
+        if job.started_at is None or job.ended_at is None:
+            return ""
+        return describe_duration(job.ended_at - job.started_at)
+
+    @property
+    def counts(self) -> list[tuple[str | Promise, int]]:
+        return [(_COUNTS.get(name, name), number) for name, number in self.job.counts.items()]
+
+    @property
+    def error(self) -> str:
+        error = jobs.error_of(self.job)
+        return "" if error is None else describe_refusal(Refused(error))
+
+    @property
+    def failures(self) -> list[tuple[str, str]]:
+        return [(it.subject, describe_refusal(Refused(it.refusal))) for it in jobs.failures_of(self.job)]
+
+    @property
+    def other_failures(self) -> int:
+        return self.job.failed - len(self.job.failures)
+
+    @property
+    def files(self) -> list[JobFile]:
+        return files.to_download(self.job)
+
+    @property
+    def by(self) -> Actor:
+        return jobs.started_by(self.job)
+
+
+def describe_duration(duration: timedelta) -> str:
+    """In the largest unit that is not a fraction: seconds, minutes or hours."""
+    seconds = max(0.1, round(duration.total_seconds(), 1))
+    if seconds < 10:
+        return _("%(number)s s") % {"number": number_format(seconds, 0 if seconds == round(seconds) else 1)}
+    if seconds < 120:
+        return ngettext("%(num)d second", "%(num)d seconds", round(seconds)) % {"num": round(seconds)}
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return ngettext("%(num)d minute", "%(num)d minutes", minutes) % {"num": minutes}
+    hours = round(minutes / 60)
+    return ngettext("%(num)d hour", "%(num)d hours", hours) % {"num": hours}

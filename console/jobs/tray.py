@@ -1,0 +1,40 @@
+"""The jobs of a user in the top bar of every page: those that go on, and those whose end was not seen."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.http import HttpRequest
+
+from console.jobs.presentation import JobView
+from storage.domain.service.jobs import JobStatus
+from storage.operations.jobs import jobs
+
+
+@dataclass(frozen=True)
+class Tray:
+    """The jobs are read when they are first asked for: parts of pages have no top bar."""
+
+    user: str
+
+    @cached_property
+    def jobs(self) -> list[JobView]:
+        return [JobView(job) for job in jobs.for_tray(self.user)]
+
+    @property
+    def running(self) -> int:
+        return sum(it.goes_on for it in self.jobs)
+
+    @property
+    def failed(self) -> int:
+        return sum(it.job.status == JobStatus.FAILED for it in self.jobs)
+
+    @property
+    def ended(self) -> int:
+        return sum(it.job.ended_at is not None for it in self.jobs)
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    # a request that fails early has no user yet
+    user = getattr(request, "user", None)
+    return {"job_tray": Tray(user.get_username())} if user is not None and user.is_authenticated else {}

@@ -1,0 +1,149 @@
+"""Jobs: the list, one with its progress, what becomes of it, its files, and the tray."""
+
+from collections.abc import Callable
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from console.jobs.presentation import STATUS_CHOICES, JobView
+from console.jobs.tray import Tray
+from console.site import errors
+from console.site.access import actor_of, user_of
+from console.site.notices import notify_success
+from console.site.refusals import notify_refusals
+from console.site.responses import render_part
+from storage.api import downloads
+from storage.domain.access.roles import Capability, may
+from storage.domain.service.jobs import JobStatus
+from storage.domain.values.numbers import read_number
+from storage.models import Job
+from storage.operations.access import members
+from storage.operations.jobs import files, jobs
+from storage.operations.jobs.jobs import JobFilter
+from storage.runtime import job_runner
+from storage.runtime.threads import TooManyDownloads
+
+_PAGE = 50
+
+
+@login_required
+@never_cache
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """List the jobs of the accounts that the user can see, the newest first."""
+    user, status = user_of(request), request.GET.get("status", "")
+    before = read_number(request.GET.get("before", ""))
+    wanted = JobFilter(
+        account_ids=members.visible_accounts(user).values("pk"),
+        is_server=user.is_admin,
+        user=user.get_username() if request.GET.get("mine") else "",
+        statuses=[JobStatus(status)] if status in set(JobStatus) else (),
+    )
+    found = jobs.find(wanted)
+    rows = list((found if before is None else found.filter(pk__lt=before))[: _PAGE + 1])
+    shown = [_view(request, job) for job in rows[:_PAGE]]
+    query = request.GET.copy()
+    if len(rows) > _PAGE:
+        query["before"] = str(rows[_PAGE - 1].pk)
+    context = {
+        "jobs": shown,
+        "older": f"?{query.urlencode()}" if len(rows) > _PAGE else "",
+        "statuses": STATUS_CHOICES,
+        "status": status,
+        "mine": request.GET.get("mine", ""),
+        "goes_on": any(it.goes_on for it in shown),
+        "address": request.get_full_path(),
+    }
+    return render_part(request, "console/jobs/index.html", "_list.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def show(request: HttpRequest, number: int) -> HttpResponse:
+    """Show a job; while it goes on, its part of the page is renewed."""
+    shown = _view(request, _find(request, number))
+    return render_part(request, "console/jobs/show.html", "_job.html", {"it": shown})
+
+
+def _view(request: HttpRequest, job: Job) -> JobView:
+    return JobView(job, _may_change(request, job))
+
+
+def _may_change(request: HttpRequest, job: Job) -> bool:
+    user = user_of(request)
+    if job.account is None:
+        return user.is_admin
+    role = members.role_in(user, job.account)
+    return role is not None and may(role, job_runner.capability_to_change(job, user.get_username()))
+
+
+def _find(request: HttpRequest, number: int) -> Job:
+    """Return a job that the user may see; raises Http404."""
+    job, user = jobs.get(number), user_of(request)
+    if job is None:
+        raise Http404
+    role = None if job.account is None else members.role_in(user, job.account)
+    if not (user.is_admin if job.account is None else role is not None and may(role, Capability.READ)):
+        raise Http404
+    return job
+
+
+def _changing(change: jobs.Change, text: Callable[[], str]) -> Callable[..., HttpResponseBase]:
+    """Return a view that lets something become of a job."""
+
+    @login_required
+    @require_POST
+    def view(request: HttpRequest, number: int) -> HttpResponseBase:
+        job = _find(request, number)
+        if not _may_change(request, job):
+            raise PermissionDenied
+        with notify_refusals(request):
+            change(job, by=actor_of(request))
+            notify_success(request, text())
+        return redirect("jobs:show", number)
+
+    return view
+
+
+cancel = _changing(jobs.cancel, lambda: _("The job ends after its present step. What it has done stays."))
+pause = _changing(jobs.pause, lambda: _("The job waits after its present step until you resume it."))
+resume = _changing(jobs.resume, lambda: _("The job goes on where it was."))
+
+
+@login_required
+@require_safe
+def download(request: HttpRequest, number: int, file: int) -> HttpResponseBase:
+    job = _find(request, number)
+    found = next((it for it in files.to_download(job) if it.pk == file), None)
+    if found is None:
+        raise Http404
+    try:
+        return downloads.respond(request, found, reader=f"user {user_of(request).pk}")
+    except TooManyDownloads:
+        return errors.too_many_downloads(request)
+
+
+@login_required
+@never_cache
+@require_safe
+def show_tray(request: HttpRequest) -> HttpResponse:
+    return render(request, "console/jobs/_tray.html")
+
+
+@login_required
+@require_POST
+def clear_tray(request: HttpRequest) -> HttpResponseBase:
+    """Take the jobs that have ended out of the tray."""
+    name = user_of(request).get_username()
+    jobs.mark_seen(name, upto=timezone.now())
+    if request.headers.get("HX-Request"):
+        return render(request, "console/jobs/_tray.html", {"job_tray": Tray(name)})
+    return redirect("jobs:index")

@@ -1,0 +1,191 @@
+"""Jobs: their progress, as an answer or as server-sent events, their files, and what becomes of them."""
+
+from typing import cast
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from storage.api import access, downloads, problems, streams
+from storage.api.documentation import LAST_EVENT_ID, operation
+from storage.api.paging import take_page
+from storage.api.problems import Problem
+from storage.api.serializers import jobs as serializers
+from storage.api.serializers.answers import page_of
+from storage.api.streams import JobStream, TooManyStreams
+from storage.api.views.base import ApiViewSet
+from storage.domain.access.roles import Capability
+from storage.domain.service.jobs import JobStatus
+from storage.domain.service.quotas import DOWNLOADS, STREAMS
+from storage.domain.values.numbers import read_number
+from storage.models import ApiToken, Job
+from storage.operations.access import api_tokens, members
+from storage.operations.accounts import quotas
+from storage.operations.jobs import files, jobs
+from storage.operations.jobs.jobs import JobError, JobFilter
+from storage.runtime import job_runner
+from storage.runtime.threads import TooManyDownloads
+
+
+class JobListViewSet(ApiViewSet):
+    tag = "Jobs"
+    capabilities = {"index": Capability.READ}
+
+    @operation(
+        "list_jobs",
+        "List jobs",
+        "Returns the jobs of the accounts that the token's user can see, newest first; for admins of the server, also"
+        " those of no account. A job that ended is kept for seven days.",
+        answer=page_of(serializers.JobSerializer),
+        query=serializers.JobParameters,
+    )
+    def index(self, request: Request) -> Response:
+        wanted, token = self.read_query(), self.token
+        shown = members.visible_accounts(token.user)
+        if token.account_id is not None:
+            shown = shown.filter(pk=token.account_id)
+        if wanted["account"]:
+            shown = shown.filter(name=wanted["account"])
+        found = jobs.find(
+            JobFilter(
+                account_ids=shown.values("pk"),
+                is_server=token.user.is_admin and token.account_id is None and not wanted["account"],
+                user=wanted["user"],
+                statuses=[JobStatus(wanted["status"])] if wanted["status"] else (),
+            )
+        )
+        if wanted["cursor"]:
+            before = read_number(wanted["cursor"])
+            if before is None:
+                raise Http404
+            found = found.filter(pk__lt=before)
+        rows = list(found[: wanted["limit"] + 1])
+        return self.answer_page(take_page(rows, wanted["limit"], lambda job: str(job.pk)))
+
+
+class JobViewSet(ApiViewSet):
+    tag = "Jobs"
+    capabilities = {
+        "retrieve": Capability.READ,
+        "download": Capability.READ,
+        "cancel": Capability.READ,
+        "pause": Capability.READ,
+        "resume": Capability.READ,
+    }
+    job: Job
+
+    def resolve_target(self, token: ApiToken, capability: Capability) -> None:
+        found = jobs.get(self.kwargs["job"])
+        if found is None:
+            raise Http404
+        self.job = found
+        if self.action in ("retrieve", "download"):
+            self._check(token, capability)
+            return
+        self._check(token, Capability.READ)  # before it tells anything about the job
+        needed = job_runner.capability_to_change(found, token.user.get_username())
+        access.check_scope(token, needed)
+        self._check(token, needed)
+
+    def _check(self, token: ApiToken, capability: Capability) -> None:
+        if self.job.account is not None:
+            access.find_account(token, self.job.account.name, capability)
+        elif not token.user.is_admin or token.account_id is not None:
+            raise Http404
+
+    @operation(
+        "get_job",
+        "Get a job",
+        "With `Accept: text/event-stream` it goes on as server-sent events, one each time that the job has got further:"
+        " the `data` of an event is the job. The stream ends with the job; a client that connects again then gets 204.",
+        answer=serializers.JobSerializer,
+        headers=[LAST_EVENT_ID],
+        other_responses={
+            (200, streams.MEDIA_TYPE): OpenApiTypes.STR,
+            204: OpenApiResponse(description="The stream has ended."),
+        },
+    )
+    def retrieve(self, request: Request, job: int) -> HttpResponse:
+        if not request.headers.get("Accept", "").startswith(streams.MEDIA_TYPE):
+            return cast("HttpResponse", self.answer(self.job))
+        if self.job.ended_at is not None and request.headers.get("Last-Event-ID") == jobs.version(self.job):
+            return HttpResponse(status=204)
+        return self._stream()
+
+    def _stream(self) -> HttpResponse:
+        token, account = self.token, self.job.account
+
+        def is_allowed() -> bool:
+            return account is None or api_tokens.may_still(token, account, Capability.READ)
+
+        def write(job: Job) -> bytes:
+            return cast("bytes", JSONRenderer().render(serializers.JobSerializer(job).data))
+
+        account_id = None if account is None else account.pk
+        stream = JobStream(self.job.pk, account_id, write, f"token {token.pk}", is_allowed)
+        try:
+            return streams.respond(cast("HttpRequest", self.request._request), stream)
+        except TooManyStreams:
+            detail = f"A token can have {quotas.limit(STREAMS)} streams at a time; end one first."
+            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+
+    @operation(
+        "download_job_file",
+        "Download a file that a job has made",
+        "`Range` asks for a part, so that an interrupted download can go on; 416 if the file has no such part. A file"
+        " is kept for a day.",
+        other_responses={
+            (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            (206, "application/octet-stream"): OpenApiTypes.BINARY,
+        },
+    )
+    def download(self, request: Request, job: int, file: int) -> HttpResponse | StreamingHttpResponse:
+        found = next((it for it in files.to_download(self.job) if it.pk == file), None)
+        if found is None:
+            raise Http404
+        try:
+            reader = f"user {self.token.user_id}"
+            return downloads.respond(cast("HttpRequest", request._request), found, reader=reader)
+        except TooManyDownloads:
+            detail = f"A user can have {quotas.limit(DOWNLOADS)} unfinished downloads."
+            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+
+    @operation(
+        "cancel_job",
+        "Cancel a job",
+        "The job ends after its present step, usually within a second; what it has done stays. Its own user needs what"
+        " starting it takes, another one the role maintainer.",
+        answer=serializers.JobSerializer,
+        problems=[problems.CONFLICT],
+    )
+    def cancel(self, request: Request, job: int) -> Response:
+        return self._change(jobs.cancel)
+
+    @operation(
+        "pause_job",
+        "Pause a job",
+        "The job waits after its present step until it is resumed.",
+        answer=serializers.JobSerializer,
+        problems=[problems.CONFLICT],
+    )
+    def pause(self, request: Request, job: int) -> Response:
+        return self._change(jobs.pause)
+
+    @operation(
+        "resume_job",
+        "Resume a job",
+        "A job that is paused, was cancelled or has failed goes on where it was.",
+        answer=serializers.JobSerializer,
+        problems=[problems.CONFLICT],
+    )
+    def resume(self, request: Request, job: int) -> Response:
+        return self._change(jobs.resume)
+
+    def _change(self, change: jobs.Change) -> Response:
+        try:
+            return self.answer(change(self.job, by=self.by))
+        except JobError as error:
+            raise Problem(problems.CONFLICT, str(error)) from None

@@ -1,0 +1,221 @@
+"""Start, find, pause, cancel and resume jobs; storage.operations.jobs.running runs them."""
+
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol, TypeVar
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER, Actor, dump_actor, load_actor
+from storage.domain.refusals import Reason, Refusal, Refused
+from storage.domain.service import jobs as domain
+from storage.domain.service.activity import Verb
+from storage.domain.service.jobs import RESUMABLE, RETENTION, JobStatus, Wish
+from storage.models import Account, Job, JobFile, Table
+from storage.operations.activity import activity
+from storage.operations.jobs.kinds import Failure, JobKind
+
+A = TypeVar("A")
+S = TypeVar("S")
+
+TRAY: Final = 20  # jobs
+
+
+class JobError(Refused):
+    """A job cannot be started or changed."""
+
+
+@transaction.atomic
+def start(
+    kind: JobKind[A, S],
+    arguments: A,
+    *,
+    account: Account | None,
+    table: Table | None = None,
+    files: Iterable[JobFile] = (),
+    by: Actor = SERVER,
+) -> Job:
+    """Have a job done, from the commit of the caller's transaction on; a server process begins within a second.
+
+    ``files`` become those of the job: they are deleted with it.
+    """
+    job = Job.objects.create(
+        kind=kind.name,
+        account=account,
+        table=table,
+        table_name="" if table is None else table.name,
+        actor=activity.in_json(dump_actor(by)),
+        request_id=uuid.uuid4(),
+        arguments=kind.write(arguments),
+        status=JobStatus.WAITING,
+    )
+    JobFile.objects.filter(pk__in=[file.pk for file in files]).update(job=job)
+    return job
+
+
+# reading
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Conditions on jobs; an empty one matches all.
+
+    ``user``: the name of the one who started them. ``is_server``: also those that belong to no account.
+    """
+
+    account_ids: Collection[int] | QuerySet[Any, Any] | None = None
+    is_server: bool = False
+    user: str = ""
+    kinds: Collection[str] = ()
+    statuses: Collection[JobStatus] = ()
+    table: Table | None = None
+
+
+def find(wanted: JobFilter) -> QuerySet[Job]:
+    """Find jobs, the newest first."""
+    conditions = Q()
+    if wanted.account_ids is not None:
+        conditions &= Q(account__in=wanted.account_ids) | (Q(account=None) if wanted.is_server else Q())
+    if wanted.user:
+        conditions &= Q(actor__name=wanted.user)
+    if wanted.kinds:
+        conditions &= Q(kind__in=wanted.kinds)
+    if wanted.statuses:
+        conditions &= Q(status__in=wanted.statuses)
+    if wanted.table is not None:
+        conditions &= Q(table=wanted.table)
+    return Job.objects.filter(conditions).select_related("account").order_by("-pk")
+
+
+def get(pk: int) -> Job | None:
+    return find(JobFilter()).filter(pk=pk).first()
+
+
+def unfinished(
+    kind: JobKind[Any, Any], *, account: Account | None = None, table: Table | None = None
+) -> QuerySet[Job]:
+    """Return the jobs of a kind that have not ended, such as one that makes another unnecessary."""
+    found = Job.objects.filter(kind=kind.name, ended_at=None)
+    if account is not None:
+        found = found.filter(account=account)
+    return found if table is None else found.filter(table=table)
+
+
+def for_tray(user: str) -> list[Job]:
+    """Return the jobs of a user that go on, and those whose end the user has not seen, the newest first."""
+    found = find(JobFilter(user=user)).filter(Q(ended_at=None) | Q(seen_at=None))
+    return list(found[:TRAY])
+
+
+def mark_seen(user: str, *, upto: datetime) -> None:
+    """Take the jobs of a user that ended until a time out of the tray."""
+    found = Job.objects.filter(actor__name=user, seen_at=None, ended_at__lte=upto)
+    found.update(seen_at=timezone.now())
+
+
+def started_by(job: Job) -> Actor:
+    """Return who started a job; the request id is that of the changes that the job makes."""
+    return replace(load_actor(job.actor), request_id=str(job.request_id))
+
+
+def status_of(job: Job) -> JobStatus:
+    return JobStatus(job.status)
+
+
+def error_of(job: Job) -> Refusal | None:
+    """Return why a job has failed."""
+    return Refusal.load(job.error) if job.error else None
+
+
+def failures_of(job: Job) -> list[Failure]:
+    """Return the first failures of single lines or entities; Job.failed counts all."""
+    return [Failure(it["subject"], Refusal.load(it["refusal"])) for it in job.failures]
+
+
+def time_left(job: Job) -> timedelta | None:
+    if job.status != JobStatus.RUNNING:
+        return None
+    return domain.time_left(job.done, job.total, job.rate)
+
+
+def percentage(job: Job) -> int | None:
+    return 100 if job.status == JobStatus.DONE else domain.percentage(job.done, job.total)
+
+
+def version(job: Job) -> str:
+    """Return a text that differs once the job has got further, or something else becomes of it."""
+    return f"{job.steps}-{job.status}{job.wish and '-' + job.wish}"
+
+
+# what users wish
+
+
+class Change(Protocol):
+    """Cancel, pause or resume."""
+
+    def __call__(self, job: Job, *, by: Actor) -> Job: ...
+
+
+def cancel(job: Job, *, by: Actor) -> Job:
+    """Have a job end after the step that runs; what was done stays. Raises JobError if it has ended."""
+    return _wish(job, Wish.CANCEL, Verb.JOB_CANCEL, by)
+
+
+def pause(job: Job, *, by: Actor) -> Job:
+    """Have a job wait until it is resumed; raises JobError if it has ended or is paused."""
+    return _wish(job, Wish.PAUSE, Verb.JOB_PAUSE, by)
+
+
+@transaction.atomic
+def _wish(job: Job, wish: Wish, verb: Verb, by: Actor) -> Job:
+    found = _lock(job)
+    if found.ended_at is not None:
+        raise JobError(Reason.JOB_ENDED, job=job.pk)
+    if found.status == JobStatus.PAUSED and wish is Wish.PAUSE:
+        raise JobError(Reason.JOB_PAUSED, job=job.pk)
+    if found.wish != wish:
+        found.wish = wish
+        found.save(update_fields=("wish",))
+        _record(verb, found, by)
+    return found
+
+
+@transaction.atomic
+def resume(job: Job, *, by: Actor) -> Job:
+    """Let a job that was paused, cancelled or has failed go on where it was; raises JobError for any other."""
+    found = _lock(job)
+    if found.wish == Wish.PAUSE and found.ended_at is None:
+        found.wish = Wish.NONE  # before it was looked at
+    elif found.status in RESUMABLE and not found.wish:
+        found.status, found.error = JobStatus.WAITING, ""
+        found.attempts, found.ended_at, found.seen_at = 0, None, None
+    else:
+        raise JobError(Reason.JOB_NOT_RESUMABLE, job=job.pk)
+    found.save()
+    _record(Verb.JOB_RESUME, found, by)
+    return found
+
+
+def _record(verb: Verb, job: Job, by: Actor) -> None:
+    activity.record(verb, by, account=job.account, table=job.table, detail={"job": job.pk, "kind": job.kind})
+
+
+def _lock(job: Job) -> Job:
+    found = (
+        Job.objects.select_for_update(of=("self",))
+        .select_related("account", "table")
+        .filter(pk=job.pk)
+        .first()
+    )
+    if found is None:
+        raise JobError(Reason.NO_JOB, job=job.pk)
+    return found
+
+
+def tidy(now: datetime) -> None:
+    """Delete the jobs that ended long ago, with their files."""
+    Job.objects.filter(ended_at__lt=now - RETENTION).delete()

@@ -1,0 +1,166 @@
+"""What a kind of job is. A subject defines its own beside its operations; storage.runtime.job_runner lists them all.
+
+Example, a job that deletes the entities of a table::
+
+    @dataclass(frozen=True, slots=True)
+    class Arguments:
+        prefix: str
+
+    @dataclass(frozen=True, slots=True)
+    class State:
+        after: str = ""  # the key up to which everything is done
+
+    class Deletion(JobKind[Arguments, State]):
+        name = "entity.delete"
+        arguments, state = Arguments, State
+        capability = Capability.WRITE
+
+        def begin(self, run: Run[Arguments]) -> Step[State]:
+            return Step(State(), total=count(run.table, run.arguments.prefix))
+
+        def step(self, run: Run[Arguments], state: State) -> Step[State]:
+            deleted, last = delete_some(run.table, state.after, run.size, by=run.by)
+            return Step(State(last), done=deleted, counts={"deleted": deleted}, is_finished=deleted < run.size)
+
+    DELETION: Final = Deletion()
+    job = jobs.start(DELETION, Arguments("2024-"), account=account, table=table, by=actor)
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.errors import ResourceNotFound
+from storage.domain.refusals import Refusal
+from storage.domain.service.jobs import JobStatus
+from storage.models import Account, Activity, Job, Table
+
+A = TypeVar("A")  # the arguments
+S = TypeVar("S")  # the state
+
+FIRST_SIZE: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What could not be done, and why. ``subject``: a line of a file, or the keys of an entity."""
+
+    subject: str
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
+    """What one step did, and where the next one begins.
+
+    ``done``, ``counts`` and ``failures`` are those of this step; they are added up. ``done`` counts what ``total``
+    counts, None while that is unknown. ``counts`` has names that the console knows, such as inserted or skipped.
+    ``result`` is what the end of the job tells, for a kind to define; ``activity`` the one whose undo takes it back.
+    """
+
+    state: S
+    done: int = 0
+    total: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failures: Sequence[Failure] = ()
+    is_finished: bool = False
+    result: Mapping[str, object] = field(default_factory=dict)
+    activity: Activity | None = None
+
+
+@dataclass(slots=True)
+class Run(Generic[A]):
+    """A job while a process runs it.
+
+    ``by`` is who started the job, with the request id of the job: all its changes in the history have that, so that
+    they can be undone together. ``size`` is how many entities the next step should be about; it is adjusted so that a
+    step takes about a fifth of a second.
+    """
+
+    job: Job
+    arguments: A
+    by: Actor
+    size: int = FIRST_SIZE
+    _save: Callable[[Step[Any]], None] = field(default=lambda _: None, repr=False)
+
+    @property
+    def account(self) -> Account:
+        """Raises AssertionError for a job of the whole server."""
+        assert self.job.account is not None
+        return self.job.account
+
+    @property
+    def table(self) -> Table:
+        """Raises ResourceNotFound if it was deleted meanwhile."""
+        found = self.job.table
+        if found is None or found.deleted_at is not None:
+            raise ResourceNotFound
+        return found
+
+    def save(self, step: Step[Any]) -> None:
+        """Store what a kind that is not transactional has done, in the transaction that did it.
+
+        Raises JobInterrupted, which rolls that transaction back, when the job is to be paused or cancelled.
+        """
+        self._save(step)
+
+
+@dataclass(frozen=True, slots=True)
+class NoState:
+    """The state of a kind whose jobs have one step."""
+
+
+class JobMustWait(Exception):
+    """What a step needs is taken: it is tried again later, and other jobs are done first."""
+
+
+class JobInterrupted(Exception):
+    """A job is to be paused or cancelled, or another process has taken it over. Kinds let it pass."""
+
+
+class JobKind(ABC, Generic[A, S]):
+    """``name`` is stored. ``arguments`` and ``state`` are dataclasses of texts, numbers, booleans, lists and mappings.
+
+    ``capability`` is what a user needs in the account to start, resume, and undo a job of the kind. A kind that is not
+    ``is_transactional`` has one long step that opens its own transactions, because PostgreSQL demands it or because
+    its operation does: it calls Run.save in each of them, and when a process that died is replaced, its step is called
+    again with what was last saved, so it must be repeatable.
+    """
+
+    name: ClassVar[str]
+    arguments: ClassVar[type[Any]]
+    state: ClassVar[type[Any]]
+    capability: ClassVar[Capability]
+    is_transactional: ClassVar[bool] = True
+
+    @abstractmethod
+    def begin(self, run: Run[A]) -> Step[S]:
+        """Do what comes before the first step, in a transaction: check, count, and say where the first step begins."""
+
+    @abstractmethod
+    def step(self, run: Run[A], state: S) -> Step[S]:
+        """Do the next chunk, in a transaction that is committed with what is returned.
+
+        Raise an error of the service, or Refused, to end the job as failed; ServerBusy and OperationTimedOut let it
+        be tried again.
+        """
+
+    def end(self, run: Run[A], state: S | None, status: JobStatus) -> Activity | None:
+        """Record what was done, in the transaction in which the job ends, in whatever way.
+
+        ``state`` is None if the job ends before it has begun. Return the activity whose undo takes the job back.
+        """
+        return None
+
+    def write(self, value: A | S) -> dict[str, Any]:
+        return asdict(value)  # type: ignore[call-overload,no-any-return]
+
+    def read_arguments(self, written: Mapping[str, Any]) -> A:
+        found: A = self.arguments(**written)
+        return found
+
+    def read_state(self, written: Mapping[str, Any] | None) -> S | None:
+        return None if written is None else self.state(**written)

@@ -1,0 +1,257 @@
+"""Run jobs step by step. See the docstring of the package for what a step guarantees."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
+from django.utils import timezone
+
+from storage.domain.access.actor import ActorKind
+from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError
+from storage.domain.refusals import Reason, Refusal, Refused
+from storage.domain.service.jobs import FAILURES_KEPT, JobStatus, Wish
+from storage.models import Activity, Job
+from storage.operations.activity import activity
+from storage.operations.jobs import files, jobs
+from storage.operations.jobs.kinds import FIRST_SIZE, JobInterrupted, JobKind, JobMustWait, Run, Step
+from storage.operations.jobs.pacing import Pace
+from storage.sql.background import try_lock
+
+logger = logging.getLogger(__name__)
+
+_LOCKS: Final = 0x7461626A  # class of the advisory locks; the other key is the number of the job
+_MOST_ATTEMPTS: Final = 5  # at a step, before a job has failed that ends its process each time
+_SLICE: Final = 5.0  # seconds after which another job takes its turn
+_LOOK: Final = 0.2  # seconds between looks at a job that another process runs
+_RATE_SPAN: Final = 5.0  # seconds over which a rate is smoothed
+
+# what a step changes
+_STEPPED: Final = (
+    *("state", "done", "total", "rate", "counts", "failed", "failures", "result", "activity"),
+    *("steps", "attempts", "stepped_at"),
+)
+
+Kinds = Mapping[str, JobKind[Any, Any]]
+
+
+class _StepTaken(Exception):
+    """Another process has committed the step; this one is rolled back."""
+
+
+def pending(kinds: Kinds) -> list[int]:
+    """Return the jobs that can be run now: those of people first, and of these the ones that wait for the longest.
+
+    Those of kinds that only newer versions have wait for their servers.
+    """
+    found = Job.objects.filter(kind__in=kinds, ended_at=None).exclude(status=JobStatus.PAUSED, wish=Wish.NONE)
+    is_of_server = ExpressionWrapper(Q(actor__kind=ActorKind.SERVER), output_field=BooleanField())
+    return list(
+        found.order_by(is_of_server, F("stepped_at").asc(nulls_first=True), "pk").values_list("pk", flat=True)
+    )
+
+
+def run_some(
+    kinds: Kinds, rest: Callable[[float], bool], *, others: Callable[[], bool] = lambda: False
+) -> bool:
+    """Run the first job that no other process runs, until its turn ends; return whether there was one.
+
+    ``rest`` waits for some seconds and returns whether the process ends. ``others``: whether more jobs wait.
+    """
+    return any(run(pk, kinds, rest, others=others) for pk in pending(kinds))
+
+
+def run_all(kinds: Kinds) -> None:
+    """Run what can be run in this thread, until nothing is left but what waits for something."""
+    while run_some(kinds, lambda seconds: False):
+        pass
+
+
+def finish(job: Job, kinds: Kinds) -> Job:
+    """Run a job in this thread unless another process runs it already, and wait for its end."""
+    while job.ended_at is None and (job.status != JobStatus.PAUSED or job.wish):
+        if not run(job.pk, kinds, lambda seconds: False):
+            time.sleep(_LOOK)
+        job.refresh_from_db()
+    return job
+
+
+def run(
+    pk: int, kinds: Kinds, rest: Callable[[float], bool], *, others: Callable[[], bool] = lambda: False
+) -> bool:
+    """Run a job until it ends, is interrupted, or others want their turn; return whether it was free to run."""
+    with try_lock(_LOCKS, pk % 2**31) as is_alone:
+        if not is_alone:
+            return False
+        job = _take(pk, kinds)
+        return job is not None and _Runner(job, kinds[job.kind], rest, others).run()
+
+
+def _take(pk: int, kinds: Kinds) -> Job | None:
+    """Mark a job as running; None if it has ended or is paused."""
+    with transaction.atomic():
+        job = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("account", "table")
+            .filter(pk=pk, kind__in=kinds, ended_at=None)
+            .first()
+        )
+        if job is None or (job.status == JobStatus.PAUSED and not job.wish):
+            return None
+        job.attempts += 1
+        if not job.wish:
+            job.status = JobStatus.RUNNING
+        job.started_at = job.started_at or timezone.now()
+        job.stepped_at = timezone.now()
+        job.save(update_fields=("attempts", "status", "started_at", "stepped_at"))
+        return job
+
+
+@dataclass(slots=True)
+class _Runner:
+    job: Job
+    kind: JobKind[Any, Any]
+    rest: Callable[[float], bool]
+    others: Callable[[], bool]
+
+    def run(self) -> bool:
+        """Return whether the job went on."""
+        until = time.monotonic() + _SLICE
+        pace, size = Pace(), FIRST_SIZE
+        try:
+            if self.job.attempts > _MOST_ATTEMPTS:
+                self._end(JobStatus.FAILED, Reason.JOB_DIES.of(attempts=_MOST_ATTEMPTS))
+                return True
+            while not self._heed_wish() and not self._step(size):
+                size, seconds = pace.after_step(size)
+                if self.rest(seconds) or (time.monotonic() > until and self.others()):
+                    break
+                pace.begin_step()
+        except (JobInterrupted, _StepTaken):
+            self.job.refresh_from_db()
+            if self.job.ended_at is None:
+                self._heed_wish()
+        except JobMustWait:
+            Job.objects.filter(pk=self.job.pk).update(attempts=0, stepped_at=timezone.now())
+            return False
+        except (ServerBusy, OperationTimedOut, OperationalError, InterfaceError):
+            raise  # it goes on when the database does
+        except (Refused, StorageError) as error:
+            self._fail(error.refusal)
+        except Exception as error:
+            logger.exception("The job %s has failed", self.job)
+            self._fail(Reason.JOB_BROKEN.of(why=type(error).__name__))
+        return True
+
+    def _heed_wish(self) -> bool:
+        """Do what a user wishes to become of the job; return whether it does not go on."""
+        found = Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
+        if found == Wish.CANCEL:
+            self._end(JobStatus.CANCELLED)
+        elif found == Wish.PAUSE:
+            Job.objects.filter(pk=self.job.pk, wish=Wish.PAUSE).update(
+                status=JobStatus.PAUSED, wish=Wish.NONE, attempts=0, rate=0
+            )
+        return found != Wish.NONE
+
+    def _run(self, size: int) -> Run[Any]:
+        arguments = self.kind.read_arguments(self.job.arguments)
+        return Run(self.job, arguments, jobs.started_by(self.job), size, self._save)
+
+    def _step(self, size: int) -> bool:
+        """Do the next step; return whether the job has ended."""
+        run, state = self._run(size), self.kind.read_state(self.job.state)
+        if self.kind.is_transactional or state is None:
+            with transaction.atomic():
+                step = self.kind.begin(run) if state is None else self.kind.step(run, state)
+                self._store(step)
+        else:
+            step = self.kind.step(run, state)
+            self._store(step)
+        return step.is_finished
+
+    def _save(self, step: Step[Any]) -> None:
+        wish = Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
+        if wish != Wish.NONE:
+            raise JobInterrupted
+        self._store(step)
+
+    @transaction.atomic
+    def _store(self, step: Step[Any]) -> None:
+        """Store what a step has done; raises _StepTaken if another process did it."""
+        job = copy(self.job)
+        job.state = activity.in_json(self.kind.write(step.state))
+        job.done += step.done
+        job.total = job.total if step.total is None else step.total
+        job.rate = self._rate(step)
+        job.counts = {
+            **job.counts,
+            **{it: job.counts.get(it, 0) + number for it, number in step.counts.items()},
+        }
+        job.failed += len(step.failures)
+        job.failures = [*job.failures, *_write_failures(step)][:FAILURES_KEPT]
+        job.result = {**job.result, **step.result}
+        job.activity = step.activity or job.activity
+        job.steps += 1
+        job.attempts, job.stepped_at = 0, timezone.now()
+        changes = {name: getattr(job, name) for name in _STEPPED}
+        if not Job.objects.filter(pk=job.pk, steps=self.job.steps, ended_at=None).update(**changes):
+            raise _StepTaken
+        if step.is_finished:
+            self._write_end(job, step.state, JobStatus.DONE)
+        transaction.on_commit(partial(setattr, self, "job", job))
+
+    def _rate(self, step: Step[Any]) -> float:
+        before = self.job.stepped_at
+        seconds = max(1e-3, (timezone.now() - before).total_seconds()) if before is not None else 1.0
+        if not self.job.rate:
+            return step.done / seconds
+        weight = min(1.0, seconds / _RATE_SPAN)
+        return self.job.rate * (1 - weight) + step.done / seconds * weight
+
+    def _fail(self, refusal: Refusal) -> None:
+        if not connection.is_usable():
+            return  # another process finds out
+        self.job.refresh_from_db()
+        if self.job.ended_at is None:
+            self._end(JobStatus.FAILED, refusal)
+
+    def _end(self, status: JobStatus, refusal: Refusal | None = None) -> None:
+        state = self.kind.read_state(self.job.state)
+        try:
+            with transaction.atomic():
+                self._write_end(self.job, state, status, refusal)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("What the job %s has done could not be recorded", self.job)
+            _mark_ended(self.job, status, refusal, None)
+
+    def _write_end(self, job: Job, state: Any, status: JobStatus, refusal: Refusal | None = None) -> None:
+        """End the job, in a transaction, with the activity that records what it has done."""
+        run = Run(job, self.kind.read_arguments(job.arguments), jobs.started_by(job))
+        _mark_ended(job, status, refusal, self.kind.end(run, state, status))
+
+
+def _mark_ended(job: Job, status: JobStatus, refusal: Refusal | None, done: Activity | None) -> None:
+    Job.objects.filter(pk=job.pk, ended_at=None).update(
+        status=status,
+        wish=Wish.NONE,
+        rate=0,
+        error="" if refusal is None else refusal.dump(),
+        ended_at=timezone.now(),
+        activity=job.activity_id if done is None else done.pk,
+    )
+    files.keep_after(job)
+
+
+def _write_failures(step: Step[Any]) -> list[object]:
+    return [
+        activity.in_json({"subject": it.subject, "refusal": it.refusal.dump()})
+        for it in step.failures[:FAILURES_KEPT]
+    ]

@@ -1,0 +1,86 @@
+"""Run the jobs that users started, in threads of this process; every process of every server takes part."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Lock
+from typing import Any, Final
+
+from django.db import connection
+
+from storage.domain.access.roles import LEAST_ROLE, Capability
+from storage.domain.errors import StorageError
+from storage.models import Job
+from storage.operations.health import database_version
+from storage.operations.jobs import jobs, running
+from storage.operations.jobs.kinds import JobKind
+from storage.operations.tables.distribution_jobs import DISTRIBUTION_JOB
+from storage.operations.tables.indexes import INDEX_JOB
+
+logger = logging.getLogger(__name__)
+
+_ALL: Final[tuple[JobKind[Any, Any], ...]] = (DISTRIBUTION_JOB, INDEX_JOB)
+KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _ALL}
+
+_AT_ONCE: Final = 2  # jobs that a process runs
+_INTERVAL: Final = 1.0  # seconds between looks for jobs, and after a failure
+_looking: Final = Lock()
+_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the steps that run
+
+
+async def run() -> None:
+    """Run jobs until cancelled; then the steps that run are waited for."""
+    ends = Event()
+    loop = asyncio.get_running_loop()
+    with_threads = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="job")
+    threads = [loop.run_in_executor(with_threads, _run, ends) for _ in range(_AT_ONCE)]
+    try:
+        await asyncio.gather(*threads)
+    finally:
+        ends.set()
+        with_threads.shutdown(wait=False)
+        await asyncio.wait(threads, timeout=_SHUTDOWN_TIMEOUT)
+
+
+def _run(ends: Event) -> None:
+    while not ends.is_set():
+        try:
+            with _looking:  # one of the threads that have nothing to do
+                while not running.pending(KINDS) and not ends.is_set():
+                    connection.close()
+                    ends.wait(_INTERVAL)
+            found = not database_version.is_outdated() and running.run_some(
+                KINDS, ends.wait, others=lambda: len(running.pending(KINDS)) > 1
+            )
+        except StorageError:
+            found = False  # the database is not available, or busy
+        except Exception:
+            logger.exception("Jobs could not be run")
+            found = False
+        finally:
+            connection.close()
+        if not found:
+            ends.wait(_INTERVAL)
+
+
+def run_all() -> None:
+    """Run what can be run in this thread, until nothing is left."""
+    running.run_all(KINDS)
+
+
+def finish(job: Job) -> Job:
+    """Wait for the end of a job; it runs in this thread unless a server runs it already."""
+    return running.finish(job, KINDS)
+
+
+def capability_to_change(job: Job, user: str) -> Capability:
+    """Return what a user needs in the account of a job to pause, cancel or resume it.
+
+    For an own job that is what starting it takes; for that of another user, the role maintainer at least.
+    """
+    kind = KINDS.get(job.kind)
+    needed = Capability.OWN if kind is None else kind.capability
+    if jobs.started_by(job).name == user:
+        return needed
+    return max(needed, Capability.MANAGE_TABLES, key=lambda capability: LEAST_ROLE[capability])

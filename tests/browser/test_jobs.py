@@ -1,0 +1,47 @@
+"""A job in a real browser: in the tray, which stays open while it is renewed, and on its page."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import check, check_reflow, confirm_identity
+
+SCHEMA = "/ui/a/devstoreaccount1/t/people/schema/"
+
+
+def test_a_job_from_its_start_to_its_end(open_page, admin, tables, screenshots):
+    page = open_page(SCHEMA, state=admin)
+    confirm_identity(page)
+    tray = page.locator("#job-tray")
+    before = tray.bounding_box()
+    page.locator("tr").filter(has_text="Age").get_by_role("button", name="Add index").first.click()
+    expect(page.locator("#toasts")).to_contain_text("Indexing Age of people.")
+    page.goto("/ui/jobs/?mine=1")
+    row = page.locator("tbody tr").filter(has_text="Index Age of people")
+    expect(row).to_contain_text("finished")
+    check(page)
+
+    tray.get_by_role("button").first.click()
+    menu = page.locator("#job-menu")
+    expect(menu).to_contain_text("Index Age of people")
+    assert tray.bounding_box() == before
+    page.screenshot(path=screenshots / "job-tray.png")
+    check(page)
+    menu.get_by_role("button", name="Clear those that ended").click()
+    expect(menu).to_contain_text("No job of yours is running.")
+    expect(menu).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+
+    row.get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="Index Age of people")).to_be_visible()
+    expect(page.locator("#job")).to_contain_text("100 %")
+    check(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_job_on_a_phone(open_page, admin, tables, screenshots, theme):
+    for name, address in (("jobs", "/ui/jobs/"), ("job", "/ui/jobs/1/")):
+        for width in (390, 1280):
+            page = open_page(address, state=admin, width=width, color_scheme=theme)
+            check_reflow(page)
+            page.screenshot(path=screenshots / f"{name}-{theme}-{width}.png")

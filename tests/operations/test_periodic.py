@@ -1,0 +1,210 @@
+"""What a server does beside answering."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from storage.models import Activity, PeriodicRun, Table
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
+from storage.runtime import doctor, periodic
+from storage.runtime.threads import in_thread
+from storage.sql.background import has_rows, try_job_lock
+from storage.sql.django import fetch
+from tests.live_server import ROOT, clean_environment
+from tests.operations.test_catalog import opened
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def deleted():
+    """A table that was deleted and still takes space."""
+    account = accounts.add("ownerofjobs")
+    table = tables.create(account, "people")
+    tables.delete(account, "people")
+    return table
+
+
+@pytest.fixture
+async def running(monkeypatch):
+    monkeypatch.setattr(periodic, "_INTERVAL", 0.02)
+    task = asyncio.create_task(periodic.run())
+    yield task
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def until_dropped():
+    async with asyncio.timeout(60):
+        while await in_thread(Table.objects.exclude(deleted_at=None).exists):  # noqa: ASYNC110 - the event is PostgreSQL's
+            await asyncio.sleep(0.01)
+
+
+async def test_drops_what_was_deleted_even_after_a_failure(deleted, running, monkeypatch, caplog):
+    drop = tables.drop_expired_tables
+
+    def fail():
+        monkeypatch.setattr(tables, "drop_expired_tables", drop)
+        raise RuntimeError("this once")
+
+    monkeypatch.setattr(tables, "drop_expired_tables", fail)
+    with caplog.at_level(logging.ERROR):
+        await until_dropped()
+
+    assert "this once" in caplog.text
+    with psycopg.connect(settings.LANES_CONNINFO) as connection:
+        found = connection.execute("SELECT to_regclass(%s)", [f"deleted_entity_{deleted.pk}"]).fetchone()
+    assert found == (None,)
+
+
+async def test_ends_no_sooner_than_what_is_being_done(monkeypatch):
+    begun, end = threading.Event(), threading.Event()
+
+    def take_long():
+        begun.set()
+        end.wait(60)
+
+    monkeypatch.setattr(periodic, "_INTERVAL", 0.02)
+    monkeypatch.setattr(tables, "drop_expired_tables", take_long)
+    running = asyncio.create_task(periodic.run())
+    await asyncio.to_thread(begun.wait, 60)
+
+    running.cancel()
+    done, _ = await asyncio.wait([running], timeout=0.3)
+    assert not done
+
+    end.set()
+    await asyncio.wait([running], timeout=60)
+    assert running.cancelled()
+
+
+def test_leaves_alone_what_another_server_is_dropping(deleted):
+    with psycopg.connect(settings.LANES_CONNINFO) as other:
+        other.execute("SELECT FROM storage_table WHERE id = %s FOR UPDATE", [deleted.pk])
+        assert tables.drop_expired_tables() == 0
+
+    assert tables.drop_expired_tables() == 1
+
+
+# what one process does for all
+
+
+def fail(now):
+    raise RuntimeError("this once")
+
+
+def test_does_once_what_many_try_until_it_is_time_again():
+    done = []
+    with pytest.raises(RuntimeError):
+        periodic.run_exclusively("work", 60, fail)
+    assert [periodic.run_exclusively("work", 60, done.append) for _ in range(3)] == [True, False, False]
+    assert len(done) == 1
+    assert periodic.run_exclusively("other work", 60, done.append)
+    PeriodicRun.objects.update(done_at=datetime.now(UTC) - timedelta(seconds=60))
+
+    assert periodic.run_exclusively("work", 60, done.append)
+
+
+async def test_leaves_to_another_process_what_that_is_at():
+    begun, end, done = threading.Event(), threading.Event(), []
+
+    def take_long(now):
+        begun.set()
+        end.wait(60)
+
+    other = asyncio.create_task(in_thread(periodic.run_exclusively, "work", 0, take_long))
+    await asyncio.to_thread(begun.wait, 60)
+    assert not await in_thread(periodic.run_exclusively, "work", 0, done.append)
+    assert await in_thread(periodic.run_exclusively, "other work", 0, done.append)
+    end.set()
+
+    assert await other
+    assert await in_thread(periodic.run_exclusively, "work", 0, done.append)
+
+
+async def test_the_doctor_names_jobs_that_are_late():
+    def findings():
+        found = [finding for part, finding in doctor.examine() if part == "jobs"]
+        return [(finding.severity.value, finding.text.split(";")[0]) for finding in found]
+
+    assert (await in_thread(findings))[0] == ("ok", "No process serves this database, so no job runs.")
+    async with opened():
+        await in_thread(periodic.run_exclusively, "accounts", 60, lambda now: None)
+        assert await in_thread(findings) == [("ok", "All jobs ran when they were due.")]
+        await in_thread(lambda: PeriodicRun.objects.update(done_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)))
+        [(severity, text)] = await in_thread(findings)
+        assert (severity, text) == ("warning", "The job accounts last ran at 2026-01-02 03:04 UTC")
+
+
+def test_tells_which_session_holds_the_lock_of_a_late_job():
+    PeriodicRun.objects.create(name="accounts", done_at=datetime.now(UTC) - timedelta(days=1))
+    assert [job.holder for job in periodic.late()] == [None]
+    with try_job_lock("accounts"):
+        [(pid,)] = fetch("SELECT pg_backend_pid()")
+        assert [job.holder for job in periodic.late()] == [pid]
+
+
+def test_a_process_that_hangs_loses_its_lock_and_others_keep_their_connections():
+    def settings_of_session():
+        names = (
+            "idle_session_timeout",
+            "client_connection_check_interval",
+            "idle_in_transaction_session_timeout",
+        )
+        return [fetch("SELECT current_setting(%s)", name)[0][0] for name in names]
+
+    before = settings_of_session()
+    with try_job_lock("work"):
+        assert settings_of_session() == ["5min", "5s", "1min"]
+    assert settings_of_session() == before
+
+
+AT_WORK = """
+import django
+django.setup()
+from storage.sql.background import try_job_lock
+from storage.sql.django import execute
+with try_job_lock("work") as is_locked:
+    print(is_locked, flush=True)
+    execute("SELECT pg_sleep(600)")
+"""
+
+
+@pytest.mark.slow
+def test_takes_over_from_a_process_that_was_killed_while_its_statement_runs(postgres):
+    url = f"postgresql:///test_tablero?host={postgres['host']}&user=tablero"
+    environ = {**clean_environment(), "DJANGO_SETTINGS_MODULE": "console.settings", "DATABASE_URL": url}
+    command = [sys.executable, "-c", AT_WORK]
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "True\n"
+        done = []
+        assert not periodic.run_exclusively("work", 0, done.append)
+
+        other.kill()
+        deadline = time.monotonic() + 60
+        while not periodic.run_exclusively("work", 0, done.append):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert len(done) == 1
+
+
+async def test_writes_the_metrics_of_every_account_that_is_used(deleted, running):
+    metrics = await in_thread(lambda: tables.get(deleted.account, "$metricscapacitytable"))
+    async with asyncio.timeout(60):
+        while not await in_thread(has_rows, metrics):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def test_tidies_the_record_of_activity(deleted):
+    assert Activity.objects.exists()
+    periodic._tidy(datetime.now(UTC) + timedelta(days=91))
+    assert not Activity.objects.exists()
