@@ -23,6 +23,7 @@ from storage.models import Job, JobFile
 from storage.operations.jobs import files, jobs
 
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
+    "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
     "table.distribute": lambda job: (
         (_("Distribute %(table)s") if job.arguments["distributed"] else _("Bring %(table)s back"))
         % {"table": job.table_name}
@@ -56,6 +57,7 @@ _BADGES: Final[Mapping[JobStatus, tuple[str, str]]] = {
 _COUNTS: Final[Mapping[str, Promise]] = {
     "inserted": gettext_lazy("inserted"),
     "changed": gettext_lazy("changed"),
+    "moved": gettext_lazy("moved"),
     "deleted": gettext_lazy("deleted"),
     "unchanged": gettext_lazy("unchanged"),
     "skipped": gettext_lazy("skipped"),

@@ -39,6 +39,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "TABLERO_SECRET or as the file secret in the data folder. If it is lost, rotate both keys of the "
         "account."
     ),
+    Reason.NOT_EDITED: _("Not edited: %(why)s"),
     Reason.CHANGE_TOO_LARGE: _("These entities have more than %(most)s MiB together. Change fewer at once."),
     Reason.TOO_MANY_SAS: _(
         "The account %(account)s can have at most %(most)s SAS tokens that have not expired."

@@ -61,6 +61,7 @@ class Reason(StrEnum):
     BULK_EDIT_NUMBER = (
         "The account {account} is protected: confirm the number of entities that the edit is about."
     )
+    NOT_EDITED = "Not edited: {why}"
     BULK_EDIT_COUNT = "The query finds {found} entities now, not {number}. Preview the edit again."
 
     # SAS tokens and saved queries

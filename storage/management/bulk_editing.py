@@ -8,8 +8,9 @@ from storage.domain.values.edm import Edm
 from storage.editing.bulk_edit import Presence
 from storage.management.command import DatabaseCommand, find_table
 from storage.operations.activity.activity import command_actor
-from storage.operations.entities import bulk_edits
+from storage.operations.entities import bulk_edit_jobs, bulk_edits
 from storage.operations.entities.bulk_edits import BulkEditPreview, BulkEditRequest, Counts
+from storage.runtime import job_runner
 
 Read = Callable[[str], dict[str, object]]
 
@@ -102,8 +103,8 @@ class Command(DatabaseCommand):
         if options["dry_run"]:
             self._show(bulk_edits.preview(found, wanted))
             return
-        done = bulk_edits.run(found, wanted, by=command_actor(), number=options["number"])
-        self._write(done.counts)
+        job = bulk_edit_jobs.start(found, wanted, by=command_actor(), number=options["number"])
+        self._write(bulk_edit_jobs.outcome_of(job_runner.finish(job)).counts)
 
     def _show(self, found: BulkEditPreview) -> None:
         about = "" if found.is_exact else "about "

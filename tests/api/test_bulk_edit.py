@@ -8,6 +8,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Account, Activity
 from storage.operations.entities import edits
+from storage.runtime import job_runner
 from tests.operations.test_bulk_edits import content
 
 EDIT = "accounts/acme/tables/people/bulk-edit"
@@ -135,3 +136,22 @@ def test_refusals(call, staff):
     assert (answer.status_code, answer.json()["code"]) == (400, "InvalidInput")
     Account.objects.update(read_only=True)
     assert ask("POST", EDIT, body).status_code == 403
+
+
+def test_a_request_that_does_not_wait_is_answered_by_the_job(call, staff):
+    ask = call("eve", "write")
+    body = {"operations": [{"op": "set", "property": "N", "expression": "N + 1"}]}
+    answer = ask("POST", EDIT, body, Prefer="respond-async")
+    job = answer.json()
+    assert (answer.status_code, answer["Preference-Applied"]) == (202, "respond-async"), answer.content
+    assert (job["kind"], job["table"], job["status"]) == ("entity.bulk-edit", "people", "waiting")
+    job_runner.run_all()
+    job = ask("GET", answer["Location"]).json()
+    assert (job["status"], job["done"], job["total"], job["counts"]) == (
+        "done",
+        3,
+        3,
+        {"changed": 2, "skipped": 1},
+    )
+    assert job["failures"] == [{"subject": "p, c", "reason": "Not edited: N: wrong-type: + of String, Int32"}]
+    assert content(staff) == {"a": 2, "b": 3, "c": "\ud800"}

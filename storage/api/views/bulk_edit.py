@@ -2,8 +2,10 @@
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -11,14 +13,25 @@ from storage.api import problems
 from storage.api.documentation import operation
 from storage.api.problems import FieldError, Problem
 from storage.api.serializers import bulk_edit as serializers
+from storage.api.serializers.jobs import JobSerializer
 from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.diff import EscapingRenderer
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import encode_entity_key
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.editing.bulk_edit import Edited, InvalidOperation
-from storage.operations.entities import bulk_edits
-from storage.operations.entities.bulk_edits import BulkEditOutcome, BulkEditPreview, BulkEditRequest, Counts
+from storage.operations.entities import bulk_edit_jobs, bulk_edits
+from storage.operations.entities.bulk_edit_jobs import BulkEditOutcome
+from storage.operations.entities.bulk_edits import BulkEditPreview, BulkEditRequest, Counts
+from storage.runtime import job_runner
+
+ASYNC: Final = "respond-async"
+_PREFER: Final = OpenApiParameter(
+    "Prefer",
+    {"type": "string", "pattern": "^[ -~]*$"},
+    OpenApiParameter.HEADER,
+    description=f"With `{ASYNC}` the answer does not wait for the end of the edit: it is the job that does it.",
+)
 
 
 class BulkEditViewSet(AccountScopedViewSet):
@@ -31,10 +44,13 @@ class BulkEditViewSet(AccountScopedViewSet):
         "Edit all entities that a query finds",
         "Sets, removes, renames, copies and converts properties, changes keys, or deletes, in chunks of up to 1,000"
         " entities. An entity that cannot be edited as asked, or that is written meanwhile, is left alone and counted."
-        " The edit is one activity that can be undone. With `dry_run` nothing is written.",
+        " The edit is a job, which goes on if the client does not wait or the server is stopped, and one activity that"
+        " can be undone. With `dry_run` nothing is written.",
         body=serializers.BulkEditSerializer,
         answer=serializers.BulkEditResultSerializer,
         problems=[problems.CONFLICT],
+        headers=[_PREFER],
+        other_responses={202: OpenApiResponse(JobSerializer, description="The job that does the edit.")},
         example={
             "filter": "PartitionKey eq 'store-001' and Status eq 'returned'",
             "operations": [{"op": "set", "property": "Status", "expression": "'refunded'"}],
@@ -48,7 +64,7 @@ class BulkEditViewSet(AccountScopedViewSet):
         try:
             if data["dry_run"]:
                 return self.answer(_describe_preview(bulk_edits.preview(found, wanted)))
-            done = bulk_edits.run(
+            job = bulk_edit_jobs.start(
                 found,
                 wanted,
                 by=self.by,
@@ -58,12 +74,15 @@ class BulkEditViewSet(AccountScopedViewSet):
         except InvalidOperation as error:
             pointer = f"/operations/{error.index}" + (f"/{error.member}" if error.member else "")
             raise Problem(problems.INVALID, error.text, errors=[FieldError(error.text, pointer)]) from None
-        return self.answer(_describe_run(done))
+        if ASYNC in request.headers.get("Prefer", "").lower():
+            headers = {"Location": reverse("api-job", args=(job.pk,)), "Preference-Applied": ASYNC}
+            return Response(JobSerializer(job).data, status=202, headers=headers)
+        return self.answer(_describe_run(bulk_edit_jobs.outcome_of(job_runner.finish(job))))
 
 
 def _describe_run(done: BulkEditOutcome) -> dict[str, Any]:
     counts, progress = done.counts, done.progress
-    number = counts.written + counts.unchanged + counts.skipped
+    number = counts.seen
     return {
         **_describe_counts(counts),
         "dry_run": False,

@@ -1,21 +1,19 @@
 """Bulk edits: change, move or delete all entities that a query finds, as ordinary recorded writes with one request id.
 
 The walk goes by keys in chunks. Each is a transaction that reads entities, edits them in Python, and writes those that
-are still as they were read, together with the caller's record of how far it came: so an edit that is killed goes on
-where it was, and edits no entity twice. Entities that were written since it began are left alone.
+are still as they were read, together with the caller's record of how far it came, which bulk_edit_jobs keeps: so an
+edit that is killed goes on where it was, and edits no entity twice. Entities written since it began are left alone.
 """
 
 import json
 import random
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Self
 
-from django.db import transaction
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
@@ -27,7 +25,6 @@ from storage.domain.filters.parser import Dialect
 from storage.domain.filters.parser import parse as parse_filter
 from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_analytics_name
 from storage.domain.values.ticks import to_datetime
@@ -41,10 +38,9 @@ from storage.editing.bulk_edit import (
     read_operations,
 )
 from storage.editing.conversions import Loss
-from storage.models import Activity, Table
+from storage.models import Table
 from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountError
-from storage.operations.activity import long_operations
 from storage.operations.changes import past, versions
 from storage.operations.counting import table_use
 from storage.operations.entities import entities
@@ -111,6 +107,11 @@ class Counts:
     def skipped(self) -> int:
         return self.obstacles.total()
 
+    @property
+    def seen(self) -> int:
+        """Entities that the walk has come past."""
+        return self.written + self.unchanged + self.skipped
+
     def skip(self, several: Sequence[SkippedEntity]) -> None:
         for it in several:
             self.obstacles[it.obstacle] += 1
@@ -122,13 +123,11 @@ class Counts:
 class Progress:
     """How far an edit came, for the transaction of each chunk.
 
-    ``request``: the request id of all its changes. Entities with a Timestamp after ``read_at``, in ticks, are left
-    alone; ``position``: where the next chunk begins.
+    Entities with a Timestamp after ``read_at``, in ticks, are left alone; ``position``: where the next chunk begins.
     """
 
     began: datetime
     read_at: int
-    request: str
     position: Position | None = None
     is_finished: bool = False
     counts: Counts = field(default_factory=Counts)
@@ -139,7 +138,6 @@ class Progress:
         return {
             "began": self.began.isoformat(),
             "read_at": self.read_at,
-            "request": self.request,
             "position": self.position,
             "is_finished": self.is_finished,
             "changed": counts.changed,
@@ -162,7 +160,7 @@ class Progress:
         )
         position = found["position"] and Position(*found["position"])
         began = datetime.fromisoformat(found["began"])
-        return cls(began, found["read_at"], found["request"], position, found["is_finished"], counts)
+        return cls(began, found["read_at"], position, found["is_finished"], counts)
 
 
 def _dump(obstacle: Obstacle) -> tuple[str, str, str]:
@@ -243,9 +241,8 @@ def begin(
     *,
     number: int | None = None,
     read_at: int | None = None,
-    request_id: str = "",
 ) -> Progress:
-    """Return the progress of an edit before its first chunk; its changes have the ``request_id``, or a new one.
+    """Return the progress of an edit before its first chunk.
 
     ``number``: of the entities that the query must find, which a protected account needs; raises BulkEditRefused.
     ``read_at``: that of a preview, so that what was written since is left alone.
@@ -257,7 +254,12 @@ def begin(
         raise BulkEditRefused(Reason.BULK_EDIT_COUNT, found=found, number=number)
     present = past.closed_present().ticks
     latest = present if read_at is None else min(read_at, present)
-    return Progress(to_datetime(present), latest, request_id or str(uuid.uuid4()))
+    return Progress(to_datetime(present), latest)
+
+
+def expect(table: Table, request: BulkEditRequest) -> entities.Total:
+    """Return how many entities the query finds, an estimate if counting takes longer than a moment."""
+    return entities.total(table, _Work.of(table, request, timezone.now()).query)
 
 
 def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> int:
@@ -269,18 +271,21 @@ def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.CO
 def advance(
     table: Table, request: BulkEditRequest, progress: Progress, *, by: Actor, size: int = CHUNK
 ) -> tuple[Progress, list[SkippedEntity]]:
-    """Edit the next chunk in the caller's transaction; return the progress to store in it, and what was skipped."""
+    """Edit the next chunk in the caller's transaction; return the progress to store in it, and what was skipped.
+
+    The request id of ``by`` is that of all changes of the edit.
+    """
     account = accounts.writable(table.account)
     work = _Work.of(table, request, progress.began)
     page = work.read(progress.position, size)
     counts = replace(
         progress.counts, obstacles=progress.counts.obstacles.copy(), examples=[*progress.counts.examples]
     )
-    known, skipped = _divide(work, page.entities, progress)
+    known, skipped = _divide(work, page.entities, progress, by)
     edited, obstructed = work.evaluate(known)
     skipped += obstructed
     counts.unchanged += sum(it.is_unchanged for it in edited)
-    recorder = history.recorder(account, replace(by, request_id=progress.request))
+    recorder = history.recorder(account, by)
     skipped += _write(work, [it for it in edited if not it.is_unchanged], recorder, counts)
     counts.skip(skipped)
     if counts.written > progress.counts.written:
@@ -290,7 +295,7 @@ def advance(
 
 
 def _divide(
-    work: _Work, found: Sequence[StoredEntity], progress: Progress
+    work: _Work, found: Sequence[StoredEntity], progress: Progress, by: Actor
 ) -> tuple[list[StoredEntity], list[SkippedEntity]]:
     """Return the entities as they were when the edit began, and those that were written since.
 
@@ -307,7 +312,7 @@ def _divide(
         newer = [
             key
             for key in newer
-            if (change := latest.get((table_id, key))) is None or change.actor.request_id != progress.request
+            if (change := latest.get((table_id, key))) is None or change.actor.request_id != by.request_id
         ]
     return known, [SkippedEntity(key, Obstacle(ObstacleKind.CHANGED)) for key in newer]
 
@@ -384,44 +389,6 @@ def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) ->
             for name in ("inserted", "changed", "deleted", "unchanged", "skipped")
         }
         return restoring.Chunk(**numbers, examples=[*first.examples, *second.examples])
-
-
-@dataclass(frozen=True, slots=True)
-class BulkEditOutcome:
-    """``activity`` is None if nothing was written."""
-
-    progress: Progress
-    activity: Activity | None
-    can_undo: bool
-
-    @property
-    def counts(self) -> Counts:
-        return self.progress.counts
-
-
-def run(
-    table: Table,
-    request: BulkEditRequest,
-    *,
-    by: Actor,
-    number: int | None = None,
-    read_at: int | None = None,
-    report: Callable[[Progress], object] = lambda _: None,
-) -> BulkEditOutcome:
-    """Edit all entities, chunk by chunk; recorded as one activity, also if it fails or the process dies.
-
-    Raises what ``begin`` does, OperationTimedOut and ServerBusy. ``report`` is called after each chunk.
-    """
-    progress = begin(table, request, number=number, read_at=read_at)
-    by = replace(by, request_id=progress.request)
-    with long_operations.running(Verb.ENTITY_BULK_EDIT, table.account, by=by) as operation:
-        while not progress.is_finished:
-            with transaction.atomic():
-                progress, _ = advance(table, request, progress, by=by, size=CHUNK)
-                operation.save(describe(request, progress), table)
-            report(progress)
-        done = operation.finish(describe(request, progress), table)
-    return BulkEditOutcome(progress, done, history.is_recorded(table.account))
 
 
 def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:

@@ -1,0 +1,90 @@
+"""A bulk edit as a job: in steps, paused, cancelled and undone; tests/faults kills it."""
+
+import pytest
+
+from storage.domain.service.jobs import JobStatus
+from storage.models import Activity
+from storage.operations.accounts import account_settings, accounts
+from storage.operations.activity import activity
+from storage.operations.entities import bulk_edit_jobs, bulk_edits
+from storage.operations.entities.bulk_edits import BulkEditRefused
+from storage.operations.jobs import jobs, running
+from storage.operations.tables import tables
+from storage.operations.undo import undo
+from storage.runtime import job_runner
+from tests.operations.test_bulk_edits import ADA, INCREMENT, MOVE, content, put
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def table(monkeypatch):
+    monkeypatch.setattr(bulk_edits, "CHUNK", 2)
+    table = tables.create(accounts.add("acme"), "people")
+    put(table, a=1, b=2, c=2**31 - 1, d=4, e=5)
+    return table
+
+
+def start(table, wanted=INCREMENT, **options):
+    return bulk_edit_jobs.start(table, wanted, by=ADA, **options)
+
+
+def test_steps_with_progress_failures_and_undo(table):
+    job = job_runner.finish(start(table, number=5))
+    assert content(table) == {"a": 2, "b": 3, "c": 2**31 - 1, "d": 5, "e": 6}
+    assert (job.status, job.done, job.total, job.counts) == (
+        JobStatus.DONE,
+        5,
+        5,
+        {"changed": 4, "skipped": 1},
+    )
+    [failure] = jobs.failures_of(job)
+    assert (failure.subject, str(failure.refusal)) == ("p, c", "Not edited: N: out-of-range: Int32")
+    [done] = Activity.objects.filter(verb="entity.bulk-edit")
+    assert (job.activity_id, done.actor, done.request_id) == (done.pk, "ada", str(job.request_id))
+    undo.undo(done, ADA)
+    assert content(table) == {"a": 1, "b": 2, "c": 2**31 - 1, "d": 4, "e": 5}
+
+
+def test_moved_entities_are_met_again_by_no_step(table):
+    job = job_runner.finish(start(table, MOVE))
+    assert (job.counts, list(content(table))) == ({"moved": 5}, ["na", "nb", "nc", "nd", "ne"])
+
+
+def test_cancelled_and_resumed(table, monkeypatch):
+    job, advance = start(table), bulk_edits.advance
+
+    def advance_and_cancel(*arguments, **options):
+        jobs.cancel(job, by=ADA)
+        return advance(*arguments, **options)
+
+    monkeypatch.setattr(bulk_edits, "advance", advance_and_cancel)
+    job = job_runner.finish(job)
+    assert (job.status, job.counts) == (JobStatus.CANCELLED, {"changed": 2})
+    assert Activity.objects.get(verb="entity.bulk-edit").detail["interrupted"]
+    monkeypatch.setattr(bulk_edits, "advance", advance)
+    put(table, e=9)
+    jobs.resume(job, by=ADA)
+    job.refresh_from_db()
+    job = job_runner.finish(job)
+    assert (job.status, job.counts) == (JobStatus.DONE, {"changed": 3, "skipped": 2})
+    assert content(table) == {"a": 2, "b": 3, "c": 2**31 - 1, "d": 5, "e": 9}
+
+
+def test_a_job_that_fails_is_recorded_as_far_as_it_came(table):
+    job = start(table)
+
+    def rest(seconds):
+        account_settings.change(table.account, by=ADA, read_only=content(table)["a"] == 2)
+        return False
+
+    assert running.run(job.pk, job_runner.KINDS, rest)
+    job.refresh_from_db()
+    assert (job.status, job.counts) == (JobStatus.FAILED, {"changed": 2})
+    with pytest.raises(BulkEditRefused):
+        bulk_edit_jobs.outcome_of(job)
+    [done] = Activity.objects.filter(verb="entity.bulk-edit")
+    assert (activity.is_interrupted(done), done.detail["rows"]) == (True, 2)
+    account_settings.change(table.account, by=ADA, read_only=False)
+    undo.undo(done, ADA)
+    assert content(table) == {"a": 1, "b": 2, "c": 2**31 - 1, "d": 4, "e": 5}
