@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import bulk_edit, console, indexes, processes, raw, rounds, stages
+from tests.bench import bulk_edit, console, indexes, processes, raw, rounds, stages, transfer
 from tests.bench import size as size_bench
 from tests.bench.__main__ import main
 from tests.bench.entities import PER_OWNER, Dataset, Layout
@@ -233,3 +233,13 @@ def test_bulk_edits_are_measured_and_checked(server, capsys):
     bulk_edit.report(Server("Tablero", "", server.endpoint, server.pid), server.data, 1000)
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     assert [row.split(" | ")[0][2:] for row in rows] == ["edit", *bulk_edit.EDITS]
+
+
+def test_imports_and_exports_are_measured_and_checked(server, tmp_path, capsys):
+    measured = Server("Tablero", "", server.endpoint, server.pid)
+    transfer.report(measured, server.data, tmp_path, 1000, seconds=0.2, formats=("ndjson",))
+    rows = [
+        line.split(" | ")[0][2:] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")
+    ]
+    assert rows[1:4] == ["change sets of the Python SDK", "export, ndjson", "import, ndjson"]
+    assert rows[-2:] == ["alone", "during an import"]

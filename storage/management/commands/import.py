@@ -190,10 +190,18 @@ class Command(DatabaseCommand):
         if wanted.table.pk is None:
             wanted.table = tables.create(wanted.table.account, wanted.table.name, by=wanted.by)
         wanted.outcome = ImportOutcome()
-        with _writing_rejects(source.file, options["rejects"]) as write:
-            outcome = imports.run(
-                wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
+        try:
+            with _writing_rejects(source.file, options["rejects"]) as write:
+                outcome = imports.run(
+                    wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
+                )
+        except BaseException:
+            self.stderr.write(
+                f"Interrupted after {wanted.outcome.rows:,} rows: {wanted.outcome.written:,} entities were imported"
+                f" into {wanted.table.name}. To go on, import the file again with --mode skip; to take them back, undo"
+                " the import in the activity log."
             )
+            raise
         seconds = max(time.monotonic() - began, 0.001)
         what = [f"{outcome.inserted:,} inserted", f"{outcome.changed:,} changed"]
         what += [f"{outcome.skipped:,} left alone because they exist"] if outcome.skipped else []
