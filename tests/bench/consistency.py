@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tests.bench.__main__ import scratch_folder
 from tests.bench.rounds import progress
+from tests.bench.servers import scratch_folder
 from tests.checker.clients import SECONDARY, Load
 from tests.checker.history import Read
 from tests.checker.levels import Checker, Violation

@@ -22,10 +22,9 @@ from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import TableServiceClient
 
 from tests.bench import report, rounds, servers
-from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import Dataset
 from tests.bench.rounds import Contender, progress
-from tests.bench.servers import ROOT, Server
+from tests.bench.servers import ROOT, Server, scratch_folder
 
 BUDGET = 150  # milliseconds, of the server for a page of the grid
 USER = "bench"

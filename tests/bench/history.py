@@ -19,11 +19,10 @@ from psycopg import Connection
 
 from storage.server.data_folder import DataFolder
 from tests.bench import rounds, servers
-from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import Dataset
 from tests.bench.load import Measurement, Run
 from tests.bench.rounds import Contender, progress
-from tests.bench.servers import DEVELOPMENT_KEY, ROOT, Server
+from tests.bench.servers import DEVELOPMENT_KEY, ROOT, Server, scratch_folder
 from tests.bench.workloads import WORKLOADS, Site, Workload
 
 WRITES = ("insert", "upsert", "replace", "merge", "delete", "batch")
@@ -129,7 +128,7 @@ def stalls(contender: Contender, folder: Path) -> Iterator[str]:
     for is_tidied in (False, True, False, True):
         count = rounds.amount(contender, upsert, 8, 6)
         with ExitStack() as stack:
-            site = stack.enter_context(rounds.on_ground(contender, upsert, count))
+            site = stack.enter_context(rounds.Grounds(upsert).site(contender, count))
             timed = Run(iter(upsert.build(site, count)), upsert.expected(site.data), seconds=6, warm_up=0.3)
             over = threading.Event()
             tidier = threading.Thread(target=keep_tidying, args=(folder, over))

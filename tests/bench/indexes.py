@@ -17,10 +17,9 @@ from psycopg import Connection
 
 from storage.server.data_folder import DataFolder
 from tests.bench import raw, report, rounds, servers
-from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import PER_OWNER, Dataset
 from tests.bench.rounds import Contender, progress
-from tests.bench.servers import ROOT, Server, UnavailableError
+from tests.bench.servers import ROOT, Server, UnavailableError, scratch_folder
 from tests.bench.workloads import (
     PAGE_SIZE,
     WORKLOADS,

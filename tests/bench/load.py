@@ -28,13 +28,17 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The outcome of one run; times in milliseconds, `cpu` in microseconds of the server per request."""
+    """The outcome of one run; times in milliseconds, `cpu` in microseconds of the server per request.
+
+    `client` and `others` are cores that the load generator and all other programs kept busy."""
 
     per_second: float
     p50: float
     p99: float
     answers: int
     cpu: float = 0.0
+    client: float = 0.0
+    others: float = 0.0
     partial: int = 0
     """Answers that stopped early with a continuation token, as the protocol allows."""
     errors: dict[str, int] = field(default_factory=dict)

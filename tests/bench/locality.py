@@ -19,8 +19,8 @@ from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
-from tests.bench.__main__ import scratch_folder
 from tests.bench.rounds import progress
+from tests.bench.servers import scratch_folder
 from tests.checker.clients import Client, Endpoint
 from tests.checker.history import Write
 from tests.checker.proxy import Proxy

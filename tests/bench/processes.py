@@ -2,7 +2,9 @@
 
 import os
 import signal
+import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -36,9 +38,38 @@ def memory(root: int) -> int:
 
 
 def busy_seconds() -> float:
-    """CPU time that all processes of the machine have used since it started."""
+    """CPU time that all processes of the machine have used since it started, and that the hypervisor has stolen."""
     user, nice, system, _, _, irq, softirq, steal = map(int, read(Path("/proc/stat")).split()[1:9])
     return (user + nice + system + irq + softirq + steal) / TICKS
+
+
+def stolen_seconds() -> float:
+    return int(read(Path("/proc/stat")).split()[8]) / TICKS
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """CPU time of the machine's other programs, and of the load generator, which is this process, up to a moment."""
+
+    at: float
+    others: float
+    stolen: float
+    client: float
+
+    @classmethod
+    def now(cls) -> "Use":
+        others = busy_seconds() - cpu_seconds(os.getpid())
+        return cls(time.monotonic(), others, stolen_seconds(), time.process_time())
+
+    def others_since(self, before: "Use") -> float:
+        """Cores that other programs kept busy, and the hypervisor took away."""
+        return max(0.0, self.others - before.others) / (self.at - before.at)
+
+    def stolen_since(self, before: "Use") -> float:
+        return (self.stolen - before.stolen) / (self.at - before.at)
+
+    def client_since(self, before: "Use") -> float:
+        return (self.client - before.client) / (self.at - before.at)
 
 
 def signal_tree(root: int, number: signal.Signals) -> None:

@@ -6,14 +6,21 @@ the headline is the median over all tables that were measured, the worst is name
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from statistics import median
 from typing import Any, NamedTuple
 
 from tests.bench.entities import Dataset, Layout
 from tests.bench.load import Measurement
-from tests.bench.workloads import Workload
+from tests.bench.sdk_loading import Loading
+from tests.bench.servers import OURS, PEER, RELAXED
+from tests.bench.workloads import Goal, Workload
 
-OURS, PEER = "Tablero", "Azurite"
+BUSY, DISTURBED = 0.5, 0.25
+"""Cores that other programs keep busy: on average over a run of the benchmark, and in one measurement."""
+CLIENT_BUSY = 0.8
+"""Cores from which on the load generator may be what is measured."""
+NOTHING = "–"
 IN_LAYOUT = {Layout.ONE: "in one partition", Layout.MANY: "in partitions of a hundred"}
 
 
@@ -35,6 +42,22 @@ class Results:
     raw: dict[Cell, list[float]] = field(default_factory=lambda: defaultdict(list))
     loading: dict[tuple[Dataset, str], float] = field(default_factory=dict)
     """Entities per second by table and server."""
+    sdk: dict[tuple[int, str, int], Loading] = field(default_factory=dict)
+    """By entities, server and clients."""
+    disturbances: list[str] = field(default_factory=list)
+    """Why the machine was too busy for ratios of one connection, where wake-ups of processes are most of the time."""
+
+    def is_disturbed(self, cell: Cell) -> bool:
+        return any(
+            run.others > DISTURBED
+            for name in (OURS, RELAXED, PEER)
+            for run in self.runs.get((cell, name), ())
+        )
+
+    def others(self) -> float:
+        """Cores that other programs kept busy during the runs, on average."""
+        found = [run.others for runs in self.runs.values() for run in runs]
+        return sum(found) / len(found) if found else 0.0
 
     def tables(self) -> list[Dataset]:
         return list(dict.fromkeys(cell.data for cell, _ in self.runs))
@@ -44,14 +67,16 @@ class Results:
         runs = self.runs.get((cell, server))
         return median(getattr(run, name) for run in runs) if runs else None
 
-    def ratio(self, cell: Cell) -> float | None:
-        return divide(self.value(cell, OURS, "per_second"), self.value(cell, PEER, "per_second"))
-
-    def p99_ratio(self, cell: Cell) -> float | None:
-        """How many times lower ours is."""
-        return divide(self.value(cell, PEER, "p99"), self.value(cell, OURS, "p99"))
+    def ratio(self, cell: Cell, server: str = OURS, figure: str = "per_second") -> float | None:
+        """How many times better than Azurite: more requests per second, or a lower response time."""
+        if cell.connections == 1 and self.disturbances:
+            return None
+        ours, theirs = self.value(cell, server, figure), self.value(cell, PEER, figure)
+        return divide(ours, theirs) if figure == "per_second" else divide(theirs, ours)
 
     def share_of_raw(self, cell: Cell) -> float | None:
+        if cell.connections == 1 and self.disturbances:
+            return None
         raw = self.raw.get(cell)
         return divide(self.value(cell, OURS, "per_second"), median(raw) if raw else None)
 
@@ -76,6 +101,11 @@ class Results:
                 {"size": data.size, "layout": data.layout.value, "server": server, "per_second": value}
                 for (data, server), value in self.loading.items()
             ],
+            "disturbances": self.disturbances,
+            "sdk": [
+                {"entities": entities, "server": server, "clients": clients, **asdict(loading)}
+                for (entities, server, clients), loading in self.sdk.items()
+            ],
         }
 
 
@@ -95,7 +125,9 @@ def described(data: Dataset) -> str:
 def write(results: Results, workloads: list[Workload], connections: list[int]) -> str:
     parts = [
         *headline(results, workloads, connections),
+        *goals(results, workloads, connections),
         *latency(results, workloads, connections),
+        *sdk(results),
         *(text for data in results.tables() for text in one_table(results, workloads, connections, data)),
         "## Conditions",
         "",
@@ -107,7 +139,13 @@ def write(results: Results, workloads: list[Workload], connections: list[int]) -
 
 
 def headline(results: Results, workloads: list[Workload], connections: list[int]) -> list[str]:
-    at = joined(map(str, connections))
+    def at_each(workload: Workload, server: str, figure: str) -> str:
+        return joined(
+            times(over_tables(results, workload, number, lambda cell: results.ratio(cell, server, figure)))
+            + mark(results, cells(results, workload, [number]))
+            for number in connections
+        )
+
     overall = [
         middle(results.ratio(Cell(workload.name, data, number)) for workload in workloads for data in tables)
         for tables in [results.tables()]
@@ -115,55 +153,100 @@ def headline(results: Results, workloads: list[Workload], connections: list[int]
     ]
     rows = [
         [
-            workload.title,
-            joined(times(over_tables(results, workload, number, results.ratio)) for number in connections),
-            worst(results, workload, connections),
-            joined(times(workload.target and workload.target.least.get(number)) for number in connections),
-            joined(times(workload.target and workload.target.hoped.get(number)) for number in connections),
-            missed(results, workload, connections),
+            titled(workload, server),
+            at_each(workload, server, "per_second"),
+            at_each(workload, server, "p50"),
+            worst(results, workload, connections, server),
         ]
         for workload in workloads
+        for server in of_ours(results, workload)
     ]
-    heading = [f"requests/s relative to {PEER} at {at} connections", "median", "worst"]
     return [
         f"## Against {PEER}",
         "",
         f"Median over all operations and tables: {joined(map(times, overall))} times {PEER}'s throughput.",
         "",
-        *table([*heading, "to reach", "hoped", "missed"], rows),
+        *(f"No ratios of one connection: {text}." for text in results.disturbances),
+        *([""] if results.disturbances else []),
+        *table(
+            [
+                f"relative to {PEER} at {joined(map(str, connections))} connections, medians",
+                "requests/s",
+                "p50, times lower",
+                "worst requests/s",
+            ],
+            rows,
+        ),
+        "",
+        f"\\* While it was measured, other programs used more than {DISTURBED:g} cores.",
         "",
     ]
 
 
-def worst(results: Results, workload: Workload, connections: list[int]) -> str:
+def titled(workload: Workload, server: str) -> str:
+    return f"{workload.title}, equal durability" if server == RELAXED else workload.title
+
+
+def of_ours(results: Results, workload: Workload) -> list[str]:
+    """The servers of ours that were measured with a workload: with writes the one that saves later, too."""
+    names = {server for _, server in results.runs}
+    return [OURS, *([RELAXED] if workload.is_write and RELAXED in names else [])]
+
+
+def goals(results: Results, workloads: list[Workload], connections: list[int]) -> list[str]:
+    rows = [
+        goal_row(results, workload, goal, connections)
+        for workload in workloads
+        for goal in workload.goals
+        if set(goal.least) & set(connections)
+    ]
+    heading = ["goal", "to reach", "median", "reached", "worst"]
+    return ["## Goals", "", *table(heading, rows), ""]
+
+
+def goal_row(results: Results, workload: Workload, goal: Goal, connections: list[int]) -> list[str]:
+    server = RELAXED if goal.is_relaxed else OURS
+    found = {
+        number: over_tables(results, workload, number, lambda cell: results.ratio(cell, server, goal.figure))
+        for number in goal.least
+        if number in connections
+    }
+    missed = [
+        f"at {number}" for number, ratio in found.items() if ratio is not None and ratio < goal.least[number]
+    ]
+    unknown = [f"at {number}" for number, ratio in found.items() if ratio is None]
+    verdicts = [f"no, {joined(missed)}"] if missed else []
+    verdicts += [f"not known {joined(unknown)}"] if unknown else []
+    return [
+        f"{titled(workload, server)}, {'p50' if goal.figure == 'p50' else 'requests/s'} at {joined(map(str, found))}",
+        joined(f"{goal.least[number]:g}" for number in found),
+        joined(times(ratio) for ratio in found.values()),
+        "; ".join(verdicts) or "yes",
+        worst(results, workload, list(found), server, goal.figure),
+    ]
+
+
+def worst(
+    results: Results,
+    workload: Workload,
+    connections: list[int],
+    server: str = OURS,
+    figure: str = "per_second",
+) -> str:
     found = [
         (ratio, cell)
         for cell in cells(results, workload, connections)
-        if (ratio := results.ratio(cell)) is not None
+        if (ratio := results.ratio(cell, server, figure)) is not None
     ]
     if not found:
-        return "-"
-    ratio, cell = min(found)
-    return f"{times(ratio)} at {cell.connections}, {described(cell.data)}"
+        return NOTHING
+    ratio, cell = min(found, key=itemgetter(0))
+    return f"{times(ratio)}{mark(results, [cell])} at {cell.connections}, {described(cell.data)}"
 
 
-def missed(results: Results, workload: Workload, connections: list[int]) -> str:
-    """The connections at which the median misses the target, and in how many cells the p99 of a write is too high."""
-    least = workload.target.least if workload.target else {}
-    texts = [
-        str(number)
-        for number in connections
-        if (over_tables(results, workload, number, results.ratio) or 1e9) < least.get(number, 0)
-    ]
-    if workload.is_write:
-        ratios = [
-            ratio
-            for cell in cells(results, workload, connections)
-            if (ratio := results.p99_ratio(cell)) is not None
-        ]
-        if higher := sum(ratio < 1 for ratio in ratios):
-            texts.append(f"p99 in {higher} of {len(ratios)}")
-    return ", ".join(texts)
+def mark(results: Results, found: Iterable[Cell]) -> str:
+    """A star behind what was measured while other programs ran."""
+    return "\\*" if any(map(results.is_disturbed, found)) else ""
 
 
 def latency(results: Results, workloads: list[Workload], connections: list[int]) -> list[str]:
@@ -175,17 +258,68 @@ def latency(results: Results, workloads: list[Workload], connections: list[int])
 
     rows = [
         [
-            workload.title,
-            *(at_each(workload, of(server, name)) for name in ("p50", "p99") for server in (OURS, PEER)),
-            at_each(workload, of(OURS, "cpu")),
-            at_each(workload, results.share_of_raw),
+            titled(workload, ours),
+            *(at_each(workload, of(server, name)) for name in ("p50", "p99") for server in (ours, PEER)),
+            at_each(workload, of(ours, "cpu")),
+            at_each(workload, of(ours, "client")),
+            at_each(workload, results.share_of_raw) if ours == OURS else "",
         ]
         for workload in workloads
+        for ours in of_ours(results, workload)
     ]
     heading = [f"medians over all tables at {joined(map(str, connections))} connections"]
     heading += [f"{name} of {server}, ms" for name in ("p50", "p99") for server in (OURS, PEER)]
-    heading += [f"CPU of {OURS}, µs/request", "share of raw PostgreSQL"]
-    return ["## Response times and cost", "", *table(heading, rows), ""]
+    heading += [f"CPU of {OURS}, µs/request", "load generator, cores", "share of raw PostgreSQL"]
+    return ["## Response times and cost", "", *table(heading, rows), "", *bound_by_client(results)]
+
+
+def bound_by_client(results: Results) -> list[str]:
+    """Warn where the load generator had no time left, so that a server may be faster than it seems."""
+    found = sorted(
+        {
+            f"{server}, {cell.workload} at {cell.connections}"
+            for (cell, server), runs in results.runs.items()
+            if any(run.client > CLIENT_BUSY for run in runs)
+        }
+    )
+    return [f"**The load generator was busy all the time**: {'; '.join(found)}.", ""] if found else []
+
+
+def sdk(results: Results) -> list[str]:
+    if not results.sdk:
+        return []
+    counts = dict.fromkeys(clients for _, _, clients in results.sdk)
+    entities = next(iter(results.sdk))[0]
+    rows = []
+    for server in dict.fromkeys(server for _, server, _ in results.sdk):
+        found = [results.sdk[entities, server, clients] for clients in counts]
+        peer = [results.sdk.get((entities, PEER, clients)) for clients in counts]
+        rows.append(
+            [
+                server,
+                joined(amount(loading.per_second) for loading in found),
+                joined(
+                    times(
+                        None
+                        if clients == 1 and results.disturbances
+                        else divide(one.per_second, it and it.per_second)
+                    )
+                    for clients, one, it in zip(counts, found, peer, strict=True)
+                ),
+                joined(amount(loading.clients) for loading in found),
+            ]
+        )
+    heading = [
+        f"change sets of 100 by {joined(map(str, counts))} clients",
+        "entities/s",
+        f"relative to {PEER}",
+    ]
+    return [
+        f"## Loading {entities:,} entities by the Python SDK",
+        "",
+        *table([*heading, "CPU of the clients, cores"], rows),
+        "",
+    ]
 
 
 def one_table(
@@ -194,31 +328,34 @@ def one_table(
     rows = []
     for workload in workloads:
         row = [Cell(workload.name, data, number) for number in connections]
-        runs = [
-            run for cell in row for server in (OURS, PEER) for run in results.runs.get((cell, server), ())
-        ]
-        rows.append(
-            [
-                workload.title + (", answers in part" if any(run.partial for run in runs) else ""),
-                *(
-                    joined(amount(results.value(cell, server, "per_second")) for cell in row)
-                    for server in (OURS, PEER)
-                ),
-                joined(times(results.ratio(cell)) for cell in row),
-                joined(times(results.p99_ratio(cell)) for cell in row),
-                joined(amount(median(raw) if (raw := results.raw.get(cell)) else None) for cell in row),
-            ]
-        )
+        if not any((cell, OURS) in results.runs for cell in row):
+            continue
+        rows += [table_row(results, row, titled(workload, ours), ours) for ours in of_ours(results, workload)]
     ours, peer = (results.loading.get((data, server)) for server in (OURS, PEER))
     rows.append(
-        ["loading by batches, entities/s", amount(ours), amount(peer), times(divide(ours, peer)), "", ""]
+        ["loading by batches, entities/s", amount(ours), amount(peer), times(divide(ours, peer)), "", "", ""]
     )
     heading = [f"requests/s at {joined(map(str, connections))} connections", OURS, PEER]
     return [
         f"## {described(data)}",
         "",
-        *table([*heading, "ratio", "p99 lower by", "raw PostgreSQL"], rows),
+        *table([*heading, "ratio", "p50 lower by", "p99 lower by", "raw PostgreSQL"], rows),
         "",
+    ]
+
+
+def table_row(results: Results, row: list[Cell], title: str, ours: str) -> list[str]:
+    """One operation on one table, by connections."""
+    runs = [run for cell in row for name in (ours, PEER) for run in results.runs.get((cell, name), ())]
+    raw = [results.raw.get(cell) if ours == OURS else None for cell in row]
+    return [
+        title + (", answers in part" if any(run.partial for run in runs) else ""),
+        *(joined(amount(results.value(cell, name, "per_second")) for cell in row) for name in (ours, PEER)),
+        *(
+            joined(times(results.ratio(cell, ours, figure)) + mark(results, [cell]) for cell in row)
+            for figure in ("per_second", "p50", "p99")
+        ),
+        joined(amount(median(values) if values else None) for values in raw),
     ]
 
 
@@ -262,11 +399,11 @@ def joined(texts: Iterable[str]) -> str:
 
 def amount(value: float | None) -> str:
     if value is None:
-        return "-"
+        return NOTHING
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def times(value: float | None) -> str:
     if value is None:
-        return "-"
+        return NOTHING
     return f"{value:.0f}" if value >= 20 else f"{value:.1f}" if value >= 5 else f"{value:.2f}"

@@ -9,15 +9,19 @@ from itertools import count, cycle, islice
 
 from tests.bench.entities import Dataset
 from tests.bench.load import Expected, Measurement, Run
+from tests.bench.processes import Use
 from tests.bench.requests import JSON, with_body, without_body
-from tests.bench.servers import Server
+from tests.bench.servers import PEER, Server
 from tests.bench.workloads import BATCH_SIZE, CYCLE, FASTEST, Ground, Site, Workload, loading
 
 WARM_UP = 0.3
 LOADERS = 8
 LOADED_AT_ONCE = 200
 """Batches in memory while loading, 20 MB."""
-PACE = {"Azurite": 0.5}
+REUSED_FROM = 50_000
+"""From so many entities on several runs write to the same table: loading it would take most of the time."""
+WARM_UP_SIZE = 1_000
+PACE = {PEER: 0.5}
 """A slower server needs fewer requests made and fewer entities loaded beforehand."""
 ONE_CONNECTION = 0.5
 """Share of its throughput that a server reaches with one connection, at most."""
@@ -45,17 +49,42 @@ def enter(server: Server, data: Dataset) -> Contender:
     return Contender(server, Site(server.client(), table, data), per_second)
 
 
-def measure(contender: Contender, workload: Workload, connections: int, seconds: float) -> Measurement:
-    """One run, on a table of its own when it writes."""
+def enter_for_writes(server: Server, data: Dataset) -> Contender:
+    """Take part without a table to read."""
+    return Contender(server, Site(server.client(), "", data), 0.0)
+
+
+def measure(
+    contender: Contender,
+    workload: Workload,
+    connections: int,
+    seconds: float,
+    grounds: "Grounds | None" = None,
+) -> Measurement:
+    """One run, on a table of its own when it writes and no grounds say otherwise."""
     count = amount(contender, workload, connections, seconds)
-    with on_ground(contender, workload, count) as site:
+    with ExitStack() as stack:
+        grounds = grounds or stack.enter_context(Grounds(workload))
+        site = stack.enter_context(grounds.site(contender, count))
         requests = workload.build(site, count)
         feed = iter(requests) if workload.most else cycle(requests)
         timed = Run(feed, workload.expected(site.data), seconds=seconds, warm_up=min(WARM_UP, seconds))
-        used = contender.server.cpu_seconds()
+        used, before = contender.server.cpu_seconds(), Use.now()
         measured = timed.measure(site.client.address, connections)
-        used = contender.server.cpu_seconds() - used
-        return replace(measured, cpu=used / max(1, measured.answers) * 1e6)
+        after, used = Use.now(), contender.server.cpu_seconds() - used
+        return replace(
+            measured,
+            cpu=used / max(1, measured.answers) * 1e6,
+            client=after.client_since(before),
+            # a server that runs elsewhere is one of the others
+            others=after.others_since(before) if contender.server.pid else 0.0,
+        )
+
+
+def warm_up(contender: Contender, workload: Workload, connections: int, seconds: float) -> None:
+    """Compilers and caches first; writes go to a small table."""
+    with Grounds(workload, WARM_UP_SIZE) as grounds:
+        measure(contender, workload, connections, seconds, grounds)
 
 
 def amount(contender: Contender, workload: Workload, connections: int, seconds: float) -> int:
@@ -67,21 +96,54 @@ def amount(contender: Contender, workload: Workload, connections: int, seconds: 
     return int(workload.most * share * duration) + 1
 
 
-@contextmanager
-def on_ground(contender: Contender, workload: Workload, count: int) -> Iterator[Site]:
-    """The table that a run needs, dropped afterwards if it was made for it."""
-    server, data = contender.server, contender.site.data
-    if workload.ground is Ground.STANDING:
-        yield Site(server.client(), contender.site.table, data)
-        return
-    if workload.ground is Ground.DOOMED:
-        data = replace(data, size=max(data.size, -(-count // 1000) * 1000))
-    table = create(server)
-    try:
+class Grounds:
+    """The tables that the runs of a workload go to: the loaded one, or a new one for each run.
+
+    Where loading takes long, a server's runs continue on one table, as long as it has what they need.
+    """
+
+    def __init__(self, workload: Workload, largest: int | None = None) -> None:
+        self._kind = workload.ground
+        self._largest = largest
+        self._kept: dict[Server, Site] = {}
+
+    def __enter__(self) -> "Grounds":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for server, site in self._kept.items():
+            drop(server, site.table)
+
+    @contextmanager
+    def site(self, contender: Contender, count: int) -> Iterator[Site]:
+        """The table for a run of so many requests."""
+        server = contender.server
+        if self._kind is Ground.STANDING:
+            yield Site(server.client(), contender.site.table, contender.site.data)
+            return
+        site = self._take(server, count) or self._make(contender, count)
+        try:
+            yield replace(site, client=server.client())
+        finally:
+            self._kept[server] = replace(site, first=site.first + count)
+            if site.data.size < REUSED_FROM:
+                drop(server, self._kept.pop(server).table)
+
+    def _take(self, server: Server, count: int) -> Site | None:
+        site = self._kept.pop(server, None)
+        if site is not None and self._kind is Ground.DOOMED and site.first + count > site.data.size:
+            drop(server, site.table)
+            return None
+        return site
+
+    def _make(self, contender: Contender, count: int) -> Site:
+        server, data = contender.server, contender.site.data
+        data = replace(data, size=min(data.size, self._largest or data.size))
+        if self._kind is Ground.DOOMED:
+            data = replace(data, size=max(data.size, -(-count // 1000) * 1000))
+        table = create(server)
         load(server, table, data)
-        yield Site(server.client(), table, data)
-    finally:
-        drop(server, table)
+        return Site(server.client(), table, data)
 
 
 def load(server: Server, table: str, data: Dataset) -> float:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,16 @@ ROOT = Path(__file__).parents[2]
 DEVELOPMENT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 START = 120
 """Seconds a server may take to start; a first start of the product creates its database."""
+OURS, RELAXED, PEER = "Tablero", "Tablero relaxed", "Azurite"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tablero-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        # under root PostgreSQL runs as another user, who must get in
+        folder.chmod(0o711)
+        yield folder
 
 
 class UnavailableError(Exception):
@@ -58,13 +69,15 @@ class Server:
 
 
 @contextmanager
-def tablero(folder: Path) -> Iterator[Server]:
-    """The product as its command starts it, on a port of its choice."""
-    log = folder / "tablero.log"
-    options = ["serve", "--listen", "127.0.0.1:0", "--data", str(folder / "tablero")]
+def tablero(folder: Path, *, is_relaxed: bool = False) -> Iterator[Server]:
+    """The product as its command starts it, on a port of its choice; ``is_relaxed``: it saves writes a little later."""
+    name = "tablero-relaxed" if is_relaxed else "tablero"
+    log = folder / f"{name}.log"
+    options = ["serve", "--listen", "127.0.0.1:0", "--data", str(folder / name)]
+    options += ["--durability", "relaxed"] if is_relaxed else []
     with running([sys.executable, "manage.py", *options], log, ROOT) as process:
         endpoint = wait_for_endpoint(process, log)
-        yield Server("Tablero", commit(), endpoint, process.pid)
+        yield Server(RELAXED if is_relaxed else OURS, commit(), endpoint, process.pid)
 
 
 @contextmanager
@@ -77,7 +90,7 @@ def azurite(folder: Path, program: "Azurite") -> Iterator[Server]:
     options = ["--tablePort", str(port), "--location", str(data), "--silent", "--disableTelemetry"]
     with running([*program.command, *options], folder / "azurite.log", data) as process:
         wait_for_port(process, port, folder / "azurite.log")
-        yield Server("Azurite", program.version, f"http://127.0.0.1:{port}/devstoreaccount1", process.pid)
+        yield Server(PEER, program.version, f"http://127.0.0.1:{port}/devstoreaccount1", process.pid)
 
 
 @contextmanager

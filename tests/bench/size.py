@@ -25,12 +25,11 @@ import requests
 
 from storage.server.data_folder import DataFolder
 from tests.bench import console, processes, raw, report, rounds, servers
-from tests.bench.__main__ import scratch_folder
 from tests.bench.filling import ACCOUNT, PER_OWNER, PER_PARTITION, TABLE, Entities
 from tests.bench.load import Expected, Run
 from tests.bench.requests import JSON, Client, entity_path, with_body, without_body
 from tests.bench.rounds import progress
-from tests.bench.servers import ROOT, Server
+from tests.bench.servers import ROOT, Server, scratch_folder
 
 PAGE = 100
 GOAL = 1.3

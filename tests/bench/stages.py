@@ -12,13 +12,10 @@ microseconds, so that they can be compared although other programs run.
 """
 
 import argparse
-import asyncio
 import gc
 import importlib
 import inspect
 import json
-import os
-import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,13 +28,14 @@ from time import process_time_ns, thread_time_ns
 from typing import Any, NamedTuple
 from unittest import mock
 
-from tests.bench import report, servers
-from tests.bench.__main__ import python_build, scratch_folder, words
+from tests.bench import machine, reference, report, servers
+from tests.bench.__main__ import words
 from tests.bench.entities import Dataset
-from tests.bench.load import Expected, answer_length, occurrences
-from tests.bench.requests import JSON, Client, with_body
-from tests.bench.rounds import WrongAnswerError, progress
-from tests.bench.workloads import WORKLOADS, Site, Workload, loading
+from tests.bench.in_process import Link, check, loaded_table, product
+from tests.bench.load import Expected
+from tests.bench.rounds import progress
+from tests.bench.servers import scratch_folder
+from tests.bench.workloads import WORKLOADS, Workload
 
 # Each function belongs to the stage it is listed under; `module:name` or `module:Class.name`.
 STAGES = {
@@ -228,75 +226,6 @@ def find(name: str) -> tuple[Any, str]:
     return owner, attribute
 
 
-class Transport(asyncio.Transport):
-    """Collects what the connection writes, and tells when an answer is complete."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer = bytearray()
-        self.length = 0
-        self.answered: asyncio.Future[None] | None = None
-
-    def write(self, data: Any) -> None:
-        self.answer += data
-        self.length = self.length or answer_length(self.answer, len(self.answer))
-        if self.length and len(self.answer) >= self.length and self.answered and not self.answered.done():
-            self.answered.set_result(None)
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", 50_000) if name in ("peername", "sockname") else default
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def is_closing(self) -> bool:
-        return False
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-
-class Link:
-    """A connection of the product without a network."""
-
-    def __init__(self) -> None:
-        from uvicorn import Config
-        from uvicorn.server import ServerState
-
-        from console import asgi
-        from storage.protocol.http_connection import HttpConnection
-
-        state = ServerState()
-        state.default_headers = [(b"date", b"Sun, 22 Nov 2026 12:00:00 GMT")]
-        self._loop = asyncio.get_running_loop()
-        self._transport = Transport()
-        config = Config(asgi.application, ws="none", lifespan="off", log_config=None)
-        self._connection = HttpConnection(asgi.applications, config, state, {}, self._loop)
-        self._connection.connection_made(self._transport)
-
-    async def send(self, request: bytes) -> bytearray:
-        transport = self._transport
-        transport.answer.clear()
-        transport.length = 0
-        transport.answered = self._loop.create_future()
-        self._connection.data_received(request)
-        await transport.answered
-        return transport.answer
-
-    async def send_all(self, requests: list[bytes], expected: Expected) -> None:
-        for request in requests:
-            check(await self.send(request), expected)
-
-
-def check(answer: bytearray, expected: Expected) -> None:
-    is_right = answer[9:12] == expected.status
-    if is_right and expected.text:
-        is_right = occurrences(answer, len(answer), expected.text) == expected.times
-    if not is_right:
-        raise WrongAnswerError(bytes(answer[:600]).decode(errors="replace"))
-
-
 class Extent(NamedTuple):
     """How much is measured: rounds of each kind, and requests in a round."""
 
@@ -349,7 +278,7 @@ class Subject:
 
 async def prepare(link: Link, workload: Workload, extent: Extent) -> Subject:
     """A table of its own, loaded, with all statements prepared."""
-    site = await loaded_table(link, f"stages{workload.name}")
+    site = await loaded_table(link, f"stages{workload.name}", Dataset(SIZE))
     is_large = workload.name in ("batch", "page", "select")
     count = max(2, extent.requests // (LARGE if is_large else 1))
     requests = workload.build(site, count * (2 * extent.rounds + 1))
@@ -397,35 +326,6 @@ def yardstick() -> float:
     return (thread_time_ns() - began) / 1000
 
 
-async def loaded_table(link: Link, table: str) -> Site:
-    site = Site(
-        Client("http://127.0.0.1:10002/devstoreaccount1", servers.DEVELOPMENT_KEY), table, Dataset(SIZE)
-    )
-    head = site.client.head("POST", "/Tables", content=JSON, extra="Prefer: return-no-content\r\n")
-    await link.send_all([with_body(head, json.dumps({"TableName": table}))], Expected(b"204"))
-    await link.send_all(loading(site, range(SIZE)), Expected(b"202"))
-    return site
-
-
-@contextmanager
-def product(folder: Path) -> Iterator[None]:
-    """The service of this process over a temporary PostgreSQL, which does not wait for the disk."""
-    os.environ |= {"TABLERO_DATA": str(folder / "data"), "DJANGO_SETTINGS_MODULE": "console.settings"}
-    os.environ.pop("DATABASE_URL", None)
-    from storage.server import embedded, options, secret
-
-    settings = options.read(os.environ)
-    fast = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
-    secret.ensure(settings)
-    with embedded.running(settings, purpose="bench", say=progress, settings=fast):
-        import console.asgi  # noqa: F401  # sets Django up
-        from storage.server import database, migration
-
-        migration.prepare(settings, progress)
-        yield
-        database.close_pools()
-
-
 def compare(figures: Figures, earlier: Figures) -> list[str]:
     """The stages that need more time than before: more than a tenth, and more than a microsecond.
 
@@ -466,13 +366,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--compare", type=Path, metavar="FILE", help="name what got slower by more than a tenth since --save"
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="only compare with the stored reference; status 1 if it got slower",
+    )
+    parser.add_argument("--save-reference", action="store_true", help="only renew the stored reference")
     options = parser.parse_args(arguments)
+    if options.save_reference:
+        return reference.save()
+    if options.check:
+        return reference.check()
     workloads = [workload for workload in WORKLOADS if workload.name in options.workloads]
     with scratch_folder() as folder, product(folder):
         import uvloop
 
         figures = uvloop.run(measure(workloads, Extent(options.rounds, options.requests)))
-    build = f"Python {platform.python_version()}, {python_build()}"
+    build = f"Python {machine.python_build()}"
     sys.stdout.write(f"{write(figures)}\n{servers.commit()}, {build}\n")
     if options.save:
         options.save.write_text(json.dumps({"Python": build, "figures": figures}, indent=1))

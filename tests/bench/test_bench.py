@@ -12,18 +12,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import bulk_edit, console, indexes, processes, raw, rounds, stages, transfer
+from tests.bench import (
+    bulk_edit,
+    console,
+    indexes,
+    plan,
+    processes,
+    raw,
+    reference,
+    rounds,
+    sdk_loading,
+    stages,
+    transfer,
+)
 from tests.bench import size as size_bench
-from tests.bench.__main__ import main
+from tests.bench.__main__ import main, read
 from tests.bench.entities import PER_OWNER, Dataset, Layout
 from tests.bench.load import Expected, Measurement, Run, occurrences
-from tests.bench.report import OURS, PEER, Cell, Results, write
-from tests.bench.servers import ROOT, Server
-from tests.bench.workloads import WORKLOADS
+from tests.bench.report import Cell, Results, write
+from tests.bench.servers import OURS, PEER, RELAXED, ROOT, Server
+from tests.bench.workloads import LATER_RANGE, WORKLOADS, Workload
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="the load generator needs epoll")
 
-TINY = ["--sizes=1000", "--pairs=1", "--seconds=0.05", "--connections=4"]
+TINY = ["--sizes=1000", "--pairs=1", "--seconds=0.05", "--connections=4", "--loading=0"]
 
 
 def test_reports_every_workload_of_a_running_server(server, tmp_path, capsys):
@@ -42,7 +54,9 @@ def test_reports_every_workload_of_a_running_server(server, tmp_path, capsys):
     measured = {
         (run["workload"], run["layout"], run["connections"]) for run in json.loads(result.read_text())["runs"]
     }
-    assert measured == {(workload.name, "many", 4) for workload in WORKLOADS}
+    # so small a table gets no index
+    assert measured == {(name, "many", 4) for name in plan.ALL if name != LATER_RANGE}
+    assert "| numeric range, a minute later | – | – | – |" in report
 
 
 def test_the_workloads_that_depend_on_the_layout_get_right_answers_in_one_partition(server, capsys):
@@ -56,22 +70,97 @@ def test_the_workloads_that_depend_on_the_layout_get_right_answers_in_one_partit
     assert "## 1,000 in one partition" in report
 
 
-def test_the_report_names_the_median_the_worst_and_what_is_missed():
-    insert = next(workload for workload in WORKLOADS if workload.name == "insert")
+def test_the_report_names_medians_worst_cases_and_the_goals_that_are_missed():
+    results = measured_inserts()
+
+    report = write(results, [workload_named("insert")], [1, 8])
+
+    assert "| insert | 1.00 / 2.00 | 2.00 / 1.00 | 0.90 at 1, 10,000 in one partition |" in report
+    assert (
+        "| insert, equal durability | 1.50 / 1.20 | 0.80 / 1.00 | 1.20 at 8, 1,000 in one partition |"
+        in report
+    )
+    assert "| insert, requests/s at 1 / 8 | 0.8 / 1.8 | 1.00 / 2.00 | yes | 0.90 at 1," in report
+    assert (
+        "| insert, equal durability, requests/s at 1 / 8 | 1.1 / 1.5 | 1.50 / 1.20 | no, at 8 | 1.20"
+        in report
+    )
+    assert "| insert, equal durability, p50 at 1 / 8 | 1 / 1 | 0.80 / 1.00 | no, at 1 | 0.80 at 1," in report
+    assert "No ratios" not in report
+
+
+def test_a_machine_that_was_busy_gets_no_ratios_of_one_connection():
+    results = measured_inserts(others=0.3)
+    results.disturbances.append("the load was 7.00 before the start")
+
+    report = write(results, [workload_named("insert")], [1, 8])
+
+    assert "No ratios of one connection: the load was 7.00 before the start." in report
+    assert "| insert | –\\* / 2.00\\* | –\\* / 1.00\\* | 2.00\\* at 8, 1,000 in one partition |" in report
+    assert "| insert, requests/s at 1 / 8 | 0.8 / 1.8 | – / 2.00 | not known at 1 |" in report
+
+
+def measured_inserts(others: float = 0.0) -> Results:
+    """Three tables at one connection, and the first of them at eight."""
     results = Results()
-    for size, layout, speed, p99 in (
-        (1000, Layout.ONE, 100, 2.0),
-        (1000, Layout.MANY, 300, 2.0),
-        (10_000, Layout.ONE, 90, 9.0),
-    ):
+    for size, layout, ours in ((1000, Layout.ONE, 100), (1000, Layout.MANY, 300), (10_000, Layout.ONE, 90)):
         cell = Cell("insert", Dataset(size, layout), 1)
-        results.runs[cell, OURS].append(Measurement(speed, 1.0, p99, 10, cpu=50.0))
-        results.runs[cell, PEER].append(Measurement(100, 1.0, 4.0, 10))
+        results.runs[cell, OURS].append(Measurement(ours, 1.0, 9.0, 10, cpu=50.0, others=others))
+        results.runs[cell, RELAXED].append(Measurement(150, 2.5, 9.0, 10, cpu=50.0))
+        results.runs[cell, PEER].append(Measurement(100, 2.0, 4.0, 10))
+    cell = Cell("insert", Dataset(1000), 8)
+    for name, per_second in ((OURS, 200), (RELAXED, 120), (PEER, 100)):
+        results.runs[cell, name].append(Measurement(per_second, 2.0, 4.0, 10, others=others))
+    return results
 
-    report = write(results, [insert], [1])
 
-    assert "| insert | 1.00 | 0.90 at 1, 10,000 in one partition | 1.15 | 1.30 | 1, p99 in 1 of 3 |" in report
-    assert "| insert | 1 | 1 | 2 | 4 | 50 | - |" in report
+def workload_named(name: str) -> Workload:
+    return next(workload for workload in WORKLOADS if workload.name == name)
+
+
+@pytest.mark.parametrize(
+    ("form", "least", "most"), [(["--quick"], 4, 6), (["--standard"], 22, 28), ([], 110, 150)]
+)
+def test_says_how_long_it_takes(form, least, most):
+    options = read(form)
+
+    assert least < plan.seconds(options) / 60 < most
+    assert plan.seconds(read([*form, "--no-azurite"])) < plan.seconds(options)
+    assert plan.seconds(read([*form, "--pairs=5"])) > plan.seconds(options)
+
+
+def test_counts_the_runs_of_the_standard_form():
+    # five readings by two servers, on four of the tables a sixth after its index, and six writes by three
+    assert plan.number_of_runs(read(["--standard"])) == 3 * (6 * (5 * 2 + 6 * 3) + 4 * 2)
+
+
+@pytest.mark.parametrize("name", ["insert", "delete", "batch"])
+def test_runs_that_share_a_table_do_not_repeat_requests(server, monkeypatch, name):
+    monkeypatch.setattr(rounds, "REUSED_FROM", 1000)
+    workload = workload_named(name)
+    contender = rounds.enter_for_writes(
+        Server("Tablero", "", server.endpoint, server.pid), Dataset(1000, Layout.MANY)
+    )
+    with rounds.Grounds(workload) as grounds:
+        sites = []
+        for _ in range(2):
+            with grounds.site(contender, 4) as site:
+                rounds.send(contender.server, workload.build(site, 4), workload.expected(site.data))
+                sites.append(site)
+        with grounds.site(contender, 997) as site:
+            sites.append(site)
+
+    assert sites[0].table == sites[1].table
+    assert (sites[2].table == sites[0].table) == (name != "delete")  # too few entities are left to delete
+
+
+def test_loads_by_several_clients_of_the_sdk(server):
+    loading = sdk_loading.load(Server("Tablero", "", server.endpoint, server.pid), entities=1000, clients=2)
+
+    assert loading.per_second > 0
+    assert loading.clients > 0
+    results = Results(sdk={(1000, OURS, 2): loading})
+    assert "## Loading 1,000 entities by the Python SDK" in write(results, [], [1])
 
 
 def test_stages_split_the_time_of_a_request_and_compare_it_with_an_earlier_run(tmp_path):
@@ -89,6 +178,23 @@ def test_stages_split_the_time_of_a_request_and_compare_it_with_an_earlier_run(t
     assert figures["page"]["rows"] > 0
     earlier = {"insert": {**figures["insert"], "body": figures["insert"]["body"] / 2}}
     assert [line.partition(":")[2][:14] for line in stages.compare(figures, earlier)] == [" insert, body:"]
+
+
+def test_no_operation_needs_more_cpu_time_than_the_reference_says(capsys):
+    code = stages.main(["--check"])
+
+    assert code == 0, capsys.readouterr().out
+
+
+def test_an_operation_that_got_slower_is_named():
+    known = dict.fromkeys(reference.OPERATIONS, 2.0)
+    busy = dict.fromkeys(reference.OPERATIONS, 2.16)
+
+    assert reference.slower({**known, "merge": 2.24}, known) == ["merge"]
+    assert reference.slower({**busy, "merge": 2.42}, known) == ["merge"]
+    assert reference.slower({**busy, "merge": 2.3}, known) == []
+    assert reference.slower({**known, "merge": 1.0, "page": 2.24}, known) == ["page"]
+    assert reference.slower(dict.fromkeys(known, 2.24), known) == ["all operations"]
 
 
 def test_a_stopped_server_runs_on_afterwards():

@@ -18,11 +18,10 @@ from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import TableClient
 
 from tests.bench import rounds, servers
-from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import Dataset
 from tests.bench.load import Measurement
 from tests.bench.rounds import progress
-from tests.bench.servers import ROOT, Server
+from tests.bench.servers import ROOT, Server, scratch_folder
 from tests.bench.workloads import BATCH_SIZE, WORKLOADS
 
 ACCOUNT = "devstoreaccount1"

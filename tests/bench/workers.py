@@ -23,11 +23,10 @@ from psycopg import Connection
 
 from storage.server.data_folder import DataFolder
 from tests.bench import processes, rounds, servers
-from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import Dataset
 from tests.bench.load import Measurement
 from tests.bench.rounds import Contender, progress
-from tests.bench.servers import Server
+from tests.bench.servers import Server, scratch_folder
 from tests.bench.workloads import WORKLOADS
 
 MEGABYTE = 1 << 20

@@ -1,4 +1,4 @@
-"""The workloads: what each sends, what a right answer is, and the ratio to Azurite it must reach.
+"""The workloads: what each sends, what a right answer is, and the goals: ratios to Azurite that it must reach.
 
 All of them work in both layouts. A page of 1,000 lies in one large partition (PartitionKey eq, RowKey ge), or runs
 over ten small ones from the beginning of one on (PartitionKey ge): that is how a client reads through a table of
@@ -49,14 +49,19 @@ class Site:
     client: Client
     table: str
     data: Dataset
+    first: int = 0
+    """The number of requests that earlier runs may have sent to the table; writes continue from there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Throughput relative to Azurite's by number of connections: what must be reached, and what is hoped for."""
+class Goal:
+    """How many times better than Azurite at a number of connections, in the median over all tables."""
 
     least: dict[int, float]
-    hoped: dict[int, float]
+    is_relaxed: bool = False
+    """Of the server that saves later, as Azurite does, instead of the durable one."""
+    figure: str = "per_second"
+    """Throughput, or the median response time `p50`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +73,11 @@ class Workload:
     expected: Callable[[Dataset], Expected]
     most: int | None = None
     """Requests per second to provide for when none may repeat; None when they may."""
-    target: Target | None = None
+    goals: tuple[Goal, ...] = ()
 
     @property
     def is_write(self) -> bool:
         return self.ground is not Ground.STANDING
-
-
-def target(least: tuple[float, ...], hoped: tuple[float, ...]) -> Target:
-    """Ratios at 1, 8 and 32 connections; what is left out has no target."""
-    return Target(dict(zip(CONNECTIONS, least, strict=False)), dict(zip(CONNECTIONS, hoped, strict=False)))
 
 
 def no_content(data: Dataset) -> Expected:
@@ -90,7 +90,7 @@ def entities(count: Callable[[Dataset], int]) -> Callable[[Dataset], Expected]:
 
 
 def picks(site: Site, count: int) -> list[int]:
-    source = random.Random(count)
+    source = random.Random(count + site.first)
     return [source.randrange(site.data.size) for _ in range(count)]
 
 
@@ -103,13 +103,17 @@ def get(site: Site, count: int) -> list[bytes]:
 
 def insert(site: Site, count: int) -> list[bytes]:
     head = site.client.head("POST", f"/{site.table}", content=JSON, extra="Prefer: return-no-content\r\n")
-    return [with_body(head, site.data.body(number, *site.data.new_key(number))) for number in range(count)]
+    return [
+        with_body(head, site.data.body(number, *site.data.new_key(number)))
+        for number in range(site.first, site.first + count)
+    ]
 
 
 def upsert(site: Site, count: int) -> list[bytes]:
     """Every other entity exists already."""
     keys = [
-        site.data.key(number) if number % 2 else site.data.new_key(number) for number in picks(site, count)
+        site.data.key(number) if number % 2 else site.data.new_key(number + site.first * site.data.size)
+        for number in picks(site, count)
     ]
     return [put(site, key, number, extra="") for number, key in enumerate(keys)]
 
@@ -135,7 +139,7 @@ def merge(site: Site, count: int) -> list[bytes]:
 
 
 def delete(site: Site, count: int) -> list[bytes]:
-    numbers = list(range(min(count, site.data.size)))
+    numbers = list(range(site.first, min(site.first + count, site.data.size)))
     random.Random(count).shuffle(numbers)
     return [
         without_body(
@@ -150,7 +154,7 @@ def delete(site: Site, count: int) -> list[bytes]:
 def batch(site: Site, count: int) -> list[bytes]:
     return [
         batch_request(site, [site.data.body(n, *batch_key(site.data, n)) for n in range(at, at + BATCH_SIZE)])
-        for at in range(0, count * BATCH_SIZE, BATCH_SIZE)
+        for at in range(site.first * BATCH_SIZE, (site.first + count) * BATCH_SIZE, BATCH_SIZE)
     ]
 
 
@@ -233,10 +237,12 @@ def by_number(data: Dataset, number: int) -> str:
 
 FASTEST = 16_000
 """Single requests per second that no server here exceeds."""
-INSERTS = target((1.15, 2.0, 2.4), (1.3, 3, 3.5))
-REPLACEMENTS = target((1.1, 2.4, 3.4), (1.5, 3.5, 4))
-PAGES = target((5, 5), (8, 8))
-EQUALITIES = target((), (20, 20, 20))
+SINGLE_WRITES = (
+    Goal({1: 0.8, 8: 1.8}),
+    Goal({1: 1.1, 8: 1.5}, is_relaxed=True),
+    Goal({1: 1.0, 8: 1.0}, is_relaxed=True, figure="p50"),
+)
+PAGES = (Goal({1: 4, 8: 4}),)
 
 
 def reading(
@@ -244,10 +250,13 @@ def reading(
     title: str,
     build: Callable[[Site, int], list[bytes]],
     count: Callable[[Dataset], int],
-    target: Target,
+    goals: tuple[Goal, ...] = (),
 ) -> Workload:
-    return Workload(name, title, Ground.STANDING, build, entities(count), target=target)
+    return Workload(name, title, Ground.STANDING, build, entities(count), goals=goals)
 
+
+FIRST_RANGE, LATER_RANGE = "filter-number", "filter-number-later"
+"""The same range while the property has no index, and with the index that the server then makes by itself."""
 
 WORKLOADS = [
     Workload(
@@ -256,28 +265,13 @@ WORKLOADS = [
         Ground.STANDING,
         get,
         lambda data: Expected(b"200", b"{", 1),
-        target=target((1.9, 3.0, 3.7), (2.5, 4, 5)),
+        goals=(Goal({1: 1.4, 8: 2.8}),),
     ),
-    Workload("insert", "insert", Ground.SCRATCH, insert, no_content, FASTEST, INSERTS),
-    Workload("upsert", "upsert", Ground.SCRATCH, upsert, no_content, FASTEST, REPLACEMENTS),
-    Workload("replace", "replace", Ground.SCRATCH, replace, no_content, target=REPLACEMENTS),
-    Workload(
-        "merge",
-        "merge",
-        Ground.SCRATCH,
-        merge,
-        no_content,
-        target=target((1.0, 2.2, 2.8), (1.2, 3, 3.5)),
-    ),
-    Workload(
-        "delete",
-        "delete",
-        Ground.DOOMED,
-        delete,
-        no_content,
-        FASTEST,
-        target((1.0, 3.0, 2.5), (1.2, 4, 4)),
-    ),
+    Workload("insert", "insert", Ground.SCRATCH, insert, no_content, FASTEST, SINGLE_WRITES),
+    Workload("upsert", "upsert", Ground.SCRATCH, upsert, no_content, FASTEST, SINGLE_WRITES),
+    Workload("replace", "replace", Ground.SCRATCH, replace, no_content, goals=SINGLE_WRITES),
+    Workload("merge", "merge", Ground.SCRATCH, merge, no_content, goals=SINGLE_WRITES),
+    Workload("delete", "delete", Ground.DOOMED, delete, no_content, FASTEST, SINGLE_WRITES),
     Workload(
         "batch",
         f"batch of {BATCH_SIZE} inserts",
@@ -285,50 +279,34 @@ WORKLOADS = [
         batch,
         lambda data: Expected(b"202", b"HTTP/1.1 204", BATCH_SIZE),
         700,
-        target((1.3, 1.5, 1.8), (2, 2.5, 3)),
+        (Goal({1: 1.5, 8: 1.5, 32: 1.5}),),
     ),
     reading("page", "page of 1,000, nometadata", query(page, NONE), lambda data: PAGE_SIZE, PAGES),
     reading("page-minimal", "page of 1,000, minimalmetadata", query(page), lambda data: PAGE_SIZE, PAGES),
     reading(
-        "select",
-        "$select of 2, 1,000 rows",
-        query(select),
-        lambda data: PAGE_SIZE,
-        target((3, 3.6), (5, 5)),
+        "select", "$select of 2, 1,000 rows", query(select), lambda data: PAGE_SIZE, (Goal({1: 2.5, 8: 2.5}),)
     ),
-    reading(
-        "range",
-        "RowKey range of 100",
-        query(key_range),
-        lambda data: RANGE_SIZE,
-        target((3.3, 5, 4.8), (8, 8, 8)),
-    ),
+    reading("range", "RowKey range of 100", query(key_range), lambda data: RANGE_SIZE),
     reading(
         "filter-partition",
         "equality filter in a partition",
         query(by_partition),
         lambda data: data.per_owner_in_partition,
-        EQUALITIES,
     ),
+    reading("filter-three", "equality filter, 3 conditions", query(by_three), lambda data: PER_CITY // 20),
+    reading("filter-string", "equality filter, string", query(by_string), lambda data: PER_OWNER),
     reading(
-        "filter-three",
-        "equality filter, 3 conditions",
-        query(by_three),
-        lambda data: PER_CITY // 20,
-        EQUALITIES,
-    ),
-    reading(
-        "filter-string",
-        "equality filter, string",
-        query(by_string),
-        lambda data: PER_OWNER,
-        EQUALITIES,
-    ),
-    reading(
-        "filter-number",
-        "numeric range, no index",
+        FIRST_RANGE,
+        "numeric range, first time",
         query(by_number),
         lambda data: PER_OWNER,
-        target((1.0, 1.0, 1.0), (1.5, 1.5, 1.5)),
+        (Goal({1: 1.0, 8: 1.0}),),
+    ),
+    reading(
+        LATER_RANGE,
+        "numeric range, a minute later",
+        query(by_number),
+        lambda data: PER_OWNER,
+        (Goal({1: 5, 8: 5}),),
     ),
 ]

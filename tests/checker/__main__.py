@@ -15,8 +15,8 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from tests.bench.__main__ import scratch_folder
 from tests.bench.rounds import progress
+from tests.bench.servers import scratch_folder
 from tests.checker.run import Figures, Plan, run
 from tests.checker.site import KILLS, OTHERS, Fault, Site
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import requests
 
-from tests.bench.__main__ import scratch_folder
 from tests.bench.console import sign_in
 from tests.bench.rounds import progress
+from tests.bench.servers import scratch_folder
 from tests.faults.connection import Connection
 from tests.fuzz import documents, pages, protocol
 from tests.fuzz.answers import check_api_answer, check_page_answer
