@@ -15,10 +15,9 @@ from urllib.parse import urlsplit
 import requests
 
 from tests.bench import rounds, servers
-from tests.bench.__main__ import scratch_folder
 from tests.bench.entities import Dataset
 from tests.bench.rounds import progress
-from tests.bench.servers import ROOT, Server
+from tests.bench.servers import ROOT, Server, scratch_folder
 
 ACCOUNT = "devstoreaccount1"
 EDITS: Mapping[str, Sequence[Mapping[str, str]]] = {
