@@ -8,8 +8,9 @@ from storage.domain.values.edm import Edm
 from storage.editing.bulk_edit import Presence
 from storage.management.command import DatabaseCommand, find_table
 from storage.operations.activity.activity import command_actor
-from storage.operations.entities import bulk_edit_jobs, bulk_edits
-from storage.operations.entities.bulk_edits import BulkEditPreview, BulkEditRequest, Counts
+from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews
+from storage.operations.entities.bulk_edit_previews import BulkEditPreview
+from storage.operations.entities.bulk_edits import BulkEditRequest, Counts
 from storage.runtime import job_runner
 
 Read = Callable[[str], dict[str, object]]
@@ -101,7 +102,7 @@ class Command(DatabaseCommand):
         wanted = BulkEditRequest(options["filter"], operations, options["allow_loss"])
         found = find_table(account, table)
         if options["dry_run"]:
-            self._show(bulk_edits.preview(found, wanted))
+            self._show(bulk_edit_previews.preview(found, wanted))
             return
         job = bulk_edit_jobs.start(found, wanted, by=command_actor(), number=options["number"])
         self._write(bulk_edit_jobs.outcome_of(job_runner.finish(job)).counts)

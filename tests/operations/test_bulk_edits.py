@@ -21,7 +21,7 @@ from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.accounts.accounts import NewAccount
-from storage.operations.entities import bulk_edit_jobs, bulk_edits, entities
+from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits, entities
 from storage.operations.entities.bulk_edits import (
     BulkEditRefused,
     BulkEditRequest,
@@ -125,7 +125,7 @@ def test_the_preview_is_what_the_run_does_and_undo_takes_it_back(table):
         set_("N * 2"), {"op": "rename", "property": "Text", "to": "Note"}, filter="N gt 1 and RowKey lt 'd'"
     )
     before = rows(table)
-    foreseen = bulk_edits.preview(table, wanted)
+    foreseen = bulk_edit_previews.preview(table, wanted)
     assert rows(table) == before
     assert (foreseen.matches, foreseen.is_exact, foreseen.examined, foreseen.is_complete) == (
         2,
@@ -168,7 +168,7 @@ def test_all_operations_over_several_chunks(table):
     assert content(table) == {f"k{place}": place + 1 for place in range(7)}
     assert (progress.counts.changed, progress.counts.unchanged, progress.counts.skipped) == (7, 0, 0)
 
-    assert bulk_edits.preview(table, MOVE).counts.moved == 7
+    assert bulk_edit_previews.preview(table, MOVE).counts.moved == 7
     progress = last(steps(table, MOVE))
     # those that were moved are ahead of the walk: it meets them, and leaves them alone
     assert (progress.counts.moved, progress.counts.skipped) == (7, 0)
@@ -198,7 +198,7 @@ def test_writes_during_the_walk_are_left_alone(table):
 
 def test_writes_since_the_preview_are_left_alone(table):
     put(table, a=1, b=1)
-    read_at = bulk_edits.preview(table, INCREMENT).read_at
+    read_at = bulk_edit_previews.preview(table, INCREMENT).read_at
     put(table, b=5)
     done = edit(table, INCREMENT, by=ADA, read_at=read_at)
     assert content(table) == {"a": 2, "b": 5}
@@ -231,7 +231,7 @@ def test_keys_that_are_taken(table):
     wanted = request({"op": "set", "property": "To", "expression": "'x'"}, filter="RowKey eq 'c'")
     edit(table, wanted, by=ADA)
     wanted = request({"op": "key", "row_key": "coalesce(To, 'y')"}, filter="RowKey ne 'x'")
-    foreseen = bulk_edits.preview(table, wanted)
+    foreseen = bulk_edit_previews.preview(table, wanted)
     done = edit(table, wanted, by=ADA)
     assert (done.counts.moved, dict(done.counts.obstacles)) == (1, {EXISTS: 2})
     assert sorted(done.counts.examples) == [SkippedEntity(key("b"), EXISTS), SkippedEntity(key("c"), EXISTS)]
@@ -247,7 +247,7 @@ def test_a_key_that_an_earlier_entity_had_is_free(table):
     wanted = request(set_("'d'", "To"), filter="RowKey eq 'a'")
     edit(table, wanted, by=ADA)
     wanted = request({"op": "key", "row_key": "coalesce(To, 'a')"}, filter="RowKey lt 'c'")
-    foreseen = bulk_edits.preview(table, wanted)
+    foreseen = bulk_edit_previews.preview(table, wanted)
     assert foreseen.counts.obstacles == {EXISTS: 1}  # in one chunk
     assert last(steps(table, wanted, size=1)).counts.moved == 2
     assert content(table) == {"a": 2, "c": 3, "d": 1}
@@ -274,7 +274,7 @@ def test_a_new_key_of_an_account_without_history(table):
     account_settings.change(table.account, by=ADA, history_days=0)
     table.account.refresh_from_db()
     put(table, a=1, b=2, c=3)
-    assert not bulk_edits.preview(table, MOVE).can_undo
+    assert not bulk_edit_previews.preview(table, MOVE).can_undo
     progress = last(steps(table, MOVE, size=1))
     assert (progress.counts.moved, progress.counts.skipped) == (3, 0)
     assert content(table) == {"na": 1, "nb": 2, "nc": 3}
@@ -299,7 +299,7 @@ def test_refusals(table):
         request(set_("N +")),
         request(set_("1"), filter="N eq"),
     ):
-        for ask in (bulk_edits.preview, bulk_edits.begin):
+        for ask in (bulk_edit_previews.preview, bulk_edits.begin):
             with pytest.raises(InvalidInput):
                 ask(table, wanted)
     metrics = tables.find(table.account, "$metricshourprimarytransactionstable") or analytics_table(
@@ -320,7 +320,9 @@ def analytics_table(account):
 def test_a_preview_that_takes_too_long_says_what_it_knows(table):
     put(table, a=1, b=2)
     ticking = iter(range(100))
-    found = bulk_edits.preview(table, INCREMENT, limit=timedelta(seconds=0), clock=lambda: next(ticking))
+    found = bulk_edit_previews.preview(
+        table, INCREMENT, limit=timedelta(seconds=0), clock=lambda: next(ticking)
+    )
     assert (found.examined, found.is_complete, found.matches, found.is_exact) == (0, False, 2, True)
 
 
@@ -332,13 +334,15 @@ def test_samples_are_the_first_some_others_and_each_kind(table):
             relation_name(table.pk), Insert(Entity(key("k250b"), {"N": EdmValue(Edm.STRING, "x")}))
         )
     )
-    found = bulk_edits.preview(table, request(set_("'y'")))
+    found = bulk_edit_previews.preview(table, request(set_("'y'")))
     shown = [it.old_key.row_key for it in found.samples]
     assert shown[:10] == [f"k{place:03}" for place in range(10)]
     assert "k250b" in shown and len(shown) == 21
     assert shown == sorted(shown)
     assert sum(found.types.values()) == found.counts.changed == 301
-    assert shown == [it.old_key.row_key for it in bulk_edits.preview(table, request(set_("'y'"))).samples]
+    assert shown == [
+        it.old_key.row_key for it in bulk_edit_previews.preview(table, request(set_("'y'"))).samples
+    ]
 
 
 _NAMES = st.sampled_from("ABC")
@@ -386,7 +390,7 @@ def test_any_edit_is_foreseen_exact_and_undone(kinds, content, operations, new_k
         operations = [*operations, {"op": "key", "row_key": new_key}]
     wanted = request(*operations, allows_loss=allows_loss)
     before = rows(table)
-    foreseen = bulk_edits.preview(table, wanted)
+    foreseen = bulk_edit_previews.preview(table, wanted)
     done = edit(table, wanted, by=ADA)
     assert done.counts.obstacles == foreseen.counts.obstacles
     assert done.counts.written == foreseen.counts.written

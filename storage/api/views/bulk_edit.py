@@ -20,9 +20,10 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import encode_entity_key
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.editing.bulk_edit import Edited, InvalidOperation
-from storage.operations.entities import bulk_edit_jobs, bulk_edits
+from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews
 from storage.operations.entities.bulk_edit_jobs import BulkEditOutcome
-from storage.operations.entities.bulk_edits import BulkEditPreview, BulkEditRequest, Counts
+from storage.operations.entities.bulk_edit_previews import BulkEditPreview
+from storage.operations.entities.bulk_edits import BulkEditRequest, Counts
 from storage.runtime import job_runner
 
 ASYNC: Final = "respond-async"
@@ -63,7 +64,7 @@ class BulkEditViewSet(AccountScopedViewSet):
         read_at: datetime | None = data["read_at"]
         try:
             if data["dry_run"]:
-                return self.answer(_describe_preview(bulk_edits.preview(found, wanted)))
+                return self.answer(_describe_preview(bulk_edit_previews.preview(found, wanted)))
             job = bulk_edit_jobs.start(
                 found,
                 wanted,
