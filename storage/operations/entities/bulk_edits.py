@@ -40,15 +40,14 @@ from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import past, versions
 from storage.operations.counting import table_use
-from storage.operations.entities import entities
+from storage.operations.entities import bulk_edit_writing, entities
 from storage.operations.relations import history, table_relations
 from storage.operations.tables.indexes import using
 from storage.sql import django as sql
-from storage.sql import long_keys, pages, restoring
+from storage.sql import pages
 from storage.sql.failures import Canceled
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
-from storage.sql.restoring import Image
 
 CHUNK: Final = 1000  # entities that are edited in one transaction
 EXAMPLES: Final = 10  # entities that are kept of each obstacle
@@ -312,23 +311,14 @@ def _divide(
 def _write(
     work: Work, edited: Sequence[Edited], recorder: Recorder | None, counts: Counts
 ) -> list[SkippedEntity]:
-    """Write what became of entities, count it, and return those that were changed meanwhile or cannot be moved."""
-    moved = [it for it in edited if it.is_moved]
-    skipped: list[Skipped] = []
-    if len(moved) < len(edited):
-        done = _apply(work.relation, [_image(it) for it in edited if not it.is_moved], recorder)
-        counts.changed += done.changed
-        counts.deleted += done.deleted
-        skipped += done.examples
-    if moved:
-        number, failed = _move(work.relation, moved, recorder)
-        counts.moved += number
-        skipped += failed
-    return [_skipped(it) for it in skipped]
-
-
-def _image(edited: Edited) -> Image:
-    return Image(*edited.old_key, edited.stored.timestamp, edited.annotations, edited.values, edited.patch)
+    """Write what became of entities, count it, and return those that were skipped."""
+    if not edited:
+        return []
+    written = bulk_edit_writing.write(work.relation, edited, recorder)
+    counts.changed += written.changed
+    counts.moved += written.moved
+    counts.deleted += written.deleted
+    return [_skipped(it) for it in written.skipped]
 
 
 _KINDS: Final = {
@@ -341,46 +331,6 @@ _KINDS: Final = {
 def _skipped(found: Skipped) -> SkippedEntity:
     assert found.key is not None
     return SkippedEntity(found.key, Obstacle(_KINDS[found.reason]))
-
-
-def _move(relation: str, moved: Sequence[Edited], recorder: Recorder | None) -> tuple[int, list[Skipped]]:
-    """Insert entities under their new keys, where none is, and then delete the old ones.
-
-    They are locked first: an entity is never under both keys, and never under none.
-    """
-    old = [Image(*it.old_key, it.stored.timestamp, None, None) for it in moved]
-    places = sql.run_in_lane(restoring.lock(relation, old))
-    new = sorted((moved[place] for place in places), key=lambda it: it.key)
-    taken: set[EntityKey] = set()
-    if new:
-        images = [Image(*it.key, None, it.annotations, it.values) for it in new]
-        taken = {it.key for it in _apply(relation, images, recorder).examples if it.key is not None}
-    exists = {it.old_key for it in new if it.key in taken}
-    deleted = [image for image in old if EntityKey(*image[:2]) not in exists]
-    done = _apply(relation, deleted, recorder) if deleted else None
-    skipped = [Skipped(key, Skip.EXISTS) for key in exists]
-    return (0, skipped) if done is None else (done.deleted, [*skipped, *done.examples])
-
-
-def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> restoring.Chunk:
-    """Apply images, or their halves if that takes longer than a statement may."""
-    has_long = any(
-        it.expected is None and long_keys.is_long(EntityKey(it.partition_key, it.row_key)) for it in images
-    )
-    try:
-        if has_long:
-            sql.run_in_lane(restoring.make_room(relation, images))
-        return sql.run_in_lane(restoring.apply(relation, images, recorder, has_long=has_long))
-    except Canceled:
-        if len(images) == 1:
-            raise OperationTimedOut from None
-        middle = len(images) // 2
-        first, second = (_apply(relation, it, recorder) for it in (images[:middle], images[middle:]))
-        numbers = {
-            name: getattr(first, name) + getattr(second, name)
-            for name in ("inserted", "changed", "deleted", "unchanged", "skipped")
-        }
-        return restoring.Chunk(**numbers, examples=[*first.examples, *second.examples])
 
 
 def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:
