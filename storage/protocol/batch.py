@@ -50,6 +50,7 @@ from storage.protocol.negotiation import (
 from storage.protocol.query_options import check_options
 
 COSMOS_BATCH_LIMIT: Final = 2 * 1024 * 1024  # bytes
+_WORTH_HALVING: Final = 20  # parts: the half of them is read while the others are written
 _COSMOS_ORDER: Final = (b"ETag", b"Content-Type", b"Preference-Applied", b"Location")
 _COMMON: Final = [(b"X-Content-Type-Options", b"nosniff"), (b"Cache-Control", b"no-cache")]
 
@@ -111,15 +112,40 @@ class _Applied(NamedTuple):
 async def _apply(call: Call, parts: list[Part]) -> _Applied:
     """Make all changes or none; raises ChangeSetError, and TableNotFound before anything that is wrong with them."""
     operations: dict[int, _Operation] = {}
+    changes: list[Change] = []
+    read: list[_Operation] = []
+
+    def read_up_to(end: int) -> list[Change]:
+        begin = len(changes)
+        for index in range(begin, end):
+            changes.append(_read_change(call, index, parts[index], operations))
+            read.append(operations[id(parts[index].head)])
+        return changes[begin:]
+
+    def read_and_check(end: int) -> list[Change]:
+        found = read_up_to(end)
+        try:
+            check_change_set(
+                [(operation.table, change) for operation, change in zip(read, changes, strict=True)]
+            )
+        except ChangeSetError:
+            read_up_to(len(parts))  # what is wrong with one of them is reported first
+            raise
+        return found
+
     check_change_set_size(len(parts))
     await _check_table(call, parts[0])
-    changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
-    read = [operations[id(part.head)] for part in parts]
-    check_change_set([(operation.table, change) for operation, change in zip(read, changes, strict=True)])
-    applied = await call.service.apply(
-        call.account, read[0].table, changes, by=call.actor(), terms=call.terms
+    is_halved = len(parts) >= _WORTH_HALVING and not call.account.read_only
+    first = read_and_check(len(parts) // 2 if is_halved else len(parts))
+    timestamps = await call.service.apply(
+        call.account,
+        read[0].table,
+        first,
+        (lambda: read_and_check(len(parts))) if is_halved else None,
+        by=call.actor(),
+        terms=call.terms,
     )
-    return _Applied(operations, read, changes, applied)
+    return _Applied(operations, read, changes, timestamps)
 
 
 async def _cosmos_change_set(call: Call, parts: list[Part]) -> list[AnswerPart]:

@@ -49,7 +49,7 @@ from storage.runtime.threads import in_thread
 from storage.runtime.throughput import Throughput
 from storage.sql import batch, pages
 from storage.sql import entities as sql
-from storage.sql.failures import Canceled, NodeLost, UnexpectedFailure
+from storage.sql.failures import Canceled, NodeLost, RolledBack, UnexpectedFailure
 from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
 from storage.sql.links import ReplicaAddress as ReplicaAddress
@@ -224,7 +224,7 @@ class Service:
         analytics.check_change(table, change)
         recorder = await self._actors.recorder(account.id, by) if account.records else None
         return await self._write(
-            account, table, 1, lambda t: self._lanes.run(sql.change(t.relation, change, recorder), session)
+            account, table, lambda t: self._lanes.run(sql.change(t.relation, change, recorder), session)
         )
 
     async def apply(
@@ -232,11 +232,16 @@ class Service:
         account: KnownAccount,
         table: str,
         changes: Sequence[Change],
+        rest: Callable[[], Sequence[Change]] | None = None,
         *,
         by: Actor = SERVER,
         terms: ReadTerms | None = None,
     ) -> list[int]:
-        """Apply all changes or none; raises ChangeSetError."""
+        """Apply all changes or none; raises ChangeSetError.
+
+        Those that ``rest`` returns belong to them: it is called once, and while the others are applied if nothing else
+        waits for the processor. What it raises is raised, and no change is made.
+        """
         session = _session(terms)
         if account.outdated:
             raise ServerBusy
@@ -244,12 +249,26 @@ class Service:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         analytics.check_changes(table, changes)
         recorder = await self._actors.recorder(account.id, by) if account.records else None
-        return await self._write(
-            account,
-            table,
-            len(changes),
-            lambda t: self._lanes.run(batch.apply(t.relation, changes, recorder), session),
-        )
+        others: Sequence[Change] | None = None if rest is not None else ()
+
+        def remaining() -> Sequence[Change]:
+            nonlocal others
+            if others is None and rest is not None:
+                others = rest()
+            return others or ()
+
+        async def run(known: KnownTable) -> list[int]:
+            if session is None and others is None and self._lanes.are_idle:
+                try:
+                    halves = batch.Halves(known.relation, changes, recorder)
+                    return await self._lanes.run_halves(halves.first, lambda: halves.second(remaining()))
+                except (batch.NotInHalves, RolledBack):
+                    pass  # at once then
+            every = [*changes, *remaining()]
+            analytics.check_changes(table, every)
+            return await self._lanes.run(batch.apply(known.relation, every, recorder), session)
+
+        return await self._write(account, table, run, len)
 
     async def get(
         self,
@@ -363,14 +382,18 @@ class Service:
         return self._replicas is None or self._replicas.primary_answers
 
     async def _write(
-        self, account: KnownAccount, table: str, count: int, run: Callable[[KnownTable], Awaitable[T]]
+        self,
+        account: KnownAccount,
+        table: str,
+        run: Callable[[KnownTable], Awaitable[T]],
+        count: Callable[[T], int] = lambda _: 1,
     ) -> T:
         async def write(known: KnownTable) -> T:
             result = await run(known)
             self.observer.record_write(known.id)
             return result
 
-        return await self._on(account, table, write, lambda _: throughput.WRITE * count)
+        return await self._on(account, table, write, lambda result: throughput.WRITE * count(result))
 
     async def _on(
         self,

@@ -5,6 +5,7 @@ argument is the partition key, by which a distributed PostgreSQL can route the c
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from storage.domain.entities.changes import Change
@@ -12,9 +13,10 @@ from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.kinds import AccountKind
 from storage.sql import change_function, entities, moments
 from storage.sql.change_rows import ChangeRow, change_row
-from storage.sql.distribution import history_of
+from storage.sql.distribution import capabilities, history_of
+from storage.sql.failures import AT_ONCE
 from storage.sql.history import OLDEST_POSTGRESQL, Op, Recorder, recorded_table
-from storage.sql.statement import Lane, Result, Statement
+from storage.sql.statement import Lane, Parameters, Result, Statement
 
 _MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 # An upsert knows of its row no more than its columns, so the names that it sets are found by its key; keys are sorted.
@@ -50,6 +52,7 @@ SELECT greatest(latest, max(ts) + 1) INTO latest FROM (
     WHERE h.ts >= latest AND h.tbl = {table} AND h.pk = p AND h.rk = ANY (rks) ORDER BY h.ts DESC LIMIT 1
 ) AS before;
 """
+_MOMENT: Final = "tablero.moment"  # the setting with the Timestamp of the first half of a change set
 _FUNCTION: Final = """
 CREATE OR REPLACE FUNCTION {{relation}}_change_set(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],
@@ -58,6 +61,8 @@ CREATE OR REPLACE FUNCTION {{relation}}_change_set(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+    -- of the first half of the change set, if this is the second
+    given bigint := nullif(current_setting('{setting}', true), '')::bigint;
     moment bigint;
     latest bigint;
     c record;
@@ -79,7 +84,7 @@ DECLARE
 BEGIN
     -- before the time is taken: storage.sql.moments
     LOCK TABLE ONLY {{relation}} IN ROW EXCLUSIVE MODE;
-    moment := {present};
+    moment := coalesce(given, {present});
     IF op_of_all IN ('insert', 'delete') OR op_of_all IN ('upsert', 'replace', 'upsert_merge', 'merge')
         AND current_setting('server_version_num')::integer >= {returns_old}
     THEN
@@ -214,6 +219,9 @@ BEGIN
     IF by_actor IS NOT NULL THEN
         {latest_before}
     END IF;
+    IF latest > given THEN
+        RAISE EXCEPTION USING ERRCODE = '{at_once}';
+    END IF;
     IF latest > moment THEN
         UPDATE {{relation}} AS e SET ts = latest WHERE e.pk = p AND e.rk = ANY (rks) AND e.ts < latest;
         SELECT array_agg(CASE WHEN op = 'delete' THEN ts ELSE latest END ORDER BY place) INTO applied
@@ -234,6 +242,8 @@ BEGIN
 END
 $$
 """.format(
+    setting=_MOMENT,
+    at_once=AT_ONCE,
     present=moments.PRESENT,
     latest_before=_LATEST_BEFORE.strip(),
     op=Op,
@@ -418,11 +428,8 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
     rows = [_row(relation, index, change) for index, change in enumerate(changes)]
     order = sorted(range(len(rows)), key=lambda index: rows[index][1].key.row_key)
     operations, ordered = zip(*[rows[index] for index in order], strict=True)
-    parameters = (
-        changes[0].key.partition_key,
-        *change_function.columns(order, None if set(operations) == {"insert"} else operations, ordered),
-        *change_function.recording(recorder),
-    )
+    only_inserts = set(operations) == {"insert"}
+    parameters = _parameters(order, None if only_inserts else operations, ordered, recorder)
 
     def read(result: Result) -> list[int]:
         applied = change_function.applied(result)
@@ -432,6 +439,68 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
         return timestamps
 
     return Statement(change_function.call(relation), parameters, Lane.KEY, read)
+
+
+class NotInHalves(Exception):
+    """A change set has to be applied by one statement."""
+
+
+class Halves:
+    """A change set of insertions, applied by two statements in one transaction: one can be made while the other runs.
+
+    The second takes its Timestamp from the first, by a setting of the transaction. Rows are locked in the order of
+    their keys, so all keys have to come in this order.
+    """
+
+    def __init__(self, relation: str, first: Sequence[Change], recorder: Recorder | None = None) -> None:
+        """Raises NotInHalves."""
+        if not capabilities(relation).has_floor:
+            raise NotInHalves
+        self._relation = relation
+        self._recorder = recorder
+        self._count = len(first)
+        self._last_key = ""
+        parameters = self._rows(0, first)
+        self.first = Statement(_first_half(relation), parameters, Lane.KEY, lambda result: None)
+
+    def second(self, changes: Sequence[Change]) -> Statement[list[int]]:
+        """Return the Timestamps of all changes; raises NotInHalves, when it is run too."""
+        parameters = self._rows(self._count, changes)
+        count = self._count + len(changes)
+
+        def read(result: Result) -> list[int]:
+            # one Timestamp for all
+            return [int(change_function.applied(result)[1:-1].partition(b",")[0])] * count
+
+        return Statement(change_function.call(self._relation), parameters, Lane.KEY, read)
+
+    def _rows(self, place: int, changes: Sequence[Change]) -> Parameters:
+        rows = [_row(self._relation, place + index, change) for index, change in enumerate(changes)]
+        keys = [self._last_key, *(row.key.row_key for _, row in rows)]
+        if any(operation != "insert" for operation, _ in rows) or keys != sorted(keys):
+            raise NotInHalves
+        self._last_key = keys[-1]
+        places = range(place, place + len(rows))
+        return _parameters(places, None, [row for _, row in rows], self._recorder)
+
+
+@lru_cache(maxsize=1024)
+def _first_half(relation: str) -> str:
+    call = change_function.call(relation)
+    return f"SELECT set_config('{_MOMENT}', applied[1]::text, true) FROM ({call} AS applied) AS first_half"
+
+
+def _parameters(
+    places: Sequence[int],
+    operations: Sequence[str] | None,
+    rows: Sequence[ChangeRow],
+    recorder: Recorder | None,
+) -> Parameters:
+    return (
+        rows[0].key.partition_key,
+        *change_function.columns(places, operations, rows),
+        *change_function.recording(recorder),
+    )
 
 
 def _row(relation: str, index: int, change: Change) -> tuple[str, ChangeRow]:

@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 ALONE = -1
 # raised by storage.sql.moments: an entity would get a Timestamp that is not later than those it had
 IN_DISORDER = "TB003"
+# raised by the function that applies changes: the second half of a change set needs a later Timestamp than the first
+AT_ONCE = "TB004"
 # the statement was rolled back and can be sent again unchanged
 TRANSIENT = frozenset({"40P01", "40001", IN_DISORDER})
 ATTEMPTS: Final = 5  # for a statement that fails in that way
@@ -64,7 +66,7 @@ def failure(sqlstate: str | None, message: str) -> Exception:
             "PostgreSQL found damaged data: %s. See which, and what to do: tablero doctor --pages", message
         )
         return DamagedPage()
-    if sqlstate in TRANSIENT:
+    if sqlstate in TRANSIENT or sqlstate == AT_ONCE:
         return RolledBack()
     if sqlstate == _NO_PRIVILEGE and message.endswith(_READ_ONLY_DISK):
         logger.error("PostgreSQL cannot write to its disk: %s", message)

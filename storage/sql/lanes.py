@@ -27,7 +27,7 @@ from storage.sql import timelines
 from storage.sql.combining import Combiner
 from storage.sql.failures import ATTEMPTS, READ_ONLY, TRANSIENT, failure, pause_before_repeat
 from storage.sql.positions import POSITION, read_position
-from storage.sql.statement import ChangedMeanwhile, Lane, Statement
+from storage.sql.statement import ChangedMeanwhile, Lane, Parameters, Statement
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -62,6 +62,10 @@ _RECOVERY_PAUSE: Final = 0.2  # seconds between attempts to reach a database tha
 _HIGH_LATENCY: Final = 0.005  # seconds of a round trip to a server in another place
 
 _POSITION_NAME: Final = b"position"
+_GIVE_UP: Final = b"SELECT 'the rest of a change set was refused'::integer"  # fails
+
+# parameters, and 1 for each that is in binary; None if all are text
+_Values = tuple[list[bytes | None], list[int] | None]
 
 
 class _Connection:
@@ -106,12 +110,11 @@ class _Connection:
     def start(
         self,
         text: str,
-        values: list[bytes | None],
-        formats: list[int] | None,
+        values: _Values,
         waiter: "asyncio.Future[PGresult]",
         session: Session | None = None,
     ) -> None:
-        """Run a statement; ``formats`` are 1 for values in binary, None if all are text.
+        """Run a statement.
 
         With a ``session``, it notes the position in the log after the statement, even if that fails.
         """
@@ -120,35 +123,55 @@ class _Connection:
         try:
             if name is not None and session is None:
                 self._prepared.move_to_end(text)
-                self._pgconn.send_query_prepared(name, values, formats)
+                self._pgconn.send_query_prepared(name, *values)
             else:
-                self._send_pipeline(text, values, formats, session)
+                self._send_pipeline(text, values, session)
             self._flush()
         except OperationalError:
             self._lost()
 
-    def _send_pipeline(
-        self, text: str, values: list[bytes | None], formats: list[int] | None, session: Session | None
+    def start_halves(
+        self,
+        text: str,
+        values: _Values,
+        make_second: "Callable[[], tuple[str, _Values]]",
+        waiter: "asyncio.Future[PGresult]",
     ) -> None:
+        """Run two statements in one transaction, of which the second is made while PostgreSQL runs the first.
+
+        The result is that of the second. If it cannot be made, neither is done, the result is a failure, and what went
+        wrong is raised.
+        """
+        self._waiter = waiter
+        try:
+            self._pgconn.enter_pipeline_mode()
+            pipeline = self._pipeline = _Pipeline(None, unfinished=1)
+            self._send_prepared(text, values, pipeline)
+            self._flush()
+            try:
+                self._send_prepared(*make_second(), pipeline)
+            except BaseException:
+                # an error, without which what was sent would be committed
+                self._pgconn.send_query_params(_GIVE_UP, None)
+                raise
+            finally:
+                self._pgconn.pipeline_sync()
+                self._flush()
+        except OperationalError:
+            self._lost()
+
+    def _send_pipeline(self, text: str, values: _Values, session: Session | None) -> None:
         """Send several commands at once; each part of them ends with a synchronization, and fails by itself."""
         pgconn = self._pgconn
         pgconn.enter_pipeline_mode()
-        pipeline = self._pipeline = _Pipeline(text, session)
-        name = self._prepared.get(text)
-        if name is None:
-            if len(self._prepared) >= _PREPARED_LIMIT:
+        pipeline = self._pipeline = _Pipeline(session)
+        if text not in self._prepared and len(self._prepared) >= _PREPARED_LIMIT:
+            while len(self._prepared) >= _PREPARED_LIMIT:
                 _, old = self._prepared.popitem(last=False)
                 pgconn.send_query_params(b"DEALLOCATE " + old, None)
-                pgconn.pipeline_sync()
-                pipeline.place += 1
-            number = next(self._names)
-            self.is_outdated = self.is_outdated or number + 1 >= _MOST_PREPARED
-            name = self._prepared[text] = b"s%d" % number
-            pgconn.send_prepare(name, text.encode())
-            pipeline.prepares = True
-        else:
-            self._prepared.move_to_end(text)
-        pgconn.send_query_prepared(name, values, formats)
+            pgconn.pipeline_sync()
+            pipeline.place += 1
+        self._send_prepared(text, values, pipeline)
         pgconn.pipeline_sync()
         pipeline.unfinished = pipeline.place + 1
         if session is not None:
@@ -158,6 +181,21 @@ class _Connection:
             pgconn.send_query_prepared(_POSITION_NAME, None)
             pgconn.pipeline_sync()
             pipeline.unfinished += 1
+
+    def _send_prepared(self, text: str, values: _Values, pipeline: "_Pipeline") -> None:
+        """Send a statement as a command of a pipeline, prepared before if it is not yet."""
+        name = self._prepared.get(text)
+        if name is None:
+            number = next(self._names)
+            self.is_outdated = self.is_outdated or number + 1 >= _MOST_PREPARED
+            name = self._prepared[text] = b"s%d" % number
+            self._pgconn.send_prepare(name, text.encode())
+            pipeline.prepared[pipeline.commands] = text
+            pipeline.commands += 1
+        else:
+            self._prepared.move_to_end(text)
+        self._pgconn.send_query_prepared(name, *values)
+        pipeline.commands += 1
 
     def _flush(self) -> None:
         # 1: the socket buffer is full, as with a large document
@@ -228,8 +266,10 @@ class _Connection:
     def _end_pipeline(self, pipeline: "_Pipeline") -> None:
         results = pipeline.parts[pipeline.place]
         failed = next((result for result in results if not _is_done(result)), None)
-        if pipeline.prepares and failed is not None and failed is results[0]:
-            self._prepared.pop(pipeline.text)
+        if failed is not None:
+            for number, text in pipeline.prepared.items():
+                if number >= len(results) or not _is_done(results[number]):
+                    self._prepared.pop(text, None)
         if pipeline.session is not None:
             position = pipeline.parts[-1][-1]
             if not _is_done(position):
@@ -294,12 +334,15 @@ def _is_done(result: PGresult) -> bool:
 
 @dataclass(slots=True)
 class _Pipeline:
-    """Commands that were sent together, and their results in ``parts``, of which the statement's is at ``place``."""
+    """Commands that were sent together, and their results in ``parts``, of which the statement's is at ``place``.
 
-    text: str
+    ``prepared``: the texts that the statement's part prepares, by the numbers of the commands in it.
+    """
+
     session: Session | None
     place: int = 0
-    prepares: bool = False
+    commands: int = 0
+    prepared: dict[int, str] = field(default_factory=dict)
     unfinished: int = 0  # parts
     parts: list[list[PGresult]] = field(default_factory=lambda: [[]])
 
@@ -345,6 +388,10 @@ class _Pool:
     @property
     def is_far(self) -> bool:
         return min((connection.round_trip for connection in self._all), default=0.0) > _HIGH_LATENCY
+
+    @property
+    def is_idle(self) -> bool:
+        return len(self._idle) == len(self._all) > 0
 
     async def open(self) -> None:
         await self._connect()
@@ -473,6 +520,11 @@ def _give_up(turn: "asyncio.Future[_Connection]") -> None:
         turn.set_exception(ServerBusy())
 
 
+def _encoded(parameters: Parameters) -> _Values:
+    values = [it.encode() if isinstance(it, str) else it for it in parameters]
+    return values, [int(type(it) is bytes) for it in parameters] if bytes in map(type, parameters) else None
+
+
 class Lanes:
     """The connections of one process to one server for the statements of the protocol."""
 
@@ -544,15 +596,46 @@ class Lanes:
             return cast("T", await self._combiner.run(statement, session))
         return await self._run(statement, session)
 
+    async def run_halves(self, first: Statement[Any], make_second: Callable[[], Statement[T]]) -> T:
+        """Run two statements in one transaction, of which the second is made while the first runs.
+
+        Raises what ``make_second`` raises, and the failure of either; then neither has had an effect. A statement that
+        could be repeated raises RolledBack.
+        """
+        connection = await self._pools[first.lane].acquire()
+        waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
+        made: list[Statement[T]] = []
+
+        def make() -> tuple[str, _Values]:
+            made.append(make_second())
+            return made[0].text, _encoded(made[0].parameters)
+
+        try:
+            connection.start_halves(first.text, _encoded(first.parameters), make, waiter)
+        except BaseException:
+            with suppress(_StatementFailed, ServerBusy):
+                await waiter  # rolled back
+            raise
+        try:
+            result = await waiter
+        except _StatementFailed as error:
+            if error.sqlstate == READ_ONLY:
+                self._renew()
+            raise failure(error.sqlstate, error.message) from None
+        return made[0].read(result)
+
+    @property
+    def are_idle(self) -> bool:
+        """Whether no statement by key is running or waiting."""
+        return self._pools[Lane.KEY].is_idle
+
     async def _run(self, statement: Statement[T], session: Session | None = None) -> T:
-        parameters = statement.parameters
-        values = [it.encode() if isinstance(it, str) else it for it in parameters]
-        formats = [int(type(it) is bytes) for it in parameters] if bytes in map(type, parameters) else None
+        values = _encoded(statement.parameters)
         pool = self._pools[statement.lane]
         for attempt in range(self._attempts):
             connection = await pool.acquire()
             waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
-            connection.start(statement.text, values, formats, waiter, session)
+            connection.start(statement.text, values, waiter, session)
             try:
                 result = await waiter
             except _StatementFailed as error:

@@ -39,6 +39,7 @@ from tests.operations.test_comparing import side
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEY, OTHER = EntityKey("p", "ada"), EntityKey("p", "bob")
+FIRST, LAST = EntityKey("p", "a"), EntityKey("p", "z")
 LOCK = 7_000_001  # an advisory lock of these tests
 CHANGED = [Skipped(None, Skip.CHANGED)]
 
@@ -313,7 +314,9 @@ def wait_for_waiting():
         execute("SELECT pg_sleep(0.01)")
 
 
-@pytest.mark.parametrize("kind", ["insert", "upsert", "merge", "batch", "batch of insertions"])
+@pytest.mark.parametrize(
+    "kind", ["insert", "upsert", "merge", "batch", "batch of insertions", "first half", "second half"]
+)
 async def test_an_insertion_that_waited_for_a_deletion_has_a_later_timestamp(service, kind):
     account = await service.account("owner")
     await service.create_table(account, "people")
@@ -327,6 +330,12 @@ async def test_an_insertion_that_waited_for_a_deletion_has_a_later_timestamp(ser
             waiting = service.change(account, "people", Upsert(entity(2), merge=kind == "merge"))
         case "batch":
             waiting = service.apply(account, "people", [upsert(2), upsert(2, OTHER)])
+        case "first half":
+            waiting = service.apply(account, "people", [Insert(entity(2))], lambda: [Insert(entity(2, LAST))])
+        case "second half":
+            waiting = service.apply(
+                account, "people", [Insert(entity(2, FIRST))], lambda: [Insert(entity(2))]
+            )
         case _:
             waiting = service.apply(account, "people", [Insert(entity(2)), Insert(entity(2, OTHER))])
     waiting = asyncio.create_task(waiting)
