@@ -16,7 +16,7 @@ from storage.sql.change_rows import ChangeRow, change_row
 from storage.sql.distribution import capabilities, history_of
 from storage.sql.failures import AT_ONCE
 from storage.sql.history import OLDEST_POSTGRESQL, Op, Recorder, recorded_table
-from storage.sql.statement import Lane, Parameters, Result, Statement
+from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at
 
 _MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 # An upsert knows of its row no more than its columns, so the names that it sets are found by its key; keys are sorted.
@@ -469,10 +469,9 @@ class Halves:
         count = self._count + len(changes)
 
         def read(result: Result) -> list[int]:
-            # one Timestamp for all
-            return [int(change_function.applied(result)[1:-1].partition(b",")[0])] * count
+            return [integer_at(result, 0, 0)] * count
 
-        return Statement(change_function.call(self._relation), parameters, Lane.KEY, read)
+        return Statement(_second_half(self._relation), parameters, Lane.KEY, read)
 
     def _rows(self, place: int, changes: Sequence[Change]) -> Parameters:
         rows = [_row(self._relation, place + index, change) for index, change in enumerate(changes)]
@@ -488,6 +487,14 @@ class Halves:
 def _first_half(relation: str) -> str:
     call = change_function.call(relation)
     return f"SELECT set_config('{_MOMENT}', applied[1]::text, true) FROM ({call} AS applied) AS first_half"
+
+
+@lru_cache(maxsize=1024)
+def _second_half(relation: str) -> str:
+    """Return SQL that fails if the Timestamp is another: an older version, still running, has made the function."""
+    call = change_function.call(relation)
+    is_same = f"applied[1]::text = current_setting('{_MOMENT}')"
+    return f"SELECT applied[1] / ({is_same})::integer FROM ({call} AS applied) AS second_half"
 
 
 def _parameters(

@@ -17,7 +17,8 @@ from storage.operations.tables import tables
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import batch
-from storage.sql.django import fetch
+from storage.sql.django import execute, fetch
+from storage.sql.relations import create_function
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -132,6 +133,17 @@ async def test_what_cannot_be_made_in_halves_is_made_at_once(
     assert in_halves == []
     keys = [change.key.row_key for change in (*first, *second)]
     assert await stored() == dict(zip(keys, timestamps, strict=True))
+
+
+async def test_a_function_of_an_older_version_gets_all_changes_at_once(service, people, stored):
+    table = await in_thread(lambda: tables.get(people.row, "people"))
+    function = create_function(table.pk, people.id, people.kind)
+    older = function.replace("nullif(current_setting('tablero.moment', true), '')", "NULL")
+    assert older != function
+    await in_thread(execute, older)
+    timestamps = await service.apply(people, "people", [insert("a")], lambda: [insert("b")])
+    assert await stored() == dict(zip("ab", timestamps, strict=True))
+    assert len(set(timestamps)) == 1
 
 
 async def test_nothing_is_made_if_the_connection_is_lost_between_the_halves(service, people, stored):
