@@ -1,0 +1,78 @@
+"""Write what a bulk edit makes of the entities of a chunk, those that are still as they were read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.restoring import Skip, Skipped
+from storage.domain.errors import OperationTimedOut
+from storage.editing.bulk_edit import Edited
+from storage.sql import django as sql
+from storage.sql import long_keys, restoring
+from storage.sql.failures import Canceled
+from storage.sql.history import Recorder
+from storage.sql.restoring import Image
+
+
+class Written(NamedTuple):
+    """How many entities were written, and which were not."""
+
+    changed: int
+    moved: int
+    deleted: int
+    skipped: list[Skipped]
+
+
+def write(relation: str, edited: Sequence[Edited], recorder: Recorder | None) -> Written:
+    """Write entities in the caller's transaction; skip those that were changed meanwhile or whose new key is taken."""
+    staying, moving = [it for it in edited if not it.is_moved], [it for it in edited if it.is_moved]
+    changed, deleted, skipped = 0, 0, list[Skipped]()
+    if staying:
+        done = _apply(relation, [_image(it) for it in staying], recorder)
+        changed, deleted, skipped = done.changed, done.deleted, done.examples
+    moved, failed = _move(relation, moving, recorder) if moving else (0, [])
+    return Written(changed, moved, deleted, [*skipped, *failed])
+
+
+def _image(edited: Edited) -> Image:
+    return Image(*edited.old_key, edited.stored.timestamp, edited.annotations, edited.values, edited.patch)
+
+
+def _move(relation: str, moved: Sequence[Edited], recorder: Recorder | None) -> tuple[int, list[Skipped]]:
+    """Insert entities under their new keys, where none is, and then delete the old ones.
+
+    They are locked first: an entity is never under both keys, and never under none.
+    """
+    old = [Image(*it.old_key, it.stored.timestamp, None, None) for it in moved]
+    places = sql.run_in_lane(restoring.lock(relation, old))
+    new = sorted((moved[place] for place in places), key=lambda it: it.key)
+    taken: set[EntityKey] = set()
+    if new:
+        images = [Image(*it.key, None, it.annotations, it.values) for it in new]
+        taken = {it.key for it in _apply(relation, images, recorder).examples if it.key is not None}
+    exists = {it.old_key for it in new if it.key in taken}
+    deleted = [image for image in old if EntityKey(*image[:2]) not in exists]
+    done = _apply(relation, deleted, recorder) if deleted else None
+    skipped = [Skipped(key, Skip.EXISTS) for key in exists]
+    return (0, skipped) if done is None else (done.deleted, [*skipped, *done.examples])
+
+
+def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> restoring.Chunk:
+    """Apply images, or their halves if that takes longer than a statement may."""
+    has_long = any(
+        it.expected is None and long_keys.is_long(EntityKey(it.partition_key, it.row_key)) for it in images
+    )
+    try:
+        if has_long:
+            sql.run_in_lane(restoring.make_room(relation, images))
+        return sql.run_in_lane(restoring.apply(relation, images, recorder, has_long=has_long))
+    except Canceled:
+        if len(images) == 1:
+            raise OperationTimedOut from None
+        middle = len(images) // 2
+        first, second = (_apply(relation, it, recorder) for it in (images[:middle], images[middle:]))
+        numbers = {
+            name: getattr(first, name) + getattr(second, name)
+            for name in ("inserted", "changed", "deleted", "unchanged", "skipped")
+        }
+        return restoring.Chunk(**numbers, examples=[*first.examples, *second.examples])
