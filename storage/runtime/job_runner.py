@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 from typing import Any, Final
 
-from django.db import connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
@@ -18,6 +18,7 @@ from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.tables.distribution_jobs import DISTRIBUTION_JOB
 from storage.operations.tables.indexes import INDEX_JOB
+from storage.sql.django import is_unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +56,13 @@ def _run(ends: Event) -> None:
                 KINDS, ends.wait, others=lambda: len(running.pending(KINDS)) > 1
             )
         except StorageError:
-            found = False  # the database is not available, or busy
-        except Exception:
-            logger.exception("Jobs could not be run")
+            found = False  # the database is busy, or a step took too long: it is tried again
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("The database does not answer: %s", error)
+            found = False
+        except Exception as error:
+            if not isinstance(error, DatabaseError) or not is_unavailable(error):
+                logger.exception("Jobs could not be run")
             found = False
         finally:
             connection.close()
