@@ -341,8 +341,10 @@ def _key_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def read_chunks(reader: Reader, mapper: RowMapper) -> Iterator[Chunk]:
-    """Yield the rows of a file in chunks."""
+def read_chunks(
+    reader: Reader, mapper: RowMapper, most: Callable[[], int] = lambda: CHUNK
+) -> Iterator[Chunk]:
+    """Yield the rows of a file in chunks of at most so many rows."""
     chunk, size = Chunk(reader.position), 0
     for number, row in enumerate(reader, reader.position.rows + 1):
         chunk.rows += 1
@@ -352,7 +354,7 @@ def read_chunks(reader: Reader, mapper: RowMapper) -> Iterator[Chunk]:
         else:
             chunk.entities.append((row, found))
             size += len(found.fragments.values)
-        if chunk.rows == CHUNK or size > _BYTES_AT_ONCE:
+        if chunk.rows >= most() or size > _BYTES_AT_ONCE:
             yield replace(chunk, position=reader.position)
             chunk, size = Chunk(reader.position), 0
     if chunk.rows:

@@ -37,9 +37,14 @@ class RowFile:
         return proposals.propose(self.layout, self.sample(), now)
 
     def chunks(
-        self, mapping: ColumnMapping, kind: AccountKind, now: datetime, start: Position = START
+        self,
+        mapping: ColumnMapping,
+        kind: AccountKind,
+        now: datetime,
+        start: Position = START,
+        most: Callable[[], int] = lambda: entities.CHUNK,
     ) -> Iterator[Chunk]:
         """Yield the chunks after a position, those that an interrupted import had still to write."""
         with self._opening() as stream:
             reader = Reader(stream, self.layout, start)
-            yield from entities.read_chunks(reader, RowMapper(mapping, self.layout, kind, now))
+            yield from entities.read_chunks(reader, RowMapper(mapping, self.layout, kind, now), most)

@@ -5,7 +5,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Self
 
@@ -167,7 +167,7 @@ class RejectGroup:
         return describe(self.fault, self.column, self.type, text)
 
     def dump(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**{name: getattr(self, name) for name in self.__slots__}, "texts": dict(self.texts)}
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:

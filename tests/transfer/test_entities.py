@@ -13,7 +13,7 @@ from storage.transfer import proposals
 from storage.transfer.file import RowFile
 from storage.transfer.layout import Wishes
 from storage.transfer.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
-from storage.transfer.rejects import Fault, RejectGroups, RejectWriter, Repair, repair
+from storage.transfer.rejects import Fault, RejectGroup, RejectGroups, RejectWriter, Repair, repair
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 
@@ -123,6 +123,7 @@ def test_keys_are_composed_and_repairs_bring_rows_in():
     characters, age = grouped(rejects)
     assert (characters.fault, characters.repairs) == (Fault.KEY_CHARACTERS, (Repair.KEY_CHARACTERS,))
     assert (age.sentence, age.lines, age.texts) == ("age is not of the type Int32.", [4], {"4x": 1})
+    assert RejectGroup.load(json.loads(json.dumps(age.dump()))) == age
 
     mapping = repair(repair(mapping, characters, Repair.KEY_CHARACTERS), age, Repair.UNSET)
     entities, rejects, _ = convert(PEOPLE, ColumnMapping.load(json.loads(json.dumps(mapping.dump()))))

@@ -82,7 +82,7 @@ def to_download(job: Job) -> list[JobFile]:
     return list(_usable().filter(job=job, is_result=True).order_by("pk"))
 
 
-def of_run(run: Run[object], name: str, content_type: str = "") -> JobFile:
+def of_run(run: Run[Any], name: str, content_type: str = "") -> JobFile:
     """Return the file that a job writes under a name; it is made when it is first asked for."""
     found = JobFile.objects.filter(job=run.job, name=name).first()
     return found or create(name, account=run.job.account, by=run.by, job=run.job, content_type=content_type)

@@ -1,0 +1,94 @@
+"""Imports as jobs: each chunk once, wherever they are interrupted, with the rejected rows as a file."""
+
+import gzip
+
+import pytest
+from django.utils import timezone
+
+from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.filters.query import EntityQuery
+from storage.domain.service.jobs import JobStatus
+from storage.models import Activity, Job
+from storage.operations.accounts import accounts
+from storage.operations.entities import entities, import_jobs
+from storage.operations.entities.import_jobs import IMPORT_JOB, arguments_for, open_rows
+from storage.operations.entities.imports import ImportMode
+from storage.operations.jobs import files, jobs, pacing, running
+from storage.operations.tables import tables
+from storage.operations.undo import undo
+from storage.transfer import proposals
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA = Actor(ActorKind.USER, "ada")
+KINDS = {IMPORT_JOB.name: IMPORT_JOB}
+TEXT = "id,name\n" + "".join(f"{number},x{number}\n" for number in range(95)) + "a/b,y\n"
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    monkeypatch.setattr(running, "FIRST_SIZE", 10)
+    monkeypatch.setattr(pacing.Pace, "after_step", lambda self, size: (10, 0))
+
+
+@pytest.fixture
+def table():
+    return tables.create(accounts.add("acme"), "people")
+
+
+def start(table, content):
+    file = files.create("people.csv", account=table.account, by=ADA)
+    files.upload(file, [content])
+    rows = open_rows(file)
+    mapping = proposals.complete(rows.propose(timezone.now()), "p", "{id}")
+    arguments = arguments_for(file, rows, mapping, ImportMode.INSERT)
+    return jobs.start(IMPORT_JOB, arguments, account=table.account, table=table, files=[file], by=ADA)
+
+
+def count(table):
+    return sum(len(page) for page in entities.all_pages(table, EntityQuery()))
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_each_row_once_with_interruptions_and_undo(table, compress, monkeypatch):
+    job = start(table, compress(TEXT.encode()))
+    stops = iter([True] * 4)
+
+    def rest(seconds):
+        if next(stops, False):
+            import_jobs._open.clear()  # another process goes on
+            return True
+        return False
+
+    while job.ended_at is None:
+        running.run(job.pk, KINDS, rest)
+        job.refresh_from_db()
+    assert (job.status, job.counts["inserted"], job.failed, count(table)) == (JobStatus.DONE, 95, 1, 95)
+    if compress is bytes:
+        assert job.done == job.total
+    [_, rejects] = files.of_job(job)
+    assert b"".join(files.read(rejects)).decode().splitlines() == [
+        "id,name,reject:line,reject:reason",
+        'a/b,y,97,RowKey has a character that keys cannot have: / \\ # ? or a control character.',
+    ]  # fmt: skip
+    done = Activity.objects.get(verb="entity.import")
+    assert (done.detail["rows"], job.activity) == (95, done)
+    undo.undo(done, SERVER)
+    assert count(table) == 0
+
+
+def test_what_a_cancelled_import_has_written_can_be_undone(table):
+    job = start(table, TEXT.encode())
+    steps = iter(range(3))
+
+    def rest(seconds):
+        if next(steps, None) is None:
+            jobs.cancel(Job.objects.get(pk=job.pk), by=ADA)
+        return False
+
+    running.run(job.pk, KINDS, rest)
+    job.refresh_from_db()
+    assert job.status == JobStatus.CANCELLED and 0 < count(table) < 95
+    assert job.activity.detail["interrupted"] is True
+    undo.undo(job.activity, SERVER)
+    assert count(table) == 0
