@@ -24,6 +24,7 @@ from storage.operations.jobs import files, jobs
 
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
+    "entity.import": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "table.distribute": lambda job: (
         (_("Distribute %(table)s") if job.arguments["distributed"] else _("Bring %(table)s back"))
         % {"table": job.table_name}

@@ -13,6 +13,7 @@ from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
 from storage.models import Job
 from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB
+from storage.operations.entities.import_jobs import IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind
@@ -22,7 +23,7 @@ from storage.sql.django import is_unavailable
 
 logger = logging.getLogger(__name__)
 
-_ALL: Final[tuple[JobKind[Any, Any], ...]] = (BULK_EDIT_JOB, DISTRIBUTION_JOB, INDEX_JOB)
+_ALL: Final[tuple[JobKind[Any, Any], ...]] = (BULK_EDIT_JOB, DISTRIBUTION_JOB, IMPORT_JOB, INDEX_JOB)
 KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _ALL}
 
 _AT_ONCE: Final = 2  # jobs that a process runs

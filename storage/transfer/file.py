@@ -28,6 +28,10 @@ class RowFile:
                 known = layout.detect(stream, wishes)
         self.layout = known
 
+    def open(self) -> IO[bytes]:
+        """Open the file as it is, at its beginning."""
+        return self._opening()
+
     def sample(self, number: int = _SAMPLE) -> list[Row]:
         """Return the first rows."""
         with self._opening() as stream:

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import CommandError, call_command
 
-from storage.models import Activity
+from storage.models import Activity, Job
 from storage.operations.accounts import accounts
+from storage.operations.jobs import running
 from storage.operations.tables import tables
+from storage.runtime import job_runner
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,6 +77,15 @@ def test_all_tables_of_an_account(run, file, tmp_path):
         assert run("compare", "shop", "other") == "empty  identical\npeople  identical\n"
     with pytest.raises(CommandError, match="Nothing was imported: 3 of 3 rows"):
         run("import", "other", zipped)
+
+
+def test_a_job_of_the_server(run, file):
+    said = run("import", "shop/people", file, "--create", "--job", "--type", "age=Int32", *KEYS)
+    job = Job.objects.get()
+    assert said.endswith(f"Job {job.pk} imports {file} into people. Look at it with: job show {job.pk}\n")
+    running.run_all(job_runner.KINDS)
+    job.refresh_from_db()
+    assert (job.status, job.counts["inserted"], job.failed) == ("done", 2, 1)
 
 
 def test_rows_that_do_not_fit(run, file, tmp_path, capsys):

@@ -23,7 +23,9 @@ from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Table
 from storage.operations.activity.activity import command_actor
 from storage.operations.entities import imports
+from storage.operations.entities.import_jobs import IMPORT_JOB, arguments_for
 from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
+from storage.operations.jobs import files, jobs
 from storage.operations.tables import tables
 from storage.transfer import proposals
 from storage.transfer.entities import Chunk
@@ -63,6 +65,11 @@ class Command(DatabaseCommand):
             " properties in the file, replace removes the others (default: insert)",
         )
         parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+        parser.add_argument(
+            "--job",
+            action="store_true",
+            help="hand the file to the server, which imports what fits as a job: see the command job",
+        )
         parser.add_argument("--create", action="store_true", help="create the table if it does not exist")
         parser.add_argument(
             "--rejects",
@@ -130,6 +137,9 @@ class Command(DatabaseCommand):
         found = _find_table(account, name, creates=options["create"])
         with _opening(file, wishes) as row_file:
             source = self._prepare(row_file, found, Path(file).name, options)
+            if options["job"] and not options["dry_run"]:
+                self._start_job(source, file)
+                return
             if options["dry_run"] or options["rejects"] is None:
                 checked = self._check(source, options)
                 if options["dry_run"]:
@@ -187,8 +197,7 @@ class Command(DatabaseCommand):
 
     def _run(self, source: "_Source", options: dict[str, Any]) -> None:
         wanted, began = source.wanted, time.monotonic()
-        if wanted.table.pk is None:
-            wanted.table = tables.create(wanted.table.account, wanted.table.name, by=wanted.by)
+        self._create(wanted)
         wanted.outcome = ImportOutcome()
         try:
             with _writing_rejects(source.file, options["rejects"]) as write:
@@ -213,6 +222,23 @@ class Command(DatabaseCommand):
             self._describe_rejects(outcome)
             where = f" They are in {options['rejects']}." if options["rejects"] else ""
             self.stdout.write(f"{outcome.rejected:,} rows were rejected.{where}")
+
+    def _start_job(self, source: "_Source", path: str) -> None:
+        wanted = source.wanted
+        account, table = wanted.table.account, self._create(wanted)
+        with source.file.open() as stream:
+            file = files.create(wanted.name, account=account, by=wanted.by)
+            files.upload(file, iter(lambda: stream.read(files.PIECE), b""))
+        arguments = arguments_for(file, source.file, source.mapping, wanted.mode)
+        job = jobs.start(IMPORT_JOB, arguments, account=account, table=table, files=[file], by=wanted.by)
+        self.stdout.write(
+            f"Job {job.pk} imports {path} into {table.name}. Look at it with: job show {job.pk}"
+        )
+
+    def _create(self, wanted: Import) -> Table:
+        if wanted.table.pk is None:
+            wanted.table = tables.create(wanted.table.account, wanted.table.name, by=wanted.by)
+        return wanted.table
 
     def _describe_layout(self, file: RowFile) -> None:
         layout = file.layout

@@ -79,6 +79,9 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
 
     def end(self, run: Run[ImportArguments], state: ImportState | None, status: JobStatus) -> Activity | None:
         _forget(run.job.pk)
+        for file in files.of_job(run.job):
+            if not file.is_complete:
+                files.complete(file)  # the rejected rows
         if state is None:
             return None
         wanted = _import(run, state)
