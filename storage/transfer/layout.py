@@ -75,9 +75,10 @@ class Layout:
     member: str = ""
 
     @property
-    def is_plain(self) -> bool:
-        """Whether reading can begin at any line, by its place in bytes."""
-        return self.compression is Compression.NONE and not self.encoding.startswith(("utf-16", "utf-32"))
+    def can_seek(self) -> bool:
+        """Whether reading can begin at any row, by its place in bytes."""
+        is_plain = self.compression is Compression.NONE and not self.encoding.startswith(("utf-16", "utf-32"))
+        return is_plain and self.format in (FileFormat.CSV, FileFormat.NDJSON)
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> Self:

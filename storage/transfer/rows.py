@@ -71,7 +71,7 @@ class Reader:
     def __iter__(self) -> Iterator[Row]:
         rows = _READERS[self.layout.format](self)
         try:
-            if self._resumes and not self._seeks:
+            if self._resumes and not self.layout.can_seek:
                 for _ in range(self.position.rows):
                     next(rows)
             yield from rows
@@ -80,14 +80,10 @@ class Reader:
                 raise  # of the disk
             raise FileRefused(Reason.FILE_ROWS_CUT_OFF, line=self.position.lines) from None
 
-    @property
-    def _seeks(self) -> bool:
-        return self.layout.is_plain and self.layout.format in (FileFormat.CSV, FileFormat.NDJSON)
-
     # lines
 
     def _lines(self) -> "_Lines":
-        if self._resumes and self._seeks:
+        if self._resumes and self.layout.can_seek:
             self._stream.seek(self.position.offset)
             return _Lines(self._stream, self.layout, self.position)
         return _Lines(open_content(self._stream, self.layout), self.layout, START)

@@ -53,11 +53,11 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
     arguments, state, capability = ImportArguments, ImportState, Capability.WRITE
 
     def begin(self, run: Run[ImportArguments]) -> Step[ImportState]:
-        source = _file(run)
+        source, layout = _file(run), Layout.load(dict(run.arguments.layout))
         assert run.job.started_at is not None
         state = ImportState(run.job.started_at.isoformat())
-        # of a compressed file it is not known how much there is
-        return Step(state, total=source.size if Layout.load(dict(run.arguments.layout)).is_plain else None)
+        # bytes; of other files rows are counted, and it is not known how many there are
+        return Step(state, total=source.size if layout.can_seek else None)
 
     def step(self, run: Run[ImportArguments], state: ImportState) -> Step[ImportState]:
         start = Position(*state.position)
@@ -74,7 +74,8 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
             for name in ("inserted", "changed", "skipped")
         }
         failures = [_failure(it) for it in rejects[:FAILURES_KEPT]]
-        done = chunk.position.offset - start.offset or chunk.rows
+        can_seek = Layout.load(dict(run.arguments.layout)).can_seek
+        done = chunk.position.offset - start.offset if can_seek else chunk.rows
         return Step(after, done=done, counts=counts, failures=failures)
 
     def end(self, run: Run[ImportArguments], state: ImportState | None, status: JobStatus) -> Activity | None:
