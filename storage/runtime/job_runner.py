@@ -39,7 +39,8 @@ async def run() -> None:
     with_threads = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="job")
     threads = [loop.run_in_executor(with_threads, _run, ends) for _ in range(_AT_ONCE)]
     try:
-        await asyncio.gather(*threads)
+        # a thread cannot be cancelled, only waited for
+        await asyncio.shield(asyncio.gather(*threads))
     finally:
         ends.set()
         with_threads.shutdown(wait=False)

@@ -1,5 +1,6 @@
 """Jobs: steps, their progress, failures, wishes of users, and files. tests/faults/test_job_kills.py kills processes."""
 
+import asyncio
 import io
 import threading
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from storage.operations.jobs.files import PIECE
 from storage.operations.jobs.jobs import JobError, JobFilter
 from storage.operations.jobs.kinds import Failure, JobKind, Step
 from storage.operations.tables import tables
+from storage.runtime import job_runner
+from storage.runtime.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADA = Actor(ActorKind.USER, "ada", request_id="of the click")
@@ -315,3 +318,29 @@ def test_files_are_read_in_parts(table):
     JobFile.objects.update(expires_at=timezone.now())
     assert files.find(file.pk) is None
     assert JobStatus("done").has_ended
+
+
+async def test_a_server_that_ends_waits_for_the_step_that_runs_and_begins_no_other(monkeypatch):
+    begun, end = threading.Event(), threading.Event()
+
+    class Slow(Filling):
+        name = "test.slow"
+
+        def step(self, run, state):
+            begun.set()
+            end.wait(60)
+            return super().step(run, state)
+
+    slow = Slow()
+    monkeypatch.setattr(job_runner, "KINDS", {slow.name: slow})
+    table = await in_thread(lambda: tables.create(accounts.add("acme"), "people"))
+    job = await in_thread(begin, table, slow)
+    task = asyncio.create_task(job_runner.run())
+    assert await asyncio.to_thread(begun.wait, 60)
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=0.05)
+    assert not done
+    end.set()
+    await asyncio.wait([task])
+    found = await in_thread(jobs.get, job.pk)
+    assert (found.status, found.done, await in_thread(rows, table)) == ("running", 10, 10)
