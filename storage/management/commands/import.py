@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final
 
 from django.core.management.base import CommandError
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from storage.domain.errors import ResourceNotFound
@@ -204,12 +205,15 @@ class Command(DatabaseCommand):
                 outcome = imports.run(
                     wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
                 )
-        except BaseException:
+        except BaseException as error:
             self.stderr.write(
                 f"Interrupted after {wanted.outcome.rows:,} rows: {wanted.outcome.written:,} entities were imported"
                 f" into {wanted.table.name}. To go on, import the file again with --mode skip; to take them back, undo"
                 " the import in the activity log."
             )
+            if isinstance(error, DatabaseError | InterfaceError):
+                problem = str(error).strip().splitlines()[0]
+                raise CommandError(f"The connection to the database was lost: {problem}") from None
             raise
         seconds = max(time.monotonic() - began, 0.001)
         what = [f"{outcome.inserted:,} inserted", f"{outcome.changed:,} changed"]
