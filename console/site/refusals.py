@@ -153,6 +153,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "The same step was begun %(attempts)s times and did not end: the process died, or the database was "
         "busy. Resume the job to try again."
     ),
+    Reason.JOB_FILE_EXPIRED: _("The file %(file)s is no longer kept."),
     Reason.JOB_BROKEN: _(
         "The server made a mistake (%(why)s), which its log describes. Resume the job to try again."
     ),

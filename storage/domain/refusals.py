@@ -213,6 +213,7 @@ class Reason(StrEnum):
     JOB_PAUSED = "The job {job} is paused already."
     JOB_NOT_RESUMABLE = "The job {job} is not paused, and has neither failed nor been cancelled."
     JOB_DIES = "The same step was begun {attempts} times and did not end: the process died, or the database was busy."
+    JOB_FILE_EXPIRED = "The file {file} is no longer kept."
     JOB_BROKEN = "The server made a mistake ({why}), which its log describes."
 
     # files of accounts

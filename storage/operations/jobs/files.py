@@ -14,9 +14,15 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason, Refused
 from storage.domain.service.jobs import FILE_RETENTION
 from storage.models import Account, Job, JobFile, JobFilePiece
 from storage.operations.jobs.kinds import Run
+
+
+class FileExpired(Refused):
+    """A file is needed that is no longer kept."""
+
 
 PIECE: Final = 1 << 20  # bytes at most
 
@@ -94,7 +100,7 @@ def read(file: JobFile, start: int = 0, end: int | None = None) -> Generator[byt
     while start < end:
         piece = JobFilePiece.objects.filter(file=file, start__lte=start).order_by("-start").first()
         if piece is None:
-            raise OSError("The file has expired.")
+            raise FileExpired(Reason.JOB_FILE_EXPIRED, file=file.name)
         content = bytes(piece.content)[start - piece.start : end - piece.start]
         if not content:
             return
