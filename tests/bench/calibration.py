@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hmac import digest
-from itertools import cycle, islice
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from uuid import UUID
 
@@ -43,8 +43,7 @@ TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|(datetime'[^']*')|('(?:[^']|'')*')|([
 KEYS = re.compile(r"\(PartitionKey='((?:[^']|'')*)',RowKey='((?:[^']|'')*)'\)$")
 STATEMENT = "SELECT pk, n FROM (VALUES (%s, 2)) AS t (pk, n)"
 HEAP = [{"number": number, "text": str(number)} for number in range(12_000)]
-random.Random(20170830).shuffle(HEAP)
-MEMBERS = cycle(HEAP)
+MEMBERS = random.Random(20170830).sample(HEAP, 300)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -63,14 +62,14 @@ async def work(connection: AsyncConnection | None) -> None:
     row = await encode(BODY)
     if connection is not None:
         await connection.execute(STATEMENT, ("p",), prepare=True)
-    visit(30)
+    read_members(MEMBERS)
     tokens = read_filter(FILTER)
     write_answer(b"".join((path.encode(), signature, row, b" ".join(tokens))))
 
 
-def visit(count: int) -> int:
-    """Read objects all over the memory, which are seldom in a cache."""
-    return sum(member["number"] + len(member["text"]) for member in islice(MEMBERS, count))
+def read_members(members: list[dict[str, Any]]) -> int:
+    """Read as many objects as a request does with its code: they stay in a cache unless another program takes it."""
+    return sum(member["number"] + len(member["text"]) for member in members)
 
 
 def read_head(head: bytes) -> dict[str, str]:
