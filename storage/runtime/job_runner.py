@@ -51,9 +51,11 @@ def _run(ends: Event) -> None:
     while not ends.is_set():
         try:
             with _looking:  # one of the threads that have nothing to do
-                while not running.pending(KINDS) and not ends.is_set():
+                while not ends.is_set() and not running.pending(KINDS):
                     connection.close()
                     ends.wait(_INTERVAL)
+            if ends.is_set():
+                return
             found = not database_version.is_outdated() and running.run_some(
                 KINDS, ends.wait, others=lambda: len(running.pending(KINDS)) > 1
             )

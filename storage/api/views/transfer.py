@@ -21,6 +21,9 @@ from storage.runtime.threads import Download, TooManyDownloads
 from storage.transfer import parquet
 from storage.transfer.layout import FileRefused
 
+_JSON = "application/json"
+_ENTITIES = {"type": "array", "items": {"type": "object"}}
+
 
 class ExportViewSet(AccountScopedViewSet):
     tag = "Import and export"
@@ -34,7 +37,8 @@ class ExportViewSet(AccountScopedViewSet):
         query=serializers.ExportParameters,
         problems=[problems.CONFLICT],
         other_responses={
-            (200, type_): OpenApiTypes.BINARY for type_ in sorted(set(exports.MEDIA_TYPES.values()))
+            (200, type_): _ENTITIES if type_ == _JSON else OpenApiTypes.BINARY
+            for type_ in sorted(set(exports.MEDIA_TYPES.values()))
         },
     )
     def export(self, request: Request, account: str, table: str) -> StreamingHttpResponse:

@@ -79,7 +79,7 @@ def test_a_failure_is_told_and_resumed(visit, job):
     job_runner.run_all()
     max_ = visit("max")
     assert f'could not be made: relation "{relation}" already exists' in text(max_.get(page(job)))
-    assert "Jobs: 0 running, 1 failed" in max_.get("/ui/").content.decode()
+    assert "Jobs: 0 active, 1 failed" in max_.get("/ui/").content.decode()
     execute(f"DROP TABLE {relation}")
     assert "goes on where it was" in text(max_.post(f"{page(job)}resume/", follow=True))
 
@@ -109,7 +109,7 @@ def test_the_tray_has_ones_own_jobs_until_they_are_cleared(visit, job):
     max_, alice = visit("max"), visit("alice")
     assert "No job of yours is running." in text(alice.get("/ui/"))
     shown = max_.get("/ui/").content.decode()
-    assert "Jobs: 1 running, 0 failed" in shown
+    assert "Jobs: 1 active, 0 failed" in shown
     assert 'hx-trigger="every 2s"' in shown
     job_runner.run_all()
     shown = max_.get(TRAY)
