@@ -15,8 +15,8 @@ ALONE = -1
 IN_DISORDER = "TB003"
 # raised by the function that applies changes: the second half of a change set needs a later Timestamp than the first
 AT_ONCE = "TB004"
-# raised by that second half: it has got another Timestamp
-_IN_HALVES = "22012"
+# a division by zero, by which that second half says that it has got another Timestamp
+OTHER_TIMESTAMP = "22012"
 # the statement was rolled back and can be sent again unchanged
 TRANSIENT = frozenset({"40P01", "40001", IN_DISORDER})
 ATTEMPTS: Final = 5  # for a statement that fails in that way
@@ -68,7 +68,7 @@ def failure(sqlstate: str | None, message: str) -> Exception:
             "PostgreSQL found damaged data: %s. See which, and what to do: tablero doctor --pages", message
         )
         return DamagedPage()
-    if sqlstate in TRANSIENT or sqlstate in (AT_ONCE, _IN_HALVES):
+    if sqlstate in TRANSIENT or sqlstate == AT_ONCE:
         return RolledBack()
     if sqlstate == _NO_PRIVILEGE and message.endswith(_READ_ONLY_DISK):
         logger.error("PostgreSQL cannot write to its disk: %s", message)

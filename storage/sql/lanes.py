@@ -25,7 +25,15 @@ from storage.domain.errors import ServerBusy
 from storage.domain.service.consistency import Session
 from storage.sql import timelines
 from storage.sql.combining import Combiner
-from storage.sql.failures import ATTEMPTS, READ_ONLY, TRANSIENT, failure, pause_before_repeat
+from storage.sql.failures import (
+    ATTEMPTS,
+    OTHER_TIMESTAMP,
+    READ_ONLY,
+    TRANSIENT,
+    RolledBack,
+    failure,
+    pause_before_repeat,
+)
 from storage.sql.positions import POSITION, read_position
 from storage.sql.statement import ChangedMeanwhile, Lane, Parameters, Statement
 
@@ -621,6 +629,8 @@ class Lanes:
         except _StatementFailed as error:
             if error.sqlstate == READ_ONLY:
                 self._renew()
+            if error.sqlstate == OTHER_TIMESTAMP:
+                raise RolledBack from None
             raise failure(error.sqlstate, error.message) from None
         return made[0].read(result)
 

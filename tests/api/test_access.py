@@ -41,6 +41,8 @@ OPERATIONS = [
     ("GET", "accounts/acme/tables/people/indexes/Score", READ, None, 404),
     ("DELETE", "accounts/acme/tables/people/indexes/Score", TABLES, None, 404),
     ("GET", "accounts/acme/tables/people/history?pk=a&rk=b", READ, None, 200),
+    ("GET", "accounts/acme/tables/people/export", READ, None, 200),
+    ("POST", "accounts/acme/tables/people/bulk-edit", Capability.WRITE, {}, 400),
     ("GET", "accounts/acme/sas", ACCESS, None, 200),
     ("POST", "accounts/acme/sas", ACCESS, {}, 400),
     ("GET", f"accounts/acme/sas/{NO_TOKEN}", ACCESS, None, 404),
@@ -76,6 +78,13 @@ OF_SERVER = [
     ("GET", "backup"),
     ("GET", "accounts"),
     ("POST", "accounts"),
+    # those of the accounts that the user has a role in: tests/api/test_jobs.py
+    ("GET", "jobs"),
+    ("GET", "jobs/{job}"),
+    ("GET", "jobs/{job}/files/{file}"),
+    ("POST", "jobs/{job}/pause"),
+    ("POST", "jobs/{job}/resume"),
+    ("POST", "jobs/{job}/cancel"),
 ]
 
 

@@ -149,6 +149,7 @@ entities:cell entities:cells entities:check_cell entities:delete entities:key en
 entities:row entities:show entities:staged
 grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts
 history:entity home:star
+jobs:cancel jobs:clear_tray jobs:pause jobs:resume
 people:api_token_revoke people:profile people:session_end people:sessions_end people:time_zone
 people:user_token_revoke
 policies:save
