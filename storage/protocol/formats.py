@@ -21,7 +21,8 @@ def read_entity(
     """The entity that a body is: as ``read_object`` reads it, unless it is like many before it."""
     if request_format(content_type, body, version) is Format.ATOM:
         return atom.read_object(body)
-    return recognize(body, kind) or json_format.read_object(body)
+    recognized = recognize(body, kind)  # not empty, but false, if there are no properties
+    return json_format.read_object(body) if recognized is None else recognized
 
 
 def read_object(content_type: bytes | None, body: bytes, version: str) -> Members:

@@ -169,7 +169,7 @@ BEGIN
                         EXIT;
                     END CASE;
                     EXIT WHEN done IS NOT NULL;
-                    -- somebody else has inserted it
+                    -- another transaction has inserted it
                 END LOOP;
             END IF;
             IF was_ts IS NOT NULL AND (c.expected IS NULL OR was_ts = c.expected) THEN
@@ -343,7 +343,7 @@ BEGIN
             VALUES (p, c.rk, moment, c.props, c.anns, c.vals)
             ON CONFLICT DO NOTHING
             RETURNING e.ts INTO done;
-            -- else somebody else has inserted it
+            -- else another transaction has inserted it
             EXIT WHEN done IS NOT NULL OR c.op = 'insert';
         END LOOP;
         recorded_op := '{Op.INSERT}';

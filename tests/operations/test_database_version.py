@@ -24,7 +24,6 @@ from storage.operations.health.database_version import WRITER, stopping_older_se
 from storage.operations.relations import table_relations
 from storage.operations.tables import tables
 from storage.runtime import catalog, doctor, periodic
-from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import notify
 from storage.sql.notify import LISTENER, Event, News
@@ -41,15 +40,6 @@ def database():
     """A connection beside the service's."""
     with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as connection:
         yield connection
-
-
-@pytest.fixture
-async def service():
-    await in_thread(accounts.add, "owner")
-    service = Service(settings.LANES_CONNINFO)
-    await service.open()
-    yield service
-    await service.close()
 
 
 @pytest.fixture

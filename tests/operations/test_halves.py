@@ -12,9 +12,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ChangeSetError, EntityAlreadyExists, InvalidInput, ServerBusy
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.accounts import accounts
 from storage.operations.tables import tables
-from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import batch
 from storage.sql.django import execute, fetch
@@ -25,15 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def insert(row_key, value=1):
     return Insert(Entity(EntityKey("p", row_key), {"N": EdmValue(Edm.INT32, value)}))
-
-
-@pytest.fixture
-async def service():
-    await in_thread(accounts.add, "owner")
-    service = Service(settings.LANES_CONNINFO)
-    await service.open()
-    yield service
-    await service.close()
 
 
 @pytest.fixture

@@ -45,7 +45,8 @@ def _convert_double(text: str) -> tuple[str, str] | None:
     return (text, text) if value and repr(value) == text else None
 
 
-def _convert_datetime(text: str) -> tuple[str, str] | None:
+def convert_datetime(text: str) -> tuple[str, str] | None:
+    """Write a DateTime that was sent in the usual form; raises StorageError if there is no such day."""
     if text < "1601":
         return None
     read_days(text[:10])
@@ -53,7 +54,8 @@ def _convert_datetime(text: str) -> tuple[str, str] | None:
     return f"{second}.{digits}Z" if digits else f"{second}Z", f"{second}.{digits.ljust(7, '0')}"
 
 
-def _convert_cosmos_datetime(text: str) -> tuple[str, str]:
+def convert_cosmos_datetime(text: str) -> tuple[str, str]:
+    """Write a DateTime as accounts of the kind Cosmos store it; raises StorageError if there is no such day."""
     read_days(text[:10])
     whole = f"{text[:19]}.{text[20:-1].ljust(7, '0')}"
     return f"{whole}Z", whole
@@ -88,7 +90,7 @@ _INTEGER: Final = r"-?(?:[1-9][0-9]{0,8}+|0)"
 _STRING: Final = _Usual(f'"({_TEXT})"', '"%s"', '"s%s"')
 _BOOLEAN: Final = _Usual("(true|false)", "%s", "%s")
 _TIME: Final = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,7}+)?+Z"
-_DATETIME: Final = _Usual(f'"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}{_TIME})"', '"%s"', '"t%s"', _convert_datetime)
+_DATETIME: Final = _Usual(f'"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}{_TIME})"', '"%s"', '"t%s"', convert_datetime)
 _BY_JSON: Final = {
     str: _STRING,
     bool: _BOOLEAN,
@@ -108,7 +110,7 @@ _STORAGE: Final[Mapping[object, _Usual]] = {
 }
 _BY_ANNOTATION: Final[Mapping[AccountKind, Mapping[object, _Usual]]] = {
     AccountKind.STORAGE: _STORAGE,
-    AccountKind.COSMOS: {**_STORAGE, Edm.DATETIME: _DATETIME._replace(convert=_convert_cosmos_datetime)},
+    AccountKind.COSMOS: {**_STORAGE, Edm.DATETIME: _DATETIME._replace(convert=convert_cosmos_datetime)},
 }
 _PASSED_OVER: Final = f'"{_TEXT}"'
 

@@ -24,7 +24,7 @@ from storage.domain.entities.entity import (
     quote_name,
 )
 from storage.domain.errors import StorageError
-from storage.domain.values.edm import BINARY_LIMIT, GUID, INT32, STRING_LIMIT, Edm, quote, read_days
+from storage.domain.values.edm import BINARY_LIMIT, GUID, INT32, STRING_LIMIT, Edm, quote
 from storage.domain.values.encoding import ANNOTATED, ENCODE
 from storage.domain.values.kinds import AccountKind
 
@@ -34,7 +34,7 @@ _Encode = Callable[[Any], _Texts]
 
 _INTEGER: Final = re.compile(r"-?[1-9][0-9]{0,17}|0").fullmatch  # surely an Int64, in its only form
 _DATETIME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,7}))?Z", re.ASCII
+    r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,7})?Z", re.ASCII
 ).fullmatch
 
 
@@ -67,25 +67,11 @@ def _encode_double(json: Any) -> _Texts:
 
 
 def _encode_datetime(json: Any) -> _Texts:
-    match = _DATETIME(json) if type(json) is str and json >= "1601" else None
-    if match is None:
-        return None
-    day, time, fraction = match.groups()
-    read_days(day)
-    digits = fraction.rstrip("0") if fraction else ""
-    if not digits:
-        return f'"{day}{time}Z"', f'"t{day}{time}.0000000"'
-    return f'"{day}{time}.{digits}Z"', f'"t{day}{time}.{digits:0<7}"'
+    return patterns.convert_datetime(json) if type(json) is str and _DATETIME(json) else None
 
 
 def _encode_cosmos_datetime(json: Any) -> _Texts:
-    match = _DATETIME(json) if type(json) is str else None
-    if match is None:
-        return None
-    day, time, fraction = match.groups()
-    read_days(day)
-    text = f"{day}{time}.{fraction or '':0<7}"
-    return f'"{text}Z"', f'"t{text}"'
+    return patterns.convert_cosmos_datetime(json) if type(json) is str and _DATETIME(json) else None
 
 
 def _encode_guid(json: Any) -> _Texts:
