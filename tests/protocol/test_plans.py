@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from storage.domain.entities import plans
 from storage.domain.entities.entity import write_fragments
 from storage.domain.errors import StorageError
+from storage.domain.values.kinds import AccountKind
 from storage.protocol.json_format import read_values
 from tests.strategies import names, texts
 
@@ -132,7 +133,10 @@ def test_usual_values_take_the_short_way(type_, value):
     members = {"PartitionKey": "p", "RowKey": "r", "A": value}
     if type_ is not None:
         members["A@odata.type"] = type_
-    assert plans.encode(members) is not None
+    for kind in AccountKind:
+        found = plans.encode(members, kind)
+        assert found is not None
+        assert found.fragments == write_fragments(read_values(members, kind), kind)
 
 
 def test_the_plans_that_are_kept_have_a_limit():

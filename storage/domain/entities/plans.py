@@ -67,11 +67,16 @@ def _encode_double(json: Any) -> _Texts:
 
 
 def _encode_datetime(json: Any) -> _Texts:
-    return patterns.convert_datetime(json) if type(json) is str and _DATETIME(json) else None
+    return _quoted(patterns.convert_datetime(json)) if type(json) is str and _DATETIME(json) else None
 
 
 def _encode_cosmos_datetime(json: Any) -> _Texts:
-    return patterns.convert_cosmos_datetime(json) if type(json) is str and _DATETIME(json) else None
+    return _quoted(patterns.convert_cosmos_datetime(json)) if type(json) is str and _DATETIME(json) else None
+
+
+def _quoted(texts: _Texts) -> _Texts:
+    """Return the texts of a DateTime as JSON strings."""
+    return None if texts is None else (f'"{texts[0]}"', f'"t{texts[1]}"')
 
 
 def _encode_guid(json: Any) -> _Texts:
