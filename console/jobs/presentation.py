@@ -24,6 +24,9 @@ from storage.operations.jobs import files, jobs
 
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
+    "entity.apply": lambda job: _("Apply to %(name)s") % {"name": job.account.name if job.account else ""},
+    "entity.revert": lambda job: _("Undo changes"),
+    "snapshot.restore": lambda job: _("Restore %(name)s") % {"name": job.arguments["name"]},
     "entity.import": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "table.distribute": lambda job: (
         (_("Distribute %(table)s") if job.arguments["distributed"] else _("Bring %(table)s back"))

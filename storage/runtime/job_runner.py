@@ -17,13 +17,24 @@ from storage.operations.entities.import_jobs import IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind
+from storage.operations.snapshots.applying import APPLY_JOB
+from storage.operations.snapshots.snapshot_restores import RESTORE_JOB
 from storage.operations.tables.distribution_jobs import DISTRIBUTION_JOB
 from storage.operations.tables.indexes import INDEX_JOB
+from storage.operations.undo.data_undo import UNDO_JOB
 from storage.sql.django import is_unavailable
 
 logger = logging.getLogger(__name__)
 
-_ALL: Final[tuple[JobKind[Any, Any], ...]] = (BULK_EDIT_JOB, DISTRIBUTION_JOB, IMPORT_JOB, INDEX_JOB)
+_ALL: Final[tuple[JobKind[Any, Any], ...]] = (
+    APPLY_JOB,
+    BULK_EDIT_JOB,
+    DISTRIBUTION_JOB,
+    IMPORT_JOB,
+    INDEX_JOB,
+    RESTORE_JOB,
+    UNDO_JOB,
+)
 KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _ALL}
 
 _AT_ONCE: Final = 2  # jobs that a process runs

@@ -287,6 +287,19 @@ def spans() -> Statement[list[Span]]:
     return Statement(_SPANS, (), Lane.KEY, read)
 
 
+_LEAVE_OUT: Final = "DELETE FROM restored_images WHERE (pk, rk) <= ($1, $2)"
+_LAST_KEY: Final = "SELECT pk, rk FROM restored_images WHERE number = $1::bigint"
+
+
+def leave_out(upto: EntityKey) -> Statement[None]:
+    """Drop the images up to a key, which were applied before."""
+    return Statement(_LEAVE_OUT, (upto.partition_key, upto.row_key), Lane.KEY, lambda _: None)
+
+
+def last_key(span: Span) -> Statement[EntityKey]:
+    return Statement(_LAST_KEY, (str(span.last),), Lane.KEY, lambda result: _read_keys(result)[0])
+
+
 _CONTENTS: Final = f"""
 SELECT pk, rk, anns, vals FROM restored_images
 WHERE number BETWEEN $1::bigint AND $2::bigint AND vals IS NOT NULL AND expected IS DISTINCT FROM {NEWER}

@@ -1,10 +1,11 @@
 """What was changed in the entities of an account, by whom and when: lists, and counts by time."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from django.db.models import F, Q
 
@@ -61,6 +62,23 @@ class ChangeFilter:
     span: Span | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+    def dump(self) -> str:
+        """Write the filter as a text, which may hold what PostgreSQL's JSON cannot."""
+        return json.dumps(asdict(self), default=datetime.isoformat)
+
+    @classmethod
+    def load(cls, text: str) -> Self:
+        found = json.loads(text)
+        times = {name: found[name] and datetime.fromisoformat(found[name]) for name in ("since", "until")}
+        several = {
+            "actors": tuple((kind, name) for kind, name in found["actors"]),
+            "doors": tuple(map(ActorKind, found["doors"])),
+            "ops": tuple(map(Op, found["ops"])),
+            "requests": tuple(found["requests"]),
+            "numbers": tuple(found["numbers"]),
+        }
+        return cls(**{**found, **times, **several, "span": found["span"] and tuple(found["span"])})
 
 
 # the table is None if it is dropped

@@ -1,13 +1,13 @@
 """What became, or would become, of tables that are made equal to something: a snapshot, another account, a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, Self
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped, TableAction
-from storage.models import Activity, Snapshot, Table
+from storage.models import Account, Activity, Snapshot, Table
 from storage.sql.restoring import Chunk
 
 EXAMPLES: Final = 100  # of what was skipped in a table
@@ -64,6 +64,32 @@ class TableOutcome:
         if len(self.examples) < EXAMPLES:
             self.examples.append(Skipped(key, reason, misfit))
 
+    def dump(self) -> dict[str, Any]:
+        return {
+            "table": self.name,
+            "id": None if self.table is None else self.table.pk,
+            "action": self.action.value,
+            **{effect.value: self.number(effect) for effect in Effect},
+            "examples": [[it.key and [*it.key], it.reason, it.misfit] for it in self.examples],
+            "policies": self.policies,
+            "deletion": None if self.deletion is None else self.deletion.pk,
+        }
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any], tables: Mapping[int, Table]) -> Self:
+        return cls(
+            found["table"],
+            tables.get(found["id"]),
+            TableAction(found["action"]),
+            **{effect.value: found[effect] for effect in Effect},
+            examples=[
+                Skipped(key and EntityKey(*key), Skip(reason), misfit and Misfit(misfit))
+                for key, reason, misfit in found["examples"]
+            ],
+            policies=found["policies"],
+            deletion=Activity.objects.filter(pk=found["deletion"]).first() if found["deletion"] else None,
+        )
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -75,6 +101,30 @@ class Outcome:
     before: Snapshot | None = None
     seconds: float | None = None
     is_preview: bool = False
+
+    def dump(self) -> dict[str, Any]:
+        """Return what was done so far as JSON, for ``load`` to go on with."""
+        return {
+            "tables": [it.dump() for it in self.tables],
+            "service_properties": self.service_properties,
+            "before": "" if self.before is None else self.before.name,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any], account: Account, done: Activity | None = None) -> Self:
+        if not found:
+            return cls(activity=done)
+        ids = [it["id"] for it in found["tables"] if it["id"]]
+        tables = Table.objects.select_related("account").in_bulk(ids)
+        before = Snapshot.objects.filter(account=account, name=found["before"]).first()
+        return cls(
+            [TableOutcome.load(it, tables) for it in found["tables"]],
+            found["service_properties"],
+            done,
+            before if found["before"] else None,
+            found["seconds"],
+        )
 
     def table(self, name: str) -> TableOutcome:
         """Return what becomes of a table, which is added if it is not there yet."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from django.db import connection
 
@@ -28,35 +28,45 @@ from storage.sql.restoring import Chunk, Content, Images, Span
 COLLECTION_LIMIT: Final = timedelta(seconds=60)
 
 
+class Save(Protocol):
+    """Store what was done up to a key; ``left``: how many entities of the table are to be done yet."""
+
+    def __call__(self, after: EntityKey, left: int) -> object: ...
+
+
 def apply_images(
     table: Table,
     images: Images,
     *,
     by: Actor,
     into: TableOutcome | None = None,
-    save: Callable[[], object] = lambda: None,
+    save: Save | None = None,
+    after: EntityKey | None = None,
     kind: AccountKind | None = None,
 ) -> TableOutcome:
     """Make the entities of a table equal to their images, those that are still in the expected version.
 
     Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
     then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in the transaction of
-    each chunk, when that is counted. In the caller's transaction it is all or nothing. The request id of ``by`` is
-    that of all changes. ``kind``: that of the account if the images are of one of the other kind. Raises
-    OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk is rolled back again and
-    again because of concurrent writes.
+    each chunk, when that is counted. ``after``: what was given to ``save`` last, by a process that has died or was
+    interrupted. In the caller's transaction it is all or nothing. The request id of ``by`` is that of all changes.
+    ``kind``: that of the account if the images are of one of the other kind. Raises OperationTimedOut if the query of
+    the images takes too long, and ServerBusy if a chunk is rolled back again and again because of concurrent writes.
     """
     account = accounts.writable(table.account)
     table_relations.refuse_distributed(table)
     relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
     recorder = history.recorder(account, by)
 
-    def count(chunk: Chunk) -> None:
-        outcome.add(chunk)
-        save()
+    with _collected(images, outcome, kind, after) as has_long:
+        spans = sql.run(restoring.spans())
 
-    with _collected(images, outcome, kind) as has_long:
-        for span in sql.run(restoring.spans()):
+        def count(chunk: Chunk, span: Span) -> None:
+            outcome.add(chunk)
+            if save is not None:
+                save(sql.run(restoring.last_key(span)), spans[-1].last - span.last)
+
+        for span in spans:
             _apply(relation, span, recorder, count, has_long=has_long)
     if outcome.written:
         table_use.record_write(table)
@@ -87,15 +97,20 @@ def _count(images: Images, outcome: TableOutcome, limit: timedelta) -> None:
 
 
 @contextmanager
-def _collected(images: Images, outcome: TableOutcome, kind: AccountKind | None) -> Iterator[bool]:
+def _collected(
+    images: Images, outcome: TableOutcome, kind: AccountKind | None, after: EntityKey | None = None
+) -> Iterator[bool]:
     """Keep the images for the length of the block; yields whether an entity with long keys may be inserted."""
     with sql.in_session():
         sql.execute(restoring.DROP)
         sql.execute(restoring.CREATE)
         try:
             has_long = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
+            if after is not None:
+                sql.run(restoring.leave_out(after))
             if kind is not None:
-                _convert(kind, outcome)
+                # with the first chunk, all that do not fit were counted
+                _convert(kind, outcome if after is None else TableOutcome(outcome.name))
             yield has_long
         finally:
             if not connection.needs_rollback and connection.is_usable():
@@ -122,7 +137,12 @@ def _converted(content: Content, kind: AccountKind, outcome: TableOutcome) -> Co
 
 
 def _apply(
-    relation: str, span: Span, recorder: Recorder | None, count: Callable[[Chunk], None], *, has_long: bool
+    relation: str,
+    span: Span,
+    recorder: Recorder | None,
+    count: Callable[[Chunk, Span], None],
+    *,
+    has_long: bool,
 ) -> None:
     """Apply a chunk, or its halves if it takes longer than a statement may."""
     try:
@@ -136,8 +156,13 @@ def _apply(
 
 @sql.repeatable
 def _apply_together(
-    relation: str, span: Span, recorder: Recorder | None, count: Callable[[Chunk], None], *, has_long: bool
+    relation: str,
+    span: Span,
+    recorder: Recorder | None,
+    count: Callable[[Chunk, Span], None],
+    *,
+    has_long: bool,
 ) -> None:
     if has_long:
         sql.run_in_lane(restoring.make_room(relation, span))
-    count(sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long)))
+    count(sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long)), span)

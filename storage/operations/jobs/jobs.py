@@ -17,7 +17,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import RESUMABLE, RETENTION, JobStatus, Wish
 from storage.models import Account, Job, JobFile, Table
 from storage.operations.activity import activity
-from storage.operations.jobs.kinds import Failure, JobKind
+from storage.operations.jobs.kinds import Failure, JobKind, JobRequest
 
 A = TypeVar("A")
 S = TypeVar("S")
@@ -43,7 +43,25 @@ def start(
 
     ``files`` become those of the job: they are deleted with it.
     """
-    job = Job.objects.create(
+    job = _new(kind, arguments, account, table, by)
+    job.save(force_insert=True)
+    JobFile.objects.filter(pk__in=[file.pk for file in files]).update(job=job)
+    return job
+
+
+def start_requested(request: JobRequest[A, S], *, by: Actor) -> Job:
+    return start(request.kind, request.arguments, account=request.account, table=request.table, by=by)
+
+
+def unsaved(request: JobRequest[A, S], *, by: Actor) -> Job:
+    """Return a job that is run at once, in the caller's transaction."""
+    job = _new(request.kind, request.arguments, request.account, request.table, by)
+    job.started_at = timezone.now()
+    return job
+
+
+def _new(kind: JobKind[A, S], arguments: A, account: Account | None, table: Table | None, by: Actor) -> Job:
+    return Job(
         kind=kind.name,
         account=account,
         table=table,
@@ -53,8 +71,6 @@ def start(
         arguments=kind.write(arguments),
         status=JobStatus.WAITING,
     )
-    JobFile.objects.filter(pk__in=[file.pk for file in files]).update(job=job)
-    return job
 
 
 # reading

@@ -109,6 +109,16 @@ class Run(Generic[A]):
 
 
 @dataclass(frozen=True, slots=True)
+class JobRequest(Generic[A, S]):
+    """What is to be done by a job, once it was found that it may: see jobs.start_requested and running.complete."""
+
+    kind: "JobKind[A, S]"
+    arguments: A
+    account: Account
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NoState:
     """The state of a kind whose jobs have one step."""
 

@@ -3,25 +3,35 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import BooleanField, ExpressionWrapper, F, Q
 from django.utils import timezone
 
-from storage.domain.access.actor import ActorKind
+from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError
 from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service.jobs import FAILURES_KEPT, JobStatus, Wish
 from storage.models import Activity, Job
 from storage.operations.activity import activity
 from storage.operations.jobs import files, jobs
-from storage.operations.jobs.kinds import FIRST_SIZE, JobInterrupted, JobKind, JobMustWait, Run, Step
+from storage.operations.jobs.kinds import (
+    FIRST_SIZE,
+    JobInterrupted,
+    JobKind,
+    JobMustWait,
+    JobRequest,
+    Run,
+    Step,
+)
 from storage.operations.jobs.pacing import Pace
 from storage.sql.background import try_lock
+from storage.sql.django import in_session
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +41,8 @@ _SLICE: Final = 5.0  # seconds after which another job takes its turn
 _LOOK: Final = 0.2  # seconds between looks at a job that another process runs
 _RATE_SPAN: Final = 5.0  # seconds over which a rate is smoothed
 
+# a job goes on when the database does
+_PASSING: Final = (ServerBusy, OperationTimedOut, OperationalError, InterfaceError)
 # what a step changes
 _STEPPED: Final = (
     *("state", "done", "total", "rate", "counts", "failed", "failures", "result", "activity"),
@@ -81,6 +93,47 @@ def finish(job: Job, kinds: Kinds) -> Job:
     return job
 
 
+def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None = None) -> Job:
+    """Do what is requested as a job in this thread, for a caller who waits for its end; raises what the job raises.
+
+    After ``patience`` seconds another process goes on with it, and it is returned unfinished, as is one that a user
+    has paused. If this thread is interrupted, it is cancelled. In the caller's transaction there is no job: all is
+    done, or nothing.
+    """
+    if connection.in_atomic_block:
+        return _run_within(request, by)
+    kind = request.kind
+    with ExitStack() as held:
+        held.enter_context(in_session())
+        with transaction.atomic():
+            job = jobs.start_requested(request, by=by)
+            # before others can see it
+            held.enter_context(try_lock(_LOCKS, job.pk % 2**31))
+        taken = _take(job.pk, {kind.name: kind})
+        if taken is not None:
+            _Runner.awaiting(taken, kind, patience).run_to_end()
+    found = jobs.get(job.pk)
+    if found is None:
+        raise ServerBusy  # the account was deleted meanwhile
+    return found
+
+
+def _run_within(request: JobRequest[Any, Any], by: Actor) -> Job:
+    kind, job = request.kind, jobs.unsaved(request, by=by)
+
+    def save(step: Step[Any]) -> None:
+        job.result = {**job.result, **step.result}
+
+    run = Run(job, request.arguments, jobs.started_by(job), _save=save)
+    step = kind.begin(run)
+    while not step.is_finished:
+        save(step)
+        step = kind.step(run, step.state)
+    save(step)
+    job.activity = kind.end(run, step.state, JobStatus.DONE) or step.activity
+    return job
+
+
 def run(
     pk: int, kinds: Kinds, rest: Callable[[float], bool], *, others: Callable[[], bool] = lambda: False
 ) -> bool:
@@ -118,6 +171,29 @@ class _Runner:
     kind: JobKind[Any, Any]
     rest: Callable[[float], bool]
     others: Callable[[], bool]
+    patience_ends: float | None = None  # when another process is to go on with the job
+    is_awaited: bool = False  # by a caller, to whom errors are raised
+
+    @classmethod
+    def awaiting(cls, job: Job, kind: JobKind[Any, Any], patience: float | None) -> Self:
+        ends = None if patience is None else time.monotonic() + patience
+
+        def rest(seconds: float) -> bool:
+            return ends is not None and time.monotonic() > ends
+
+        return cls(job, kind, rest, lambda: False, ends, is_awaited=True)
+
+    def run_to_end(self) -> None:
+        """Run for a caller, to whom what ends the job is raised."""
+        try:
+            self.run()
+        except Exception as error:
+            self._fail(error)
+            raise
+        except BaseException:
+            if connection.is_usable() and self._is_unfinished():
+                self._end(JobStatus.CANCELLED)
+            raise
 
     def run(self) -> bool:
         """Return whether the job went on."""
@@ -133,19 +209,17 @@ class _Runner:
                     break
                 pace.begin_step()
         except (JobInterrupted, _StepTaken):
-            self.job.refresh_from_db()
-            if self.job.ended_at is None:
+            if self._is_unfinished():
                 self._heed_wish()
         except JobMustWait:
             Job.objects.filter(pk=self.job.pk).update(attempts=0, stepped_at=timezone.now())
             return False
-        except (ServerBusy, OperationTimedOut, OperationalError, InterfaceError):
-            raise  # it goes on when the database does
-        except (Refused, StorageError) as error:
-            self._fail(error.refusal)
         except Exception as error:
-            logger.exception("The job %s has failed", self.job)
-            self._fail(Reason.JOB_BROKEN.of(why=type(error).__name__))
+            if self.is_awaited or isinstance(error, _PASSING):
+                raise
+            if not isinstance(error, Refused | StorageError):
+                logger.exception("The job %s has failed", self.job)
+            self._fail(error)
         return True
 
     def _heed_wish(self) -> bool:
@@ -177,7 +251,7 @@ class _Runner:
 
     def _save(self, step: Step[Any]) -> None:
         wish = Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
-        if wish != Wish.NONE:
+        if wish != Wish.NONE or (self.patience_ends is not None and time.monotonic() > self.patience_ends):
             raise JobInterrupted
         self._store(step)
 
@@ -214,12 +288,20 @@ class _Runner:
         weight = min(1.0, seconds / _RATE_SPAN)
         return self.job.rate * (1 - weight) + step.done / seconds * weight
 
-    def _fail(self, refusal: Refusal) -> None:
+    def _fail(self, error: Exception) -> None:
         if not connection.is_usable():
             return  # another process finds out
-        self.job.refresh_from_db()
-        if self.job.ended_at is None:
+        if self._is_unfinished():
+            refusal = Reason.JOB_BROKEN.of(why=type(error).__name__)
+            if isinstance(error, Refused | StorageError):
+                refusal = error.refusal
             self._end(JobStatus.FAILED, refusal)
+
+    def _is_unfinished(self) -> bool:
+        """Read the job again; its account may have been deleted with it."""
+        found = Job.objects.select_related("account", "table").filter(pk=self.job.pk, ended_at=None).first()
+        self.job = found or self.job
+        return found is not None
 
     def _end(self, status: JobStatus, refusal: Refusal | None = None) -> None:
         state = self.kind.read_state(self.job.state)

@@ -1,36 +1,37 @@
 """Make one side of a comparison equal to the other, in whole or in part, by ordinary recorded writes."""
 
-import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
-
-from django.utils import timezone
+from typing import Any, Final, Self
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
-from storage.domain.entities.moments import Moment
+from storage.domain.entities.moments import Moment, read_moment_token
 from storage.domain.entities.restoring import Skip, TableAction
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
+from storage.domain.service.sides import SideName
 from storage.domain.values.names import fold_table_name
-from storage.models import Table
+from storage.models import Account, Table
 from storage.operations.access import policies
 from storage.operations.accounts import accounts, service_properties
-from storage.operations.activity import long_operations
 from storage.operations.activity.activity import ChangedSince
 from storage.operations.changes import reverting
+from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began, outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.changes.reverting import COLLECTION_LIMIT
+from storage.operations.jobs import running
+from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import table_relations
-from storage.operations.snapshots import comparing
+from storage.operations.snapshots import comparing, sides
 from storage.operations.snapshots.comparing import ALL_KINDS, ComparedTable, Comparison
-from storage.operations.snapshots.sides import Side, SideTable
+from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
 from storage.operations.tables import tables
 
 
@@ -55,6 +56,20 @@ class Selection:
     kinds: Collection[DifferenceKind] = ALL_KINDS
     policies: bool = False
     service_properties: bool = False
+
+    def dump(self) -> dict[str, Any]:
+        return {
+            "tables": None if self.tables is None else [*self.tables],
+            "keys": {name: [[*key] for key in keys] for name, keys in self.keys.items()},
+            "kinds": [*self.kinds],
+            "policies": self.policies,
+            "service_properties": self.service_properties,
+        }
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any]) -> Self:
+        keys = {name: [EntityKey(*key) for key in keys] for name, keys in found["keys"].items()}
+        return cls(**{**found, "keys": keys, "kinds": [*map(DifferenceKind, found["kinds"])]})
 
     def has(self, table: ComparedTable) -> bool:
         return self.tables is None or table.name in self.tables
@@ -83,6 +98,57 @@ def capabilities(comparison: Comparison, target: Target, selection: Selection) -
     return needed
 
 
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A request as JSON has it. ``left`` and ``right``: the id of an account, and the name of the side in it."""
+
+    left: Sequence[Any]
+    right: Sequence[Any]
+    target: str
+    selection: Mapping[str, Any]
+    with_timestamps: bool
+    read_at: str
+
+
+class _ApplyJob(OutcomeJob[Arguments]):
+    name, arguments, capability = "entity.apply", Arguments, Capability.WRITE
+    verb = Verb.ENTITY_APPLY
+
+    def apply(self, progress: Progress[Arguments]) -> None:
+        run, wanted = progress.run, progress.run.arguments
+        accounts.writable(run.account)
+        comparison = comparing.compare(
+            *map(_find_side, (wanted.left, wanted.right)), with_timestamps=wanted.with_timestamps
+        )
+        Application(
+            comparison,
+            Target(wanted.target),
+            Selection.load(wanted.selection),
+            run.by,
+            read_moment_token(wanted.read_at),
+            progress.outcome,
+        ).run(progress)
+
+    def describe(self, run: Run[Arguments], outcome: Outcome) -> dict[str, object]:
+        """Return nothing if no entity was written."""
+        if not outcome.written:
+            return {}
+        wanted = run.arguments
+        _, source = wanted.right if wanted.target == Target.LEFT else wanted.left
+        return {"source": source, **outcome.detail(), "began": began(run)}
+
+
+APPLY_JOB: Final = _ApplyJob()
+
+
+def _find_side(written: Sequence[Any]) -> Side:
+    account, name = Account.objects.filter(pk=written[0]).first(), SideName.read(written[1])
+    assert name is not None
+    if account is None:
+        raise SideNotFound(Reason.NO_ACCOUNT, account=name.account)
+    return sides.find(name, account)
+
+
 def apply(
     comparison: Comparison,
     target: Target,
@@ -92,36 +158,40 @@ def apply(
     read_at: Moment | None = None,
     dry_run: bool = False,
 ) -> Outcome:
-    """Make the target equal to the other side; with ``dry_run`` only find out what would be done.
+    """Make the target equal to the other side, and wait for the end; with ``dry_run`` only find out what is to be done.
+
+    See ``request``.
+    """
+    wanted = request(comparison, target, selection, read_at=read_at)
+    if dry_run:
+        return Application(comparison, target, selection, by, read_at, Outcome(is_preview=True)).run()
+    return outcome_of(running.complete(wanted, by=by))
+
+
+def request(
+    comparison: Comparison, target: Target, selection: Selection, *, read_at: Moment | None = None
+) -> JobRequest[Arguments, OutcomeState]:
+    """Return the job that makes the target equal to the other side.
 
     Entities that were changed on either side after ``read_at``, when the comparison was read, are skipped, as are
-    those that are changed while this runs. A table in which anything changed after it is not deleted. What was written
-    before a failure stays, and is recorded. Raises CannotApply if the target is not as it is now, StorageError if its
-    account is read-only.
+    those that are changed while it runs. A table in which anything changed after it is not deleted. What was written
+    before a failure or a cancellation stays, and is recorded. Raises CannotApply if the target is not as it is now,
+    StorageError if its account is read-only.
     """
-    side, source = _sides(comparison, target)
+    side = _check(comparison, target)
+    left, right = ((it.account.pk, str(it.name)) for it in (comparison.left, comparison.right))
+    moment = "" if read_at is None else read_at.token
+    arguments = Arguments(left, right, target, selection.dump(), comparison.with_timestamps, moment)
+    return JobRequest(APPLY_JOB, arguments, side.account)
+
+
+def _check(comparison: Comparison, target: Target) -> Side:
+    """Return the side that is changed."""
+    side, _ = _sides(comparison, target)
     if not side.is_live:
         raise CannotApply(Reason.SIDE_IS_PAST, side=side.name)
     accounts.check_writable(side.account)
-    by, began = replace(by, request_id=str(uuid.uuid4())), timezone.now()
-    work = Application(comparison, target, selection, by, read_at, Outcome(is_preview=dry_run))
-    if dry_run:
-        return work.run()
-
-    def detail() -> tuple[dict[str, object], Table | None]:
-        return _detail(work.outcome, source, began), work.outcome.only_table
-
-    with long_operations.running(Verb.ENTITY_APPLY, side.account, by=by) as operation:
-        work.run(lambda: operation.save(*detail()))
-        work.outcome.activity = operation.finish(*detail())
-    return work.outcome
-
-
-def _detail(outcome: Outcome, source: Side, began: datetime) -> dict[str, object]:
-    """What the activity log remembers; nothing if no entity was written."""
-    if not outcome.written:
-        return {}
-    return {"source": str(source.name), **outcome.detail(), "began": began.isoformat()}
+    return side
 
 
 def _sides(comparison: Comparison, target: Target) -> tuple[Side, Side]:
@@ -137,9 +207,9 @@ def _both(table: ComparedTable, target: Target) -> tuple[SideTable | None, SideT
 
 @dataclass(slots=True)
 class Application:
-    """An application of a comparison, table by table; ``save`` is None if it only finds out what would be done.
+    """An application of a comparison, table by table, which stores its ``outcome`` in each transaction.
 
-    Else it is called in each transaction that does something, and stores the ``outcome`` up to then.
+    Without ``progress``, it only finds out what would be done.
     """
 
     comparison: Comparison
@@ -148,17 +218,26 @@ class Application:
     by: Actor
     read_at: Moment | None = None
     outcome: Outcome = field(default_factory=Outcome)
-    save: Callable[[], None] | None = None
+    progress: Progress[Any] | None = None
     limit: timedelta = COLLECTION_LIMIT
 
-    def run(self, save: Callable[[], None] | None = None, limit: timedelta = COLLECTION_LIMIT) -> Outcome:
-        self.save, self.limit = save, limit
-        for table in filter(self.selection.has, self.comparison.tables):
-            self._apply_table(table, self.outcome.table(table.name))
+    def run(self, progress: Progress[Any] | None = None, limit: timedelta = COLLECTION_LIMIT) -> Outcome:
+        self.progress, self.limit = progress, limit
+        done: Collection[str] = ()
+        if progress is not None:
+            # what users have written since the rest was compared before is newer work
+            self.read_at = self.read_at or progress.read_at
+            progress.compared_at = progress.read_at or self.comparison.read_at
+            done = frozenset(progress.done)
+        wanted = [it for it in self.comparison.tables if self.selection.has(it) and it.name not in done]
+        for table in wanted:
+            self._apply_table(table, self.outcome.table(table.name), is_last=table is wanted[-1])
+            if progress is not None:
+                progress.done.append(table.name)
         self._apply_service_properties()
         return self.outcome
 
-    def _apply_table(self, table: ComparedTable, outcome: TableOutcome) -> None:
+    def _apply_table(self, table: ComparedTable, outcome: TableOutcome, *, is_last: bool) -> None:
         side, source = _both(table, self.target)
         if not self.selection.kinds and (side is None or source is None):
             return
@@ -175,13 +254,13 @@ class Application:
             if outcome.action is TableAction.KEEP:
                 return
         if self.selection.kinds:
-            self._apply_entities(table, changed, outcome)
+            self._apply_entities(table, changed, outcome, is_last=is_last)
         if self.selection.policies and source is not None:
             self._apply_policies(source, changed, outcome)
 
     def _delete(self, table: Table, outcome: TableOutcome) -> None:
         try:
-            if self.save is None:
+            if self.progress is None:
                 self._check_unchanged(table)
                 outcome.action = TableAction.DELETE
             else:
@@ -199,8 +278,8 @@ class Application:
         table.refresh_from_db(fields=("deleted_at",))  # its relation has another name already
         self._check_unchanged(table)
         outcome.action = TableAction.DELETE
-        if self.save is not None:
-            self.save()
+        if self.progress is not None:
+            self.progress.save()
 
     def _check_unchanged(self, table: Table) -> None:
         """Raise ChangedSince for a table that was created or written to since the comparison was read."""
@@ -216,13 +295,15 @@ class Application:
             return None
         if outcome.action is TableAction.KEEP:
             outcome.action = TableAction.CREATE
-        if self.save is None:
+        if self.progress is None:
             return outcome.table  # a deleted one that would be restored
         return tables.create(
             side.account, source.name, by=self.by, description=source.description, tags=source.tags
         )
 
-    def _apply_entities(self, table: ComparedTable, changed: Table | None, outcome: TableOutcome) -> None:
+    def _apply_entities(
+        self, table: ComparedTable, changed: Table | None, outcome: TableOutcome, *, is_last: bool
+    ) -> None:
         if changed is not None:
             table_relations.refuse_distributed(changed)
         side, source = _sides(self.comparison, self.target)
@@ -234,10 +315,10 @@ class Application:
             keys=self.selection.keys.get(table.name),
             read_at=self.read_at,
         )
-        if changed is None or self.save is None:
+        if changed is None or self.progress is None:
             reverting.preview_images(images, outcome, kind=kind, limit=self.limit)
             return
-        reverting.apply_images(changed, images, by=self.by, into=outcome, save=self.save, kind=kind)
+        self.progress.apply_images(changed, outcome, images, kind=kind, is_last=is_last)
         # however it was changed
         outcome.examples = [
             replace(it, reason=Skip.CHANGED) if it.misfit is None else it for it in outcome.examples
@@ -246,7 +327,7 @@ class Application:
     def _apply_policies(self, source: SideTable, changed: Table | None, outcome: TableOutcome) -> None:
         present = [] if changed is None else policies.written([changed])[changed.pk]
         outcome.policies = present != source.policies
-        if outcome.policies and changed is not None and self.save is not None:
+        if outcome.policies and changed is not None and self.progress is not None:
             wanted = policies.read(source.policies)
             policies.replace(changed, wanted, by=self.by)
 
@@ -255,7 +336,7 @@ class Application:
         if not self.selection.service_properties or differing is None:
             return
         self.outcome.service_properties = True
-        if self.save is not None:
+        if self.progress is not None:
             side, _ = _sides(self.comparison, self.target)
             wanted = service_properties.read(differing[0 if self.target is Target.RIGHT else 1])
             service_properties.replace(side.account, lambda _: wanted, by=self.by)

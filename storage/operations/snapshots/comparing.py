@@ -71,6 +71,7 @@ class Comparison:
     tables: Sequence[ComparedTable]
     read_at: Moment
     not_compared: Mapping[str, SideName] = field(default_factory=dict)
+    with_timestamps: bool = False
 
     @property
     def service_properties(self) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
@@ -104,7 +105,8 @@ def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Compar
     outside = {it.name: side.name for it in found if (side := _unaware(left, right, it)) is not None}
     tables = [it for it in found if it.name not in outside]
     # before any entity is read: a change since then counts as newer even if it is read
-    return Comparison(left, right, tables, sql.run(snapshots.take_moment()), outside)
+    read_at = sql.run(snapshots.take_moment())
+    return Comparison(left, right, tables, read_at, outside, with_timestamps)
 
 
 def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:

@@ -4,34 +4,36 @@ The snapshot is compared with the present, and what differs is written as ordina
 what is newer than the comparison.
 """
 
-import time
-import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final, Self
 
 from django.db import transaction
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import TableAction
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
+from storage.domain.service.jobs import JobStatus
 from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.models import Account, Activity, Branch, Snapshot, SnapshotTable, Table
 from storage.operations.accounts import accounts
-from storage.operations.activity import long_operations
+from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.changes.reverting import COLLECTION_LIMIT
+from storage.operations.jobs import running
+from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import comparing, sides, snapshots
 from storage.operations.snapshots.applying import Application, Selection, Target
-from storage.operations.snapshots.snapshots import SnapshotError
+from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
 from storage.operations.tables import tables
 
 _EXAMPLES: Final = 20  # skipped entities that the activity log names
@@ -52,6 +54,11 @@ class RestoreRequest:
     deletes_new: bool = False
     deletes: Sequence[str] = ()
 
+    @classmethod
+    def load(cls, found: Mapping[str, Any]) -> Self:
+        keys = found["keys"]
+        return cls(**{**found, "keys": None if keys is None else [EntityKey(*key) for key in keys]})
+
 
 def _everything(snapshot: Snapshot) -> RestoreRequest:
     return RestoreRequest(with_policies=True, with_settings=True, deletes_new=snapshot.is_whole)
@@ -70,67 +77,132 @@ def preview(snapshot: Snapshot, wanted: RestoreRequest, *, limit: timedelta = CO
     return restoration.apply(limit=limit)
 
 
-def restore(
-    snapshot: Snapshot,
-    wanted: RestoreRequest,
-    *,
-    by: Actor = SERVER,
-    takes_snapshot: bool = True,
-    undoes: Activity | None = None,
-    finish: Callable[[Outcome], None] = lambda outcome: None,
-) -> Outcome:
-    """Restore what is wanted, after a snapshot of the present.
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A request as JSON has it. ``name``: that of the snapshot; ``branch``: its id if it is reset."""
 
-    Entities that are changed meanwhile are skipped. If the process dies, the activity log says what was restored,
-    and another restore does the rest. ``finish`` is called in the last transaction. Raises SnapshotError, and
-    InsufficientAccountPermissions in a read-only account.
-    """
-    began = time.perf_counter()
-    account = snapshot.account
-    accounts.check_writable(account)
-    by = replace(by, request_id=by.request_id or str(uuid.uuid4()))
-    restoration = _Restoration(snapshot, wanted, by, Outcome())
-    outcome = restoration.outcome
-    with long_operations.running(Verb.SNAPSHOT_RESTORE, account, by=by, undoes=undoes) as operation:
+    snapshot: int
+    name: str
+    wanted: Mapping[str, Any]
+    takes_snapshot: bool
+    undoes: int | None
+    branch: int | None
 
-        def save() -> None:
-            operation.save(restoration.detail)
+
+class _RestoreJob(OutcomeJob[Arguments]):
+    name, arguments, capability = "snapshot.restore", Arguments, Capability.MANAGE_TABLES
+    verb = Verb.SNAPSHOT_RESTORE
+
+    def apply(self, progress: Progress[Arguments]) -> None:
+        run, outcome = progress.run, progress.outcome
+        restoration = _load(run, outcome)
+        accounts.writable(run.account)
 
         def save_snapshot(before: Snapshot) -> None:
             outcome.before = before
-            save()
+            progress.save()
 
-        if takes_snapshot:
-            name = f"before-restore-{snapshot.name}"
-            snapshots.take_automatic(account, name, SnapshotReason.RESTORE, by=by, save=save_snapshot)
-        for missing in restoration.missing():
+        if run.arguments.takes_snapshot and outcome.before is None:
+            name = f"before-restore-{run.arguments.name}"
+            snapshots.take_automatic(run.account, name, SnapshotReason.RESTORE, by=run.by, save=save_snapshot)
+        for missing in restoration.missing() if progress.read_at is None else ():
             with transaction.atomic():
                 restoration.make(*missing)
-                save()
-        restoration.apply(save)
-        outcome.seconds = round(time.perf_counter() - began, 3)
-        with transaction.atomic():
-            outcome.activity = operation.finish(restoration.detail)
-            finish(outcome)
-    return outcome
+                progress.save()
+        restoration.apply(progress)
+        assert run.job.started_at is not None
+        outcome.seconds = round((timezone.now() - run.job.started_at).total_seconds(), 3)
+
+    def describe(self, run: Run[Arguments], outcome: Outcome) -> dict[str, object]:
+        wanted = RestoreRequest.load(run.arguments.wanted)
+        kept = [it for it in outcome.tables if not it.is_deleted]
+        created = (TableAction.CREATE, TableAction.RESTORE)
+        return {
+            "snapshot": run.arguments.name,
+            "before": outcome.before.name if outcome.before is not None else "",
+            "tables": {it.name: [it.inserted, it.changed, it.deleted, it.skipped] for it in kept},
+            "created": [it.name for it in kept if it.action in created],
+            "deleted": [it.name for it in outcome.tables if it.is_deleted],
+            "skipped": [[it.name, *one.key] for it in kept for one in it.examples[:_EXAMPLES] if one.key],
+            "policies": wanted.with_policies,
+            "settings": wanted.with_settings,
+        }
+
+    def undoes(self, run: Run[Arguments]) -> int | None:
+        return run.arguments.undoes
+
+    def end(self, run: Run[Arguments], state: OutcomeState | None, status: JobStatus) -> Activity | None:
+        branch = Branch.objects.filter(pk=run.arguments.branch or 0).first()
+        if branch is not None and status is JobStatus.DONE:
+            outcome = Outcome.load(run.job.result, run.account)
+            branch.reset_at, branch.reset_entities = timezone.now(), outcome.written
+            branch.reset_seconds = outcome.seconds or 0
+            branch.save(update_fields=("reset_at", "reset_entities", "reset_seconds"))
+        return super().end(run, state, status)
+
+
+RESTORE_JOB: Final = _RestoreJob()
+
+
+def _load(run: Run[Arguments], outcome: Outcome) -> "_Restoration":
+    """Raises SnapshotError if the snapshot was deleted meanwhile."""
+    snapshot = Snapshot.objects.filter(pk=run.arguments.snapshot).select_related("account").first()
+    if snapshot is None:
+        raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=run.account.name, snapshot=run.arguments.name)
+    return _Restoration(snapshot, RestoreRequest.load(run.arguments.wanted), run.by, outcome)
+
+
+def request(
+    snapshot: Snapshot,
+    wanted: RestoreRequest,
+    *,
+    takes_snapshot: bool = True,
+    undoes: Activity | None = None,
+    branch: Branch | None = None,
+) -> JobRequest[Arguments, OutcomeState]:
+    """Return the job that restores what is wanted, after a snapshot of the present.
+
+    Entities that are changed meanwhile are skipped. What was restored before a failure or a cancellation stays, and is
+    recorded. Raises SnapshotError, and InsufficientAccountPermissions in a read-only account.
+    """
+    accounts.check_writable(snapshot.account)
+    _Restoration(snapshot, wanted, SERVER, Outcome())
+    arguments = Arguments(
+        snapshot.pk,
+        snapshot.name,
+        asdict(wanted),
+        takes_snapshot,
+        None if undoes is None else undoes.pk,
+        None if branch is None else branch.pk,
+    )
+    return JobRequest(RESTORE_JOB, arguments, snapshot.account)
+
+
+def restore(snapshot: Snapshot, wanted: RestoreRequest, *, by: Actor = SERVER) -> Outcome:
+    """Restore what is wanted, and wait for the end: see ``request``."""
+    return outcome_of(running.complete(request(snapshot, wanted), by=by))
+
+
+def request_reset(branch: Branch) -> JobRequest[Arguments, OutcomeState]:
+    """Return the job that makes a branch what it was when it was made: tables, policies and service properties."""
+    if branch.origin is None:
+        raise SnapshotError(Reason.NO_ORIGIN, account=branch.account.name)
+    return request(branch.origin, _everything(branch.origin), takes_snapshot=False, branch=branch)
 
 
 def reset(branch: Branch, *, by: Actor = SERVER) -> Outcome:
-    """Make a branch what it was when it was made: tables, policies and service properties."""
-    if branch.origin is None:
-        raise SnapshotError(Reason.NO_ORIGIN, account=branch.account.name)
+    done = outcome_of(running.complete(request_reset(branch), by=by))
+    branch.refresh_from_db(fields=("reset_at", "reset_entities", "reset_seconds"))
+    return done
 
-    def finish(outcome: Outcome) -> None:
-        branch.reset_at, branch.reset_entities = timezone.now(), outcome.written
-        branch.reset_seconds = outcome.seconds or 0
-        branch.save(update_fields=("reset_at", "reset_entities", "reset_seconds"))
 
-    return restore(branch.origin, _everything(branch.origin), by=by, takes_snapshot=False, finish=finish)
+def request_reset_to(snapshot: Snapshot) -> JobRequest[Arguments, OutcomeState]:
+    """Return the job that makes an account what it was when a snapshot was taken, after one of the present."""
+    return request(snapshot, _everything(snapshot))
 
 
 def reset_to(snapshot: Snapshot, *, by: Actor = SERVER) -> Outcome:
-    """Make an account what it was when a snapshot was taken, after a snapshot of the present."""
-    return restore(snapshot, _everything(snapshot), by=by)
+    return outcome_of(running.complete(request_reset_to(snapshot), by=by))
 
 
 def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
@@ -141,7 +213,7 @@ def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
         with_settings=bool(done.detail["settings"]),
         deletes=done.detail["created"],
     )
-    restored = restore(before, wanted, by=by, undoes=done)
+    restored = running.complete(request(before, wanted, undoes=done), by=by)
     assert restored.activity is not None
     return restored.activity
 
@@ -199,10 +271,10 @@ class _Restoration:
         self.outcome.tables.append(TableOutcome(source.name, action=action))
 
     def apply(
-        self, save: Callable[[], None] | None = None, *, limit: timedelta = COLLECTION_LIMIT
+        self, progress: Progress[Arguments] | None = None, *, limit: timedelta = COLLECTION_LIMIT
     ) -> Outcome:
-        """Make the tables what they were; without ``save``, return what would become of them."""
-        self._application().run(save, limit=limit)
+        """Make the tables what they were; without ``progress``, return what would become of them."""
+        self._application().run(progress, limit=limit)
         # whatever became of them first, those that are deleted at the end
         self.outcome.tables.sort(key=lambda it: (it.is_deleted, it.name.lower(), it.name))
         return self.outcome
@@ -224,20 +296,3 @@ class _Restoration:
             service_properties=wanted.with_settings,
         )
         return Application(comparison, Target.LEFT, selection, self._by, outcome=self.outcome)
-
-    @property
-    def detail(self) -> dict[str, object]:
-        """What the activity log says of it so far."""
-        outcome = self.outcome
-        kept = [it for it in outcome.tables if not it.is_deleted]
-        created = (TableAction.CREATE, TableAction.RESTORE)
-        return {
-            "snapshot": self._snapshot.name,
-            "before": outcome.before.name if outcome.before is not None else "",
-            "tables": {it.name: [it.inserted, it.changed, it.deleted, it.skipped] for it in kept},
-            "created": [it.name for it in kept if it.action in created],
-            "deleted": [it.name for it in outcome.tables if it.is_deleted],
-            "skipped": [[it.name, *one.key] for it in kept for one in it.examples[:_EXAMPLES] if one.key],
-            "policies": self._wanted.with_policies,
-            "settings": self._wanted.with_settings,
-        }

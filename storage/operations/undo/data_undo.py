@@ -4,21 +4,21 @@ An undo writes what the entities were before, as an ordinary recorded write with
 history like any other, and can be undone. An entity that was changed again since keeps its newer work.
 """
 
-import uuid
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
-from django.utils import timezone
-
 from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations.accounts import accounts
-from storage.operations.activity import long_operations
-from storage.operations.changes import changes, reverting
+from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
+from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began, outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
+from storage.operations.jobs import running
+from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import table_relations
 from storage.operations.relations.record import recorded_changes
 from storage.sql import changes as statements
@@ -62,29 +62,62 @@ def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample:
     return outcome
 
 
-def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Outcome:
-    """Undo the matching changes of all tables, as far as there is no newer work; recorded as one activity.
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``wanted``: a ChangeFilter as it is dumped; ``undoes``: the activity whose changes they are."""
 
-    Tables are done one after another, each in chunks: a failure leaves done, and recorded, what was written before it,
-    as does the death of the process.
-    Raises InsufficientAccountPermissions, OperationTimedOut and ServerBusy.
+    wanted: str
+    undoes: int | None = None
+
+
+class _UndoJob(OutcomeJob[Arguments]):
+    name, arguments, capability = "entity.revert", Arguments, Capability.MANAGE_TABLES
+    verb = Verb.ENTITY_REVERT
+
+    def apply(self, progress: Progress[Arguments]) -> None:
+        run = progress.run
+        account, wanted = accounts.writable(run.account), ChangeFilter.load(run.arguments.wanted)
+        existing = _existing(account, changes.count_by_table(account, wanted))
+        for table in existing:
+            images = None if table.name in progress.done else _images(account, table, wanted)
+            if images is not None:
+                outcome = progress.outcome.table(table.name)
+                outcome.table = table
+                progress.apply_images(table, outcome, images, is_last=table is existing[-1])
+                progress.done.append(table.name)
+
+    def describe(self, run: Run[Arguments], outcome: Outcome) -> dict[str, object]:
+        """Return nothing if no entity was written."""
+        if not outcome.written:
+            return {}
+        wanted = ChangeFilter.load(run.arguments.wanted)
+        return {**outcome.detail(), "began": began(run), "selection": _describe(wanted)}
+
+    def undoes(self, run: Run[Arguments]) -> int | None:
+        return run.arguments.undoes
+
+
+UNDO_JOB: Final = _UndoJob()
+
+
+def request(
+    account: Account, wanted: ChangeFilter, *, undoes: Activity | None = None
+) -> JobRequest[Arguments, OutcomeState]:
+    """Return the job that undoes the matching changes of all tables, as far as there is no newer work.
+
+    Tables are done one after another, each in chunks: what was written before a failure or a cancellation stays, and
+    is recorded. Raises InsufficientAccountPermissions.
     """
     accounts.check_writable(account)
-    by = replace(by, request_id=str(uuid.uuid4()))
-    undone, began = Outcome(), timezone.now()
+    return JobRequest(UNDO_JOB, Arguments(wanted.dump(), None if undoes is None else undoes.pk), account)
 
-    def save() -> None:
-        operation.save(_detail(wanted, undone, began), undone.only_table)
 
-    with long_operations.running(Verb.ENTITY_REVERT, account, by=by, undoes=undoes) as operation:
-        for table in _existing(account, changes.count_by_table(account, wanted)):
-            images = _images(account, table, wanted)
-            if images is not None:
-                outcome = TableOutcome(table.name, table)
-                undone.tables.append(outcome)
-                reverting.apply_images(table, images, by=by, into=outcome, save=save)
-        undone.activity = operation.finish(_detail(wanted, undone, began), undone.only_table)
-    return undone
+def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Outcome:
+    """Undo the matching changes, and wait for the end; recorded as one activity.
+
+    Raises InsufficientAccountPermissions, OperationTimedOut and ServerBusy.
+    """
+    return outcome_of(running.complete(request(account, wanted, undoes=undoes), by=by))
 
 
 def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
@@ -99,13 +132,6 @@ def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | No
     selection = changes.select(account, replace(wanted, table="", table_id=table.pk))
     record = recorded_changes(account.pk, wanted.since)
     return None if selection is None or not record else statements.undoing(table.pk, record, selection)
-
-
-def _detail(wanted: ChangeFilter, undone: Outcome, began: datetime) -> dict[str, object]:
-    """What the activity log remembers; nothing if no entity was written."""
-    if not undone.written:
-        return {}
-    return {**undone.detail(), "began": began.isoformat(), "selection": _describe(wanted)}
 
 
 def _describe(wanted: ChangeFilter) -> dict[str, object]:
