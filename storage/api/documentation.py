@@ -21,6 +21,7 @@ from storage.api.access import least_scope
 from storage.api.problems import ProblemType
 from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import QueryParameters, StrictSerializer
+from storage.api.serializers.jobs import JobSerializer
 from storage.domain.access.api_tokens import PREFIX
 from storage.domain.access.roles import LEAST_ROLE, Capability
 
@@ -43,6 +44,13 @@ LAST_EVENT_ID: Final = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     description="The `id` of the last event, with which a client of a stream connects again. Replaces `after`.",
+)
+ASYNC: Final = "respond-async"
+_PREFER: Final = OpenApiParameter(
+    "Prefer",
+    {"type": "string", "pattern": "^[ -~]*$"},
+    OpenApiParameter.HEADER,
+    description=f"With `{ASYNC}` the answer does not wait for the end: it is the job that does the work.",
 )
 PLAIN_TEXT: Final = {(200, "text/plain"): OpenApiTypes.STR}
 _ETAG: Final = OpenApiParameter(
@@ -113,11 +121,19 @@ def operation(
     headers: Sequence[OpenApiParameter] = (),
     problems: Sequence[ProblemType] = (),
     is_creation: bool = False,
+    is_job: bool = False,
     has_etag: bool = False,
     example: Mapping[str, Any] | None = None,
     other_responses: Mapping[Any, Any] | None = None,
 ) -> Callable[[F], F]:
-    """Declare an action of a view set; ``problems`` are those that not every action can answer."""
+    """Declare an action of a view set; ``problems`` are those that not every action can answer.
+
+    One that ``is_job`` answers with ApiViewSet.answer_by_job.
+    """
+    responses = dict(other_responses or {})
+    if is_job:
+        headers = [*headers, _PREFER]
+        responses[202] = OpenApiResponse(JobSerializer, description="The job that does the work.")
 
     def decorate(view: F) -> F:
         view.operation = Operation(answer, body, query, problems)  # type: ignore[attr-defined]
@@ -126,7 +142,7 @@ def operation(
             summary=summary,
             description=description,
             request=body,
-            responses=_responses(answer, is_creation=is_creation) | dict(other_responses or {}),
+            responses=_responses(answer, is_creation=is_creation) | responses,
             parameters=[*([query] if query else []), *headers, *([_ETAG] if has_etag else [])],
             examples=[OpenApiExample(summary, value=dict(example), request_only=True)] if example else [],
         )(view)

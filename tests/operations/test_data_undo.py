@@ -16,10 +16,13 @@ from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
+from storage.operations.changes.outcome_jobs import outcome_of
+from storage.operations.jobs import jobs, running
 from storage.operations.relations import history
 from storage.operations.tables import tables
 from storage.operations.undo import data_undo
 from storage.operations.undo.undo import CannotUndo, Reason, undo
+from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
 from storage.sql import entities
 from storage.sql.django import execute, fetch, run
@@ -33,6 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ADA = Actor(ActorKind.USER, "ada")
 SCRIPT = actor(1, "script")
 OTHER = actor(2, "other")
+BY_SCRIPT = ChangeFilter(actors=(("key", "script"),))
 
 
 @pytest.fixture
@@ -59,7 +63,86 @@ def delete(row_key):
 
 
 def undo_script(account):
-    return data_undo.undo(account, ChangeFilter(actors=(("key", "script"),)), by=ADA)
+    return data_undo.undo(account, BY_SCRIPT, by=ADA)
+
+
+def change_by_script(table, number):
+    """Let the script set N from 1 to 0 in many entities, whose RowKeys are numbers."""
+    relation, recorder = relation_name(table.pk), history.recorder(table.account, SCRIPT)
+    execute(
+        f"INSERT INTO {relation}"
+        " SELECT 'p', i::text, 1, '{\"N\": 1}', '', E'\\n,\"N\":1' FROM generate_series(1, %s) AS i",
+        number,
+    )
+    execute(
+        f"WITH old AS (SELECT pk, rk, ts, anns, vals FROM {relation}), done AS ("
+        f" UPDATE {relation} AS e SET ts = e.ts + 1, props = '{{\"N\": 0}}', vals = E'\\n,\"N\":0'"
+        " FROM old WHERE old.pk = e.pk AND old.rk = e.rk"
+        " RETURNING e.pk, e.rk, e.ts, old.ts AS was, old.anns, old.vals)"
+        f" INSERT INTO {recorder.relation} (tbl, op, ts, was, actor, request, pk, rk, anns, vals)"
+        " SELECT %s, 'u', ts, was, %s, %s::uuid, pk, rk, anns, vals FROM done",
+        table.pk,
+        recorder.actor,
+        recorder.request,
+    )
+
+
+def start(account):
+    return jobs.start_requested(data_undo.request(account, BY_SCRIPT), by=ADA)
+
+
+def run_chunks(job, number, then=lambda: True):
+    """Run a job; after its first transaction and so many chunks do something, and end the process if that says so."""
+    chunks = iter(range(number + 1))
+    assert running.run(job.pk, job_runner.KINDS, lambda _: next(chunks, None) == number and bool(then()))
+    return jobs.get(job.pk)
+
+
+def test_another_process_goes_on_after_the_last_chunk(account, people):
+    change_by_script(people, 2500)
+    job = run_chunks(start(account), 2)
+    first, *_, last = sorted(content(people))
+    assert (job.status, job.done, job.total) == ("running", 2048, 2500)
+    assert (content(people)[first], content(people)[last]) == (1, 0)
+    write(people, OTHER, upsert(first, 7))
+    write(people, OTHER, upsert(last, 7))
+    write(people, SCRIPT, Insert(entity("a", 2)))  # the table is read again
+
+    job_runner.run_all()
+
+    job = jobs.get(job.pk)
+    assert (job.status, job.done, job.total) == ("done", 2501, 2501)
+    assert job.counts == {"changed": 2499, "deleted": 1, "skipped": 1}
+    assert content(people) == dict.fromkeys(content(people), 1) | {first: 7, last: 7}
+    made = fetch(
+        f"SELECT count(*), count(DISTINCT rk) FROM {segment_name(account.pk, 1)} WHERE request = %s",
+        job.request_id,
+    )
+    assert made == [(2500, 2500)]
+    done = outcome_of(job)
+    assert (done.written, done.skipped, done.activity.detail["rows"]) == (2500, 1, 2500)
+    assert "interrupted" not in done.activity.detail
+    undo(done.activity, ADA)
+    assert set(content(people).values()) == {0, 2, 7}
+
+
+def test_a_cancelled_undo_leaves_what_it_has_done_to_be_undone(account, people):
+    change_by_script(people, 2500)
+    job = start(account)
+    job = run_chunks(job, 1, then=lambda: jobs.cancel(job, by=ADA) and False)
+    assert (job.status, job.done, outcome_of(job).written) == ("cancelled", 1024, 1024)
+    assert (job.activity.detail["rows"], job.activity.detail["interrupted"]) == (1024, True)
+    assert sum(content(people).values()) == 1024
+    undo(job.activity, ADA)
+    assert sum(content(people).values()) == 0
+
+
+def test_another_process_goes_on_when_the_caller_waits_no_longer(account, people):
+    change_by_script(people, 10)
+    job = running.complete(data_undo.request(account, BY_SCRIPT), by=ADA, patience=0)
+    assert (job.status, job.done) == ("running", 0)
+    assert job_runner.finish(job).done == 10
+    assert sum(content(people).values()) == 10
 
 
 def test_undo_and_redo_by_the_activity(account, people):
@@ -75,7 +158,7 @@ def test_undo_and_redo_by_the_activity(account, people):
     write(people, SCRIPT, delete("came and went"))
     after = content(people)
 
-    preview = data_undo.preview(account, ChangeFilter(actors=(("key", "script"),)))
+    preview = data_undo.preview(account, BY_SCRIPT)
     assert (preview.changes, preview.written, preview.dropped) == (7, 4, 0)
     assert {it: preview.number(it) for it in Effect} == {
         Effect.CHANGED: 2,
@@ -131,7 +214,7 @@ def test_newer_work_is_kept(account, people):
     write(people, OTHER, Insert(entity("back", 3)))
     before = content(people)
 
-    preview = data_undo.preview(account, ChangeFilter(actors=(("key", "script"),)))
+    preview = data_undo.preview(account, BY_SCRIPT)
     assert preview.number(Effect.SKIPPED) == 3
     skipped = {it.key.row_key for it in preview.tables[0].samples if it.effect is Effect.SKIPPED}
     assert skipped == {"before", "again", "back"}
@@ -180,34 +263,15 @@ def test_refuses_a_read_only_account(account, people):
 async def test_ten_thousand_while_others_write():
     account = await in_thread(accounts.add, "acme")
     table = await in_thread(tables.create, account, "people")
-    relation = relation_name(table.pk)
-
-    def seed():
-        execute(
-            f"INSERT INTO {relation}"
-            " SELECT 'p', i::text, 1, '{\"N\": 1}', '', E'\\n,\"N\":1' FROM generate_series(1, 10000) AS i"
-        )
-        recorder = history.recorder(account, SCRIPT)
-        execute(
-            f"WITH old AS (SELECT pk, rk, ts, anns, vals FROM {relation}), done AS ("
-            f" UPDATE {relation} AS e SET ts = e.ts + 1, props = '{{\"N\": 0}}', vals = E'\\n,\"N\":0'"
-            " FROM old WHERE old.pk = e.pk AND old.rk = e.rk"
-            " RETURNING e.pk, e.rk, e.ts, old.ts AS was, old.anns, old.vals)"
-            f" INSERT INTO {recorder.relation} (tbl, op, ts, was, actor, request, pk, rk, anns, vals)"
-            " SELECT %s, 'u', ts, was, %s, %s::uuid, pk, rk, anns, vals FROM done",
-            table.pk,
-            recorder.actor,
-            recorder.request,
-        )
 
     def work(turn):
         recorder = history.recorder(account, OTHER)
         for number in range(40):
             name = str(1 + (number * 251 + turn * 17) % 10_000)
-            run(entities.change(relation, Update(entity(name, 7), ANY, merge=False), recorder))
+            run(entities.change(relation_name(table.pk), Update(entity(name, 7), ANY, merge=False), recorder))
         return {str(1 + (number * 251 + turn * 17) % 10_000) for number in range(40)}
 
-    await in_thread(seed)
+    await in_thread(change_by_script, table, 10_000)
     undoing = asyncio.create_task(in_thread(undo_script, account))
     written = await asyncio.gather(*(in_thread(work, turn) for turn in range(3)))
     total = await undoing

@@ -22,12 +22,15 @@ from storage.models import HistorySegment, SnapshotSchedule, Table
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, service_properties
 from storage.operations.changes import retention
+from storage.operations.changes.outcome_jobs import outcome_of
+from storage.operations.jobs import jobs, running
 from storage.operations.relations import snapshot_copies, table_relations
 from storage.operations.snapshots import snapshot_restores, snapshots
 from storage.operations.snapshots.snapshot_restores import RestoreRequest
 from storage.operations.snapshots.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
 from storage.operations.tables import tables
 from storage.operations.undo import undo
+from storage.runtime import job_runner
 from storage.sql import django as sql
 from storage.sql import pages, restoring
 from storage.sql.past import as_of
@@ -369,3 +372,27 @@ def in_threads():
         return threads
 
     return start
+
+
+def test_another_process_goes_on_with_a_restore(shop):
+    table = fill(shop, "customers", ROWS)
+    sql.execute(
+        f"INSERT INTO {relation_name(table.pk)}"
+        " SELECT 'm', i::text, 1, '{}', '', '' FROM generate_series(1, 1500) AS i"
+    )
+    snapshot = snapshots.take(shop, "before")
+    tables.delete(shop, "customers")
+    tables.drop_expired_tables()
+    job = jobs.start_requested(snapshot_restores.request(snapshot, RestoreRequest()), by=accounts.SERVER)
+    chunks = iter([False, True])  # after the first transaction, and after the first chunk
+    assert running.run(job.pk, job_runner.KINDS, lambda _: next(chunks))
+    made = tables.get(shop, "customers")
+    write(made, Insert(Entity(EntityKey("us", "2"), {"Name": text("Zoe")})))
+
+    restored = outcome_of(job_runner.finish(job))
+
+    assert (restored.written, restored.skipped) == (1500 + len(ROWS) - 1, 1)
+    assert content(shop, "customers")["us", "2"] == {"Name": text("Zoe")}
+    assert snapshots.find(shop, "before-restore-before-2") is None
+    assert restored.activity.detail["created"] == ["customers"]
+    assert jobs.get(job.pk).counts == {"inserted": restored.written, "skipped": 1}

@@ -16,7 +16,8 @@ from console.activity.filters import LogQuery, read_query, read_requests
 from console.activity.presentation import OP_LABELS
 from console.grid import differences
 from console.grid.differences import Difference
-from console.site.access import account_required, actor_of
+from console.site import waiting
+from console.site.access import account_required
 from console.site.actors import DOOR_LABELS
 from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
@@ -32,6 +33,7 @@ from storage.domain.values.numbers import read_numbers
 from storage.models import Account, Table
 from storage.operations.changes import changes, versions
 from storage.operations.changes.changes import Caller, ChangeFilter
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome
 from storage.operations.undo import data_undo
 from storage.operations.undo.data_undo import UndoPreview
@@ -154,10 +156,13 @@ def _sample(table: Table, sample: Sample, newer: RecordedChange | None) -> Sampl
 
 def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: str) -> HttpResponse:
     try:
-        undone = data_undo.undo(account, wanted, by=actor_of(request))
+        job = waiting.complete(request, data_undo.request(account, wanted))
     except StorageError as error:
         notify_error(request, describe_refusal(error))
         return redirect(back)
+    if job.ended_at is None:
+        return redirect("jobs:show", job.pk)
+    undone = outcome_of(job)
     if undone.activity is None:
         notify_error(request, _("Nothing was undone: everything selected has newer work, or is as it was."))
     else:

@@ -31,7 +31,8 @@ from console.compare.request import (
 from console.grid import tokens
 from console.grid.differences import Difference, compare_settings, flatten_policies, flatten_settings
 from console.people import reauthentication
-from console.site.access import account_required, actor_of, user_of
+from console.site import waiting
+from console.site.access import account_required, user_of
 from console.site.downloads import stream_file
 from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
@@ -44,6 +45,7 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.sides import SideName
 from storage.models import Account
 from storage.operations.access.members import visible_accounts
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome
 from storage.operations.snapshots import applying, comparing, snapshots
 from storage.operations.snapshots.applying import Selection, Target
@@ -308,17 +310,15 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     if not reauthentication.is_recent(request):
         return reauthentication.ask(request)
     try:
-        done = applying.apply(
-            comparison,
-            Target.RIGHT,
-            selection,
-            by=actor_of(request),
-            read_at=read_at,
+        job = waiting.complete(
+            request, applying.request(comparison, Target.RIGHT, selection, read_at=read_at)
         )
-    except StorageError as error:
+    except (SideNotFound, StorageError) as error:
         notify_error(request, describe_refusal(error))
     else:
-        _report(request, done, wanted.right)
+        if job.ended_at is None:
+            return see_other(reverse("jobs:show", args=(job.pk,)))
+        _report(request, outcome_of(job), wanted.right)
     return see_other(page)
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.grid.formats import escape_surrogates, value_text
 from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
+from console.site import waiting
 from console.site.access import account_required, actor_of, admin_required
 from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
@@ -26,6 +27,7 @@ from storage.domain.values.edm import EdmValue
 from storage.models import Account, Table
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import masking
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.snapshots.branches import BranchRequest
@@ -248,10 +250,13 @@ def reset(request: HttpRequest, account: Account) -> HttpResponse:
     if branch is None:
         raise Http404
     try:
-        restored = snapshot_restores.reset(branch, by=actor_of(request))
+        job = waiting.complete(request, snapshot_restores.request_reset(branch))
     except (SnapshotError, StorageError) as error:
         notify_error(request, describe_refusal(error))
     else:
+        if job.ended_at is None:
+            return redirect("jobs:show", job.pk)
+        restored = outcome_of(job)
         text = ngettext(
             "Reset %(shown)s entity of %(name)s.", "Reset %(shown)s entities of %(name)s.", restored.written
         ).replace("%(name)s", account.name)

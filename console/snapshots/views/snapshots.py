@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from console.people.reauthentication import recently_authenticated
+from console.site import waiting
 from console.site.access import account_required, actor_of, role_of, user_of
 from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
@@ -20,6 +21,7 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.service.snapshots import SnapshotReason
 from storage.models import Account, Snapshot
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.snapshots import SnapshotError
 
@@ -120,10 +122,13 @@ def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpRespon
     """Restore what the preview showed; the toast offers to undo it."""
     found, choices = _find(account, snapshot), Choices.read(request.POST)
     try:
-        restored = snapshot_restores.restore(found, choices.request(found), by=actor_of(request))
+        job = waiting.complete(request, snapshot_restores.request(found, choices.request(found)))
     except (SnapshotError, StorageError) as error:
         notify_error(request, describe_refusal(error))
         return redirect("snapshots:index", account.name)
+    if job.ended_at is None:
+        return redirect("jobs:show", job.pk)
+    restored = outcome_of(job)
     text = ngettext(
         "Restored %(shown)s entity from %(name)s.",
         "Restored %(shown)s entities from %(name)s.",

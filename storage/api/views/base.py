@@ -1,10 +1,11 @@
 """What all view sets have in common: the policies, the target of the path, reading and answering."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.utils import timezone, translation
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,14 +14,17 @@ from rest_framework.viewsets import ViewSet
 
 from storage.api import access, etags
 from storage.api.access import BearerAuthentication, TokenPermission, TokenThrottle, actor_of
-from storage.api.documentation import Operation
+from storage.api.documentation import ASYNC, Operation
 from storage.api.negotiation import JSONNegotiation, ProblemJSONRenderer, StrictJSONParser
 from storage.api.paging import Page, encode_cursor
 from storage.api.serializers.fields import endpoint
+from storage.api.serializers.jobs import JobSerializer
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role
 from storage.domain.errors import StorageError
-from storage.models import Account, ApiToken, Table
+from storage.models import Account, ApiToken, Job, Table
+from storage.operations.jobs import jobs, running
+from storage.operations.jobs.kinds import JobRequest
 from storage.operations.tables import tables
 
 
@@ -97,6 +101,26 @@ class ApiViewSet(ViewSet):
     def answer_created(self, found: Any, *, is_new: bool) -> Response:
         """Answer 201 for what was created, 200 if an identical request created it before."""
         return Response(self.serialize(found), status=201 if is_new else 200)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the client does not wait for the end of a job."""
+        return ASYNC in self.request.headers.get("Prefer", "").lower()
+
+    def answer_job(self, job: Job) -> Response:
+        """Answer 202 with a job that goes on."""
+        applied = {"Preference-Applied": ASYNC} if self.is_async else {}
+        headers = {"Location": reverse("api-job", args=(job.pk,)), **applied}
+        return Response(JobSerializer(job).data, status=202, headers=headers)
+
+    def answer_by_job(
+        self, wanted: JobRequest[Any, Any], answer: Callable[[Job], Response]
+    ) -> Response:
+        """Do what is wanted and answer what the job has done, or with the job if it has not ended."""
+        if self.is_async:
+            return self.answer_job(jobs.start_requested(wanted, by=self.by))
+        job = running.complete(wanted, by=self.by)
+        return self.answer_job(job) if job.ended_at is None else answer(job)
 
     def answer_with_etag(self, found: Any) -> Response:
         content = self.serialize(found)

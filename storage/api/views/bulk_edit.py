@@ -2,10 +2,8 @@
 
 import json
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,7 +11,6 @@ from storage.api import problems
 from storage.api.documentation import operation
 from storage.api.problems import FieldError, Problem
 from storage.api.serializers import bulk_edit as serializers
-from storage.api.serializers.jobs import JobSerializer
 from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.diff import EscapingRenderer
 from storage.domain.access.roles import Capability
@@ -25,14 +22,6 @@ from storage.operations.entities.bulk_edit_jobs import BulkEditOutcome
 from storage.operations.entities.bulk_edit_previews import BulkEditPreview
 from storage.operations.entities.bulk_edits import BulkEditRequest, Counts
 from storage.runtime import job_runner
-
-ASYNC: Final = "respond-async"
-_PREFER: Final = OpenApiParameter(
-    "Prefer",
-    {"type": "string", "pattern": "^[ -~]*$"},
-    OpenApiParameter.HEADER,
-    description=f"With `{ASYNC}` the answer does not wait for the end of the edit: it is the job that does it.",
-)
 
 
 class BulkEditViewSet(AccountScopedViewSet):
@@ -50,8 +39,7 @@ class BulkEditViewSet(AccountScopedViewSet):
         body=serializers.BulkEditSerializer,
         answer=serializers.BulkEditResultSerializer,
         problems=[problems.CONFLICT],
-        headers=[_PREFER],
-        other_responses={202: OpenApiResponse(JobSerializer, description="The job that does the edit.")},
+        is_job=True,
         example={
             "filter": "PartitionKey eq 'store-001' and Status eq 'returned'",
             "operations": [{"op": "set", "property": "Status", "expression": "'refunded'"}],
@@ -75,9 +63,8 @@ class BulkEditViewSet(AccountScopedViewSet):
         except InvalidOperation as error:
             pointer = f"/operations/{error.index}" + (f"/{error.member}" if error.member else "")
             raise Problem(problems.INVALID, error.text, errors=[FieldError(error.text, pointer)]) from None
-        if ASYNC in request.headers.get("Prefer", "").lower():
-            headers = {"Location": reverse("api-job", args=(job.pk,)), "Preference-Applied": ASYNC}
-            return Response(JobSerializer(job).data, status=202, headers=headers)
+        if self.is_async:
+            return self.answer_job(job)
         return self.answer(_describe_run(bulk_edit_jobs.outcome_of(job_runner.finish(job))))
 
 

@@ -26,6 +26,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.service.quotas import DOWNLOADS
 from storage.domain.service.sides import SideName
 from storage.operations.accounts import quotas
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.snapshots import applying, comparing, sides
 from storage.operations.snapshots.applying import CannotApply, Selection, Target
 from storage.operations.snapshots.comparing import ComparedTable, Comparison
@@ -117,6 +118,7 @@ class DiffViewSet(AccountScopedViewSet):
         body=serializers.ApplySerializer,
         answer=serializers.AppliedSerializer,
         problems=[problems.CONFLICT],
+        is_job=True,
         example={"left": "shoptest-pr-482", "right": "shoptest", "tables": ["customers"], "dry_run": True},
     )
     def apply(self, request: Request, account: str) -> Response:
@@ -146,13 +148,16 @@ class DiffViewSet(AccountScopedViewSet):
         for capability in applying.capabilities(comparison, target, selection):
             check_scope(self.token, capability)
             access.find_account(self.token, self.account.name, capability)
+        read_at = data["read_at"]
         try:
-            done = applying.apply(
-                comparison, target, selection, by=self.by, read_at=data["read_at"], dry_run=data["dry_run"]
-            )
+            if data["dry_run"]:
+                return self.answer(
+                    applying.apply(comparison, target, selection, by=self.by, read_at=read_at, dry_run=True)
+                )
+            wanted = applying.request(comparison, target, selection, read_at=read_at)
         except CannotApply as error:
             raise Problem(problems.CONFLICT, str(error)) from None
-        return self.answer(done)
+        return self.answer_by_job(wanted, lambda job: self.answer(outcome_of(job)))
 
     def _compare(self, wanted: dict[str, Any]) -> Comparison:
         left = self._side("left", wanted["left"])

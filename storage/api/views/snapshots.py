@@ -22,6 +22,7 @@ from storage.models import Snapshot
 from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountExists
 from storage.operations.activity import activity
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.snapshots import account_building, branches, snapshot_restores, snapshots
 from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.snapshots.branches import BranchRequest
@@ -109,6 +110,7 @@ class SnapshotViewSet(AccountScopedViewSet):
         body=serializers.RestoreSerializer,
         answer=serializers.RestoredSerializer,
         problems=[problems.CONFLICT],
+        is_job=True,
         example={"tables": ["customers"], "dry_run": True},
     )
     def restore(self, request: Request, account: str, snapshot: str) -> Response:
@@ -125,7 +127,8 @@ class SnapshotViewSet(AccountScopedViewSet):
         )
         if data["dry_run"]:
             return self.answer(snapshot_restores.preview(found, wanted))
-        return self.answer(snapshot_restores.restore(found, wanted, by=self.by))
+        restore = snapshot_restores.request(found, wanted)
+        return self.answer_by_job(restore, lambda job: self.answer(outcome_of(job)))
 
 
 class SnapshotScheduleViewSet(AccountScopedViewSet):
@@ -235,6 +238,7 @@ class BranchViewSet(AccountScopedViewSet):
         body=serializers.ResetSerializer,
         answer=serializers.RestoredSerializer,
         problems=[problems.CONFLICT],
+        is_job=True,
         example={"snapshot": "ci-baseline"},
     )
     def reset(self, request: Request, account: str) -> Response:
@@ -242,8 +246,10 @@ class BranchViewSet(AccountScopedViewSet):
         branch = branches.find(self.account)
         if named is not None:
             found = snapshots.get(self.account, named)
-            return self.answer(snapshot_restores.reset_to(found, by=self.by))
-        if branch is None:
+            wanted = snapshot_restores.request_reset_to(found)
+        elif branch is not None:
+            wanted = snapshot_restores.request_reset(branch)
+        else:
             detail = "The account is not a branch; name the snapshot to reset it to."
             raise Problem(problems.CONFLICT, detail)
-        return self.answer(snapshot_restores.reset(branch, by=self.by))
+        return self.answer_by_job(wanted, lambda job: self.answer(outcome_of(job)))

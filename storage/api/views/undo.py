@@ -14,6 +14,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample, Skip
 from storage.operations.changes.changes import ChangeFilter
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.undo import data_undo
 
@@ -39,6 +40,7 @@ class UndoViewSet(AccountScopedViewSet):
         body=serializers.UndoSerializer,
         answer=serializers.UndoResultSerializer,
         problems=[problems.CONFLICT],
+        is_job=True,
         example={"actor": "nightly import", "from": "2026-11-21T14:33:00Z", "to": "2026-11-21T14:50:00Z"},
     )
     def undo(self, request: Request, account: str) -> Response:
@@ -52,9 +54,11 @@ class UndoViewSet(AccountScopedViewSet):
             until=data["to"],
         )
         if data["dry_run"]:
-            done: Outcome = data_undo.preview(self.account, wanted, sample=_SAMPLE)
-        else:
-            done = data_undo.undo(self.account, wanted, by=self.by)
+            return self._answer_outcome(data_undo.preview(self.account, wanted, sample=_SAMPLE))
+        undo = data_undo.request(self.account, wanted)
+        return self.answer_by_job(undo, lambda job: self._answer_outcome(outcome_of(job)))
+
+    def _answer_outcome(self, done: Outcome) -> Response:
         activity = done.activity
         return self.answer(
             {

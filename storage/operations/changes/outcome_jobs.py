@@ -74,7 +74,16 @@ class Progress(Generic[A]):
             self.save(outcome.name, after, done + left if is_last else None)
 
         after = self.after if outcome.name == self.table else None
-        reverting.apply_images(table, images, by=self.run.by, into=outcome, save=save, after=after, kind=kind)
+        reverting.apply_images(
+            table,
+            images,
+            by=self.run.by,
+            into=outcome,
+            save=save,
+            rest=self.run.rest,
+            after=after,
+            kind=kind,
+        )
 
     def save(self, table: str = "", after: EntityKey | None = None, total: int | None = None) -> None:
         """Store the outcome in the transaction that did what it says; raises JobInterrupted."""

@@ -41,6 +41,7 @@ def apply_images(
     by: Actor,
     into: TableOutcome | None = None,
     save: Save | None = None,
+    rest: Callable[[], object] = lambda: None,
     after: EntityKey | None = None,
     kind: AccountKind | None = None,
 ) -> TableOutcome:
@@ -48,7 +49,7 @@ def apply_images(
 
     Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
     then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in the transaction of
-    each chunk, when that is counted. ``after``: what was given to ``save`` last, by a process that has died or was
+    each chunk, when that is counted, and ``rest`` between two chunks. ``after``: what was given to ``save`` last, by a process that has died or was
     interrupted. In the caller's transaction it is all or nothing. The request id of ``by`` is that of all changes.
     ``kind``: that of the account if the images are of one of the other kind. Raises OperationTimedOut if the query of
     the images takes too long, and ServerBusy if a chunk is rolled back again and again because of concurrent writes.
@@ -68,6 +69,7 @@ def apply_images(
 
         for span in spans:
             _apply(relation, span, recorder, count, has_long=has_long)
+            rest()
     if outcome.written:
         table_use.record_write(table)
     return outcome

@@ -85,6 +85,7 @@ class Run(Generic[A]):
     by: Actor
     size: int = FIRST_SIZE
     _save: Callable[[Step[Any]], None] = field(default=lambda _: None, repr=False)
+    _rest: Callable[[], None] = field(default=lambda: None, repr=False)
 
     @property
     def account(self) -> Account:
@@ -106,6 +107,10 @@ class Run(Generic[A]):
         Raises JobInterrupted, which rolls that transaction back, when the job is to be paused or cancelled.
         """
         self._save(step)
+
+    def rest(self) -> None:
+        """Leave the database to requests between two transactions of a long step; raises JobInterrupted too."""
+        self._rest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Self
 
@@ -131,6 +131,7 @@ def _run_within(request: JobRequest[Any, Any], by: Actor) -> Job:
         step = kind.step(run, step.state)
     save(step)
     job.activity = kind.end(run, step.state, JobStatus.DONE) or step.activity
+    job.status, job.ended_at = JobStatus.DONE, timezone.now()
     return job
 
 
@@ -173,6 +174,7 @@ class _Runner:
     others: Callable[[], bool]
     patience_ends: float | None = None  # when another process is to go on with the job
     is_awaited: bool = False  # by a caller, to whom errors are raised
+    pace: Pace = field(default_factory=Pace)
 
     @classmethod
     def awaiting(cls, job: Job, kind: JobKind[Any, Any], patience: float | None) -> Self:
@@ -198,16 +200,16 @@ class _Runner:
     def run(self) -> bool:
         """Return whether the job went on."""
         until = time.monotonic() + _SLICE
-        pace, size = Pace(), FIRST_SIZE
+        size = FIRST_SIZE
         try:
             if self.job.attempts > _MOST_ATTEMPTS:
                 self._end(JobStatus.FAILED, Reason.JOB_DIES.of(attempts=_MOST_ATTEMPTS))
                 return True
             while not self._heed_wish() and not self._step(size):
-                size, seconds = pace.after_step(size)
+                size, seconds = self.pace.after_step(size)
                 if self.rest(seconds) or (time.monotonic() > until and self.others()):
                     break
-                pace.begin_step()
+                self.pace.begin_step()
         except (JobInterrupted, _StepTaken):
             if self._is_unfinished():
                 self._heed_wish()
@@ -235,7 +237,7 @@ class _Runner:
 
     def _run(self, size: int) -> Run[Any]:
         arguments = self.kind.read_arguments(self.job.arguments)
-        return Run(self.job, arguments, jobs.started_by(self.job), size, self._save)
+        return Run(self.job, arguments, jobs.started_by(self.job), size, self._save, self._rest)
 
     def _step(self, size: int) -> bool:
         """Do the next step; return whether the job has ended."""
@@ -254,6 +256,12 @@ class _Runner:
         if wish != Wish.NONE or (self.patience_ends is not None and time.monotonic() > self.patience_ends):
             raise JobInterrupted
         self._store(step)
+
+    def _rest(self) -> None:
+        _, seconds = self.pace.after_step(FIRST_SIZE)
+        if self.rest(seconds):
+            raise JobInterrupted
+        self.pace.begin_step()
 
     @transaction.atomic
     def _store(self, step: Step[Any]) -> None:
