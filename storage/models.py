@@ -470,33 +470,6 @@ class Activity(models.Model):
         return Verb(self.detail.get("verb", self.verb)) if self.verb == Verb.UNDO else Verb(self.verb)
 
 
-class LongOperation(models.Model):
-    """Work of several transactions that has not ended: see storage.operations.activity.long_operations."""
-
-    verb = models.CharField(max_length=32)  # domain.service.activity.Verb
-    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    lock = models.IntegerField()  # second key of the advisory lock that its process holds
-    actor = models.JSONField()  # the fields of a domain.access.actor.Actor
-    # what was done so far, for the activity log
-    detail = models.JSONField(default=dict)
-    # no constraints, as in Activity
-    table = models.ForeignKey(
-        Table, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
-    )
-    undoes = models.ForeignKey(
-        Activity,
-        on_delete=models.DO_NOTHING,
-        null=True,
-        db_constraint=False,
-        db_index=False,
-        related_name="+",
-    )
-    started_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"{self.verb} in {self.account_id}"
-
-
 class EntityChange(models.Model):
     """An entity before and after a change in the console, as versions without Activity.entities have stored it.
 

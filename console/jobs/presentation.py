@@ -24,10 +24,19 @@ from storage.operations.jobs import files, jobs
 
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
+    "account.copy": lambda job: _("Copy %(name)s") % {"name": job.arguments["origin"]},
+    "account.delete": lambda job: _("Delete account %(name)s") % {"name": job.arguments["name"]},
+    "account.import": lambda job: _("Import the account %(name)s") % {"name": job.arguments["name"]},
+    "branch.create": lambda job: _("Make the branch %(name)s") % {"name": job.arguments["name"]},
     "entity.apply": lambda job: _("Apply to %(name)s") % {"name": job.account.name if job.account else ""},
     "entity.revert": lambda job: _("Undo changes"),
-    "snapshot.restore": lambda job: _("Restore %(name)s") % {"name": job.arguments["name"]},
+    "snapshot.restore": lambda job: (
+        _("Restore %(name)s") % {"name": job.arguments["name"]}
+        if job.arguments["branch"] is None
+        else _("Reset %(name)s") % {"name": job.account.name if job.account else ""}
+    ),
     "entity.import": lambda job: _("Import into %(table)s") % {"table": job.table_name},
+    "entity.import-local": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "table.distribute": lambda job: (
         (_("Distribute %(table)s") if job.arguments["distributed"] else _("Bring %(table)s back"))
         % {"table": job.table_name}

@@ -12,12 +12,17 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
 from storage.models import Job
+from storage.operations.accounts.removal import DELETION_JOB
 from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB
 from storage.operations.entities.import_jobs import IMPORT_JOB
+from storage.operations.entities.imports import LOCAL_IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind
+from storage.operations.snapshots import account_import
+from storage.operations.snapshots.account_copies import COPY_JOB
 from storage.operations.snapshots.applying import APPLY_JOB
+from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.snapshots.snapshot_restores import RESTORE_JOB
 from storage.operations.tables.distribution_jobs import DISTRIBUTION_JOB
 from storage.operations.tables.indexes import INDEX_JOB
@@ -28,10 +33,15 @@ logger = logging.getLogger(__name__)
 
 _ALL: Final[tuple[JobKind[Any, Any], ...]] = (
     APPLY_JOB,
+    BRANCH_JOB,
     BULK_EDIT_JOB,
+    COPY_JOB,
+    DELETION_JOB,
     DISTRIBUTION_JOB,
     IMPORT_JOB,
     INDEX_JOB,
+    LOCAL_IMPORT_JOB,
+    account_import.IMPORT_JOB,
     RESTORE_JOB,
     UNDO_JOB,
 )

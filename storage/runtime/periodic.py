@@ -33,7 +33,7 @@ from storage.operations.tables import (
     distribution,
     tables,
 )
-from storage.runtime import measurements, recovery, request_log
+from storage.runtime import measurements, request_log
 from storage.runtime.clock import ClockWatch
 from storage.runtime.threads import in_background
 from storage.sql import throughput
@@ -82,7 +82,6 @@ async def run() -> None:
             _SOON,
             "Adaptive indexes could not be added",
         ),
-        _Work(lambda: recovery.run(), _SOON, "Operations that were killed could not be ended"),
         _Work(lambda: feed.keep_mark(), _MARK_INTERVAL, "The change feed could not be marked"),
         _Work(
             lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),

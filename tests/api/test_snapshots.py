@@ -10,12 +10,13 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import Activity, Branch, LongOperation, Snapshot
+from storage.models import Activity, Branch, Job, Snapshot
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.accounts.accounts import NewAccount
-from storage.operations.activity import long_operations
+from storage.operations.jobs import jobs, running
 from storage.operations.relations import history
-from storage.operations.snapshots import snapshots
+from storage.operations.snapshots import branches, snapshots
+from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
@@ -161,19 +162,20 @@ def test_a_leaky_branch_stays_frozen(call, people):
 
 def test_a_branch_whose_maker_died_is_made_again(call, people, direct):
     ask, body = call("ada"), {"name": "branch", "labels": {"pr": "482"}}
+    wanted = branches.request(people.account, BranchRequest("branch"))
+    # as its maker begins: frozen, without tables
+    job = jobs.start_requested(wanted, by=SERVER)
+    half = accounts.add("branch", NewAccount(enabled=False))
+    Job.objects.filter(pk=job.pk).update(account=half, state={"account": half.pk})
     with direct:
-        lock = long_operations.lock_of("branch")
-        direct.execute("SELECT pg_advisory_lock(%s, %s)", [long_operations.LOCKS, lock])
-        # as its maker begins: frozen, without tables
-        half = accounts.add("branch", NewAccount(enabled=False))
-        long_operations.Operation.begin(Verb.BRANCH_CREATE, half, lock, by=SERVER)
+        direct.execute("SELECT pg_advisory_lock(%s, %s)", [running._LOCKS, job.pk])
         waiting = ask("POST", "accounts/acme/branches", body)
         assert (waiting.status_code, waiting["Retry-After"]) == (409, "5")
         assert ask("POST", "accounts/branch/thaw", {}).status_code == 409
     made = ask("POST", "accounts/acme/branches", body)
     assert (made.status_code, made.json()["entities"]) == (201, 2)
     assert made.json()["account"]["state"] == "active"
-    assert not LongOperation.objects.exists()
+    assert not Job.objects.filter(ended_at=None).exists()
 
 
 def test_an_incomplete_branch_of_an_older_version_is_no_success(call, people):

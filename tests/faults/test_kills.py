@@ -11,13 +11,13 @@ from django.db import connection
 from console.entities import query_deletion
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
-from storage.models import Account, Activity, Branch, LongOperation, PropertyIndex, Table
+from storage.models import Account, Activity, Branch, Job, PropertyIndex, Table
 from storage.operations.access import policies
 from storage.operations.accounts import removal
 from storage.operations.entities import bulk_edits, entities
 from storage.operations.tables import tables
 from storage.operations.undo import undo
-from storage.runtime import job_runner, recovery
+from storage.runtime import job_runner
 from storage.sql.django import fetch
 from storage.transfer import entities as transfer
 from tests import emptying
@@ -102,7 +102,6 @@ def wait_for_end():
 
 
 def run_jobs():
-    recovery.run()
     job_runner.run_all()
     tables.drop_expired_tables()
 
@@ -119,7 +118,7 @@ class Attempt:
         self.before, self.since = state(), Activity.objects.latest("pk").pk
 
     def check_nothing_is_left(self):
-        assert not LongOperation.objects.exists()
+        assert not Job.objects.filter(ended_at=None).exists()
         assert not relations() - self.others - set(Table.objects.values_list("pk", flat=True))
 
     def end(self, after, *, is_repeated):

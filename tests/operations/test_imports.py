@@ -11,7 +11,7 @@ from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
-from storage.models import Account, Activity, LongOperation
+from storage.models import Account, Activity, Job
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.changes import changes
@@ -111,7 +111,7 @@ def test_modes_their_counts_and_undo(table, mode, expected, after):
     assert len({it.actor.request_id for it in changes.made_by(done)}) == 1
     undo.undo(done, SERVER)
     assert content(table) == before
-    assert not LongOperation.objects.exists()
+    assert not Job.objects.filter(ended_at=None).exists()
 
 
 def test_what_was_written_before_a_failure_stays_and_is_recorded(table):

@@ -8,12 +8,11 @@ from django.db import connections, transaction
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
-from storage.operations.accounts import accounts
-from storage.operations.activity import long_operations
+from storage.operations.accounts import accounts, removal
 from storage.operations.changes import reverting
+from storage.operations.jobs import running as job_running
 from storage.operations.tables import tables
 from storage.runtime import periodic
 from storage.server import database, migration, options
@@ -107,14 +106,21 @@ def test_a_job_is_locked_until_it_ends(direct):
     assert periodic.run_exclusively("work", 60, lambda now: None)
 
 
-def test_a_long_operation_is_not_abandoned_until_it_ends(direct):
+def test_a_job_is_not_taken_over_until_it_ends(direct, monkeypatch):
+    monkeypatch.setattr(removal, "_DROPPED_TOGETHER", 1)
+    account = accounts.add("acme")
+    for number in range(3):
+        tables.create(account, f"table{number}")
     locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
-    account, by = accounts.add("acme"), Actor(ActorKind.USER, "ada")
-    with long_operations.running(Verb.ENTITY_REVERT, account, by=by) as operation:
-        operation.save({"rows": 1})
-        assert direct.execute(locks, [long_operations.LOCKS]).fetchone() == (1,)
-        assert operation.finish({"rows": 2}).detail == {"rows": 2}
-    assert direct.execute(locks, [long_operations.LOCKS]).fetchone() == (0,)
+    held, save = [], job_running._Runner._save
+    monkeypatch.setattr(
+        job_running._Runner,
+        "_save",
+        lambda self, step: (save(self, step), held.extend(direct.execute(locks, [job_running._LOCKS]).fetchone())),
+    )
+    removal.remove("acme", with_tables=True)
+    assert held == [1, 1, 1]
+    assert direct.execute(locks, [job_running._LOCKS]).fetchone() == (0,)
 
 
 def test_changes_of_accounts_take_their_turns(direct):

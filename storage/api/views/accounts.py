@@ -30,6 +30,7 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists, AccountHasTables
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.jobs import jobs
 from storage.operations.snapshots import account_building, account_copies
 from storage.operations.snapshots.account_building import BuiltAccount
 
@@ -172,9 +173,13 @@ class AccountViewSet(AccountScopedViewSet):
         " cannot be deleted.",
         query=serializers.AccountDeletionParameters,
         problems=[problems.CONFLICT],
+        is_job=True,
     )
     def destroy(self, request: Request, account: str) -> Response:
         wanted = self.read_query()
+        if self.is_async:
+            deletion = removal.request(self.account, with_tables=wanted["with_tables"])
+            return self.answer_job(jobs.start_requested(deletion, by=self.by))
         try:
             removal.remove(self.account.name, with_tables=wanted["with_tables"], by=self.by)
         except AccountHasTables:
@@ -224,6 +229,7 @@ class AccountViewSet(AccountScopedViewSet):
         body=serializers.CopySerializer,
         answer=serializers.CopiedSerializer,
         is_creation=True,
+        is_job=True,
         problems=[problems.CONFLICT],
         example={"name": "planets", "kind": "cosmos"},
     )
@@ -231,6 +237,12 @@ class AccountViewSet(AccountScopedViewSet):
         data = self.read_body()
         access.check_server(self.token)
         kind = data.get("kind") or AccountKind(self.account.kind)
+        if self.is_async and not accounts.exists(data["name"]):
+            digest = idempotency.request_digest(request)
+            wanted = account_copies.request(
+                self.account, data["name"], kind, skip=data["skip"], request_digest=digest
+            )
+            return self.answer_job(jobs.start_requested(wanted, by=self.by))
         copied, is_new = self._copy(data["name"], kind, skip=data["skip"])
         activity.record(Verb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
         return self.answer_created(copied, is_new=is_new)

@@ -23,6 +23,7 @@ from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountExists
 from storage.operations.activity import activity
 from storage.operations.changes.outcome_jobs import outcome_of
+from storage.operations.jobs import jobs
 from storage.operations.snapshots import account_building, branches, snapshot_restores, snapshots
 from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.snapshots.branches import BranchRequest
@@ -188,6 +189,7 @@ class BranchViewSet(AccountScopedViewSet):
         body=serializers.NewBranchSerializer,
         answer=serializers.CreatedBranchSerializer,
         is_creation=True,
+        is_job=True,
         problems=[problems.CONFLICT],
         example={"name": "shoppr482", "snapshot": "ci-baseline", "ttl": "8h"},
     )
@@ -195,8 +197,13 @@ class BranchViewSet(AccountScopedViewSet):
         data = self.read_body()
         access.check_server(self.token)
         digest = idempotency.request_digest(request)
+        wanted = self._wanted(data, digest)
+        if self.is_async and not accounts.exists(wanted.name):
+            return self.answer_job(
+                jobs.start_requested(branches.request(self.account, wanted), by=self.by)
+            )
         try:
-            made, is_new = branches.create(self.account, self._wanted(data, digest), by=self.by), True
+            made, is_new = branches.create(self.account, wanted, by=self.by), True
         except AccountExists:
             made, is_new = self._find(data["name"], digest), False
         activity.record(Verb.KEY_REVEAL, self.by, account=made.account, detail={"key": "key1"})

@@ -16,8 +16,9 @@ from storage.models import Account, Activity
 from storage.operations.accounts import quotas
 from storage.operations.accounts.locking import lock_by_name
 from storage.operations.accounts.refusals import AccountError, AccountExpired, busy
-from storage.operations.activity import activity, long_operations
+from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.jobs import jobs
 from storage.operations.relations import history, snapshot_copies, table_relations
 
 _IN_CATALOGS: Final = frozenset(name for name, setting in SETTINGS.items() if setting.is_in_catalog)
@@ -35,7 +36,7 @@ def change(
         snapshot_copies.copy_outstanding(account)  # before the lock, so that no request waits for it
     with invalidating_catalogs() if _IN_CATALOGS & fields.keys() else transaction.atomic():
         stored = lock_by_name(account.name)
-        if long_operations.unfinished(stored) is not None:
+        if jobs.of_whole_account(stored) is not None:
             raise busy(account.name)
         before = {field: getattr(stored, field) for field in fields}
         if undoes is not None and to_json(before) != undoes.after:

@@ -49,10 +49,6 @@ def _freeze(name: str, now: datetime) -> None:
 
 
 def _purge(name: str, now: datetime) -> None:
-    def may_be_purged(account: Account) -> bool:
-        return account.purged_at is not None and account.purged_at <= now
-
-    with removal.dropping_many_tables(name, may_be_purged, by=SERVER), invalidating_catalogs():
-        account = lock_if_exists(name)
-        if account is not None and may_be_purged(account):
-            removal.remove_now(name, with_tables=True, by=SERVER)
+    account = Account.objects.filter(name=name).first()
+    if account is not None:
+        removal.purge(account, now)

@@ -1,22 +1,91 @@
 """Deleting an account with its tables."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
 from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.activity import Verb
 from storage.models import Account, Snapshot, Table
 from storage.operations.accounts.account_settings import to_json
-from storage.operations.accounts.locking import lock_by_name
 from storage.operations.accounts.refusals import AccountError, AccountHasTables, AccountIsProtected, busy
-from storage.operations.activity import activity, long_operations
+from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.jobs import jobs, running
+from storage.operations.jobs.kinds import JobKind, JobRequest, Run, Step
 from storage.operations.relations import history, snapshot_copies, table_relations
 
 _DROPPED_TOGETHER: Final = 100  # tables; looking at locks takes longer the more a transaction has
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``account``: an id, so that another account that has taken the name stays.
+
+    ``over_at``: a time at which its lifetime has to be over, and the delay after it; empty for any other account.
+    """
+
+    account: int
+    name: str
+    with_tables: bool
+    over_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``tables``: the names of those that are dropped already."""
+
+    tables: Sequence[str] = ()
+
+
+class _DeletionJob(JobKind[Arguments, State]):
+    """Drop tables of an account in transactions of their own until few are left, then delete it with these.
+
+    PostgreSQL locks whatever a transaction drops, and has room for the locks of some thousand tables.
+    """
+
+    name, arguments, state, capability = "account.delete", Arguments, State, Capability.OWN
+    is_transactional = False
+
+    def begin(self, run: Run[Arguments]) -> Step[State]:
+        return Step(State(), total=Table.objects.filter(account=run.arguments.account).count())
+
+    def step(self, run: Run[Arguments], state: State) -> Step[State]:
+        wanted = run.arguments
+        while _has_many_tables(wanted.account):
+            with invalidating_catalogs():
+                account = _lock(wanted.account)
+                if account is None or not _may_be_deleted(account, wanted):
+                    break
+                found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
+                _drop(found)
+                Table.objects.filter(pk__in=[table.pk for table in found]).delete()
+                state = State([*state.tables, *(table.name for table in found if table.is_own)])
+                run.save(Step(state, done=len(found)))
+            run.rest()
+        with invalidating_catalogs():
+            left = Table.objects.filter(account=wanted.account).count()
+            _delete(wanted, by=run.by)
+            last = Step(state, done=left, is_finished=True)
+            run.save(last)
+        return last
+
+    def may_stop(self, state: State | None) -> bool:
+        """Return whether no table is dropped yet: an account that has lost some of them is of no use."""
+        return state is None or not state.tables
+
+
+DELETION_JOB: Final = _DeletionJob()
+_KINDS: Final = {DELETION_JOB.name: DELETION_JOB}
+
+
+def request(account: Account, *, with_tables: bool) -> JobRequest[Arguments, State]:
+    """Return the job that deletes an account; it cannot be cancelled once it has dropped a table."""
+    return JobRequest(DELETION_JOB, Arguments(account.pk, account.name, with_tables), account)
 
 
 def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER, only: Account | None = None) -> None:
@@ -25,48 +94,48 @@ def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER, only: Ac
     With ``only``, another account that has taken its name stays. A process that dies meanwhile has deleted nothing, or
     another one completes the deletion.
     """
+    account = Account.objects.filter(name=name).first()
+    if account is None:
+        raise AccountError(Reason.NO_ACCOUNT, account=name)
+    if only in (None, account):
+        _remove(Arguments(account.pk, name, with_tables), account, by)
 
-    def may_be_deleted(account: Account) -> bool:
-        return with_tables and only in (None, account) and not (account.protected or account.read_only)
 
-    with dropping_many_tables(name, may_be_deleted, by=by), invalidating_catalogs():
-        remove_now(name, with_tables=with_tables, by=by, only=only)
+def purge(account: Account, now: datetime) -> None:
+    """Delete an account whose lifetime is over, unless it was extended."""
+    _remove(Arguments(account.pk, account.name, with_tables=True, over_at=now.isoformat()), account, SERVER)
 
 
-@contextmanager
-def dropping_many_tables(
-    name: str, may_be_deleted: Callable[[Account], bool], *, by: Actor
-) -> Iterator[None]:
-    """Drop tables of an account in transactions of their own until few are left, before the block deletes it.
-
-    PostgreSQL locks whatever a transaction drops, and has room for the locks of some thousand tables.
-    """
-    if not _has_many_tables(name):
-        yield
+def _remove(wanted: Arguments, account: Account, by: Actor) -> None:
+    if not _has_many_tables(account.pk):
+        with invalidating_catalogs():
+            _delete(wanted, by=by)
         return
-    with long_operations.holding_account(name) as lock:
-        if lock is None:
-            raise busy(name)
-        while _has_many_tables(name):
-            with invalidating_catalogs():
-                account = lock_by_name(name)
-                if not may_be_deleted(account):
-                    break
-                _drop_some_tables(account, lock, by)
-        yield
+    unfinished = jobs.of_whole_account(account)
+    if unfinished is not None and unfinished.kind == DELETION_JOB.name:
+        if not running.run(unfinished.pk, _KINDS, lambda seconds: False):
+            raise busy(account.name)
+        if not Account.objects.filter(pk=account.pk).exists():
+            return
+    running.complete(JobRequest(DELETION_JOB, wanted, account), by=by)
 
 
-def _has_many_tables(name: str) -> bool:
-    return Table.objects.filter(account__name=name).count() > _DROPPED_TOGETHER
+def _has_many_tables(account: int) -> bool:
+    return Table.objects.filter(account=account).count() > _DROPPED_TOGETHER
 
 
-def _drop_some_tables(account: Account, lock: int, by: Actor) -> None:
-    deletion = long_operations.Operation.resume(Verb.ACCOUNT_DELETE, account, lock, by=by)
-    found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
-    _drop(found)
-    Table.objects.filter(pk__in=[table.pk for table in found]).delete()
-    names = [table.name for table in found if table.is_own]
-    deletion.save({"tables": [*deletion.detail.get("tables", ()), *names]})
+def _lock(account: int) -> Account | None:
+    return Account.objects.select_for_update(no_key=True).filter(pk=account).first()
+
+
+def _is_over(account: Account, wanted: Arguments) -> bool:
+    return account.purged_at is not None and account.purged_at <= datetime.fromisoformat(wanted.over_at)
+
+
+def _may_be_deleted(account: Account, wanted: Arguments) -> bool:
+    if wanted.over_at and not _is_over(account, wanted):
+        return False
+    return wanted.with_tables and not (account.protected or account.read_only)
 
 
 def _drop(tables: Iterable[Table]) -> None:
@@ -76,17 +145,17 @@ def _drop(tables: Iterable[Table]) -> None:
         table_relations.drop(table)
 
 
-def remove_now(name: str, *, with_tables: bool, by: Actor, only: Account | None = None) -> None:
-    """Delete an account in the caller's transaction."""
+def _delete(wanted: Arguments, *, by: Actor) -> None:
+    """Delete an account with what it has, in the caller's transaction."""
     # also against new tables: waits for those being created
-    Account.objects.select_for_update().filter(name=name).first()
-    account = lock_by_name(name)
-    if only not in (None, account):
+    Account.objects.select_for_update().filter(pk=wanted.account).first()
+    account, name = _lock(wanted.account), wanted.name
+    if account is None or (wanted.over_at and not _is_over(account, wanted)):
         return
     if account.protected:
         raise AccountIsProtected(Reason.ACCOUNT_PROTECTED, account=name)
     names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
-    if names and not with_tables:
+    if names and not wanted.with_tables:
         raise AccountHasTables(Reason.ACCOUNT_HAS_TABLES, account=name, number=len(names))
     if names and account.read_only:
         raise AccountError(Reason.READ_ONLY_ACCOUNT_HAS_TABLES, account=name, number=len(names))
@@ -96,8 +165,11 @@ def remove_now(name: str, *, with_tables: bool, by: Actor, only: Account | None 
         snapshot_copies.drop_relations(snapshot)
     history.remove(account)
     before = to_json({field: getattr(account, field) for field in SETTINGS})
-    dropped = long_operations.saved(Verb.ACCOUNT_DELETE, account).get("tables", ())
+    unfinished = jobs.of_whole_account(account)
+    state = None if unfinished is None else unfinished.state
+    dropped = (state or {}).get("tables", ())
     activity.record(
         Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted([*dropped, *names])}
     )
+    jobs.detach(account)
     account.delete()

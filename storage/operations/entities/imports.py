@@ -20,14 +20,19 @@ from django.db import transaction
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import EntityAlreadyExists, StorageError
+from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
+from storage.domain.service.jobs import JobStatus
 from storage.models import Activity, Table
 from storage.operations.accounts import accounts
-from storage.operations.activity import long_operations
+from storage.operations.activity import activity
 from storage.operations.counting import table_use
+from storage.operations.jobs import local, running
+from storage.operations.jobs.kinds import JobKind, JobRequest, Run, Step
 from storage.operations.relations import history, table_relations
 from storage.operations.tables import analytics
 from storage.sql import django as sql
@@ -39,6 +44,7 @@ from storage.sql.long_keys import is_long
 from storage.sql.relations import relation_of
 from storage.transfer import rejects
 from storage.transfer.entities import Chunk
+from storage.transfer.layout import FileRefused
 from storage.transfer.rejects import Reject, RejectGroup, RejectGroups
 from storage.transfer.rows import Row
 
@@ -115,8 +121,8 @@ class Import:
         # one for all changes: see changes.selection_of
         self.by = replace(self.by, request_id=self.by.request_id or str(uuid.uuid4()))
 
-    def step(self, chunk: Chunk, save: Callable[[Mapping[str, Any]], None] = _ignore) -> list[Reject]:
-        """Write a chunk in a transaction, in which ``save`` is called with what the activity log will have.
+    def step(self, chunk: Chunk, save: Progress = _ignore) -> list[Reject]:
+        """Write a chunk in a transaction, in which ``save`` is called with the outcome after it.
 
         Returns all rejects of the chunk. If it fails, the outcome is that before it.
         """
@@ -124,9 +130,7 @@ class Import:
         self.outcome = outcome
         return found
 
-    def _write_and_save(
-        self, chunk: Chunk, save: Callable[[Mapping[str, Any]], None]
-    ) -> tuple[ImportOutcome, list[Reject]]:
+    def _write_and_save(self, chunk: Chunk, save: Progress) -> tuple[ImportOutcome, list[Reject]]:
         @sql.repeatable
         def write() -> tuple[ImportOutcome, list[Reject]]:
             written = _write(self.table, chunk.entities, self.mode, self.by)
@@ -137,7 +141,7 @@ class Import:
                 before.changed + written.changed,
                 before.skipped + written.skipped,
             )
-            save(self._describe(outcome))
+            save(outcome)
             return outcome, [*chunk.rejects, *written.rejects]
 
         outcome, found = write()
@@ -146,11 +150,8 @@ class Import:
         outcome.reject(found)
         return outcome, found
 
-    def detail(self) -> dict[str, object]:
-        """Return what the activity log has of it; nothing if no entity was written."""
-        return self._describe(self.outcome)
-
-    def _describe(self, outcome: ImportOutcome) -> dict[str, object]:
+    def describe(self, outcome: ImportOutcome) -> dict[str, object]:
+        """Return what the activity log has of an outcome; nothing if no entity was written."""
         if not outcome.written:
             return {}
         return {
@@ -162,6 +163,68 @@ class Import:
             "rows": outcome.written,
             "began": self.began.isoformat(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``place``: where the process that has started the job finds the rest, see operations.jobs.local."""
+
+    file: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``detail``: what the activity log has of it."""
+
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _LocalImportJob(JobKind[Arguments, State]):
+    """Write the rows of a file that only the process of a command can read."""
+
+    name, arguments, state, capability = "entity.import-local", Arguments, State, Capability.WRITE
+    is_transactional = False
+
+    def begin(self, run: Run[Arguments]) -> Step[State]:
+        return Step(State())
+
+    def step(self, run: Run[Arguments], state: State) -> Step[State]:
+        found: tuple[Import, Iterator[Chunk], OnRejects, Progress] | None = local.find(run.arguments.place)
+        if found is None:
+            why = "the process that has read it was ended"
+            raise FileRefused(Reason.FILE_NOT_READ, path=run.arguments.file or "-", why=why)
+        wanted, chunks, on_rejects, progress = found
+        wanted.by = replace(wanted.by, request_id=run.by.request_id)
+        for chunk in _ahead(chunks):
+            before = wanted.outcome
+
+            def save(outcome: ImportOutcome, chunk: Chunk = chunk, before: ImportOutcome = before) -> None:
+                counts = {
+                    name: getattr(outcome, name) - getattr(before, name)
+                    for name in ("inserted", "changed", "skipped")
+                }
+                run.save(Step(State(wanted.describe(outcome)), done=chunk.rows, counts=counts))
+
+            on_rejects(wanted.step(chunk, save))
+            progress(wanted.outcome)
+            run.rest()
+        return Step(State(wanted.describe(wanted.outcome)), is_finished=True)
+
+    def end(self, run: Run[Arguments], state: State | None, status: JobStatus) -> Activity | None:
+        if state is None or not state.detail:
+            return None
+        interrupted = {} if status is JobStatus.DONE else {"interrupted": True}
+        return activity.record(
+            Verb.ENTITY_IMPORT,
+            run.by,
+            account=run.account,
+            table=run.job.table,
+            detail={**state.detail, **interrupted},
+        )
+
+
+LOCAL_IMPORT_JOB: Final = _LocalImportJob()
 
 
 def run(
@@ -177,11 +240,9 @@ def run(
     """
     account, table = wanted.table.account, wanted.table
     accounts.check_writable(account)
-    with long_operations.running(Verb.ENTITY_IMPORT, account, by=wanted.by) as operation:
-        for chunk in _ahead(chunks):
-            on_rejects(wanted.step(chunk, lambda detail: operation.save(detail, table)))
-            progress(wanted.outcome)
-        wanted.outcome.activity = operation.finish(wanted.detail(), table)
+    with local.offering((wanted, chunks, on_rejects, progress)) as place:
+        request = JobRequest(LOCAL_IMPORT_JOB, Arguments(wanted.name, place), account, table)
+        wanted.outcome.activity = running.complete(request, by=wanted.by).activity
     return wanted.outcome
 
 

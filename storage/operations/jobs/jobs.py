@@ -23,6 +23,7 @@ A = TypeVar("A")
 S = TypeVar("S")
 
 TRAY: Final = 20  # jobs
+_OF_WHOLE_ACCOUNTS: Final = ("account.copy", "account.delete", "account.import", "branch.create")
 
 
 class JobError(Refused):
@@ -119,6 +120,16 @@ def unfinished(
     if account is not None:
         found = found.filter(account=account)
     return found if table is None else found.filter(table=table)
+
+
+def of_whole_account(account: Account) -> Job | None:
+    """Return the job that makes or deletes an account, which is incomplete until the job has ended."""
+    return Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS, ended_at=None).first()
+
+
+def detach(account: Account) -> None:
+    """Keep the jobs that make or delete an account when it goes: then they are those of the server."""
+    Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS).update(account=None)
 
 
 def for_tray(user: str) -> list[Job]:

@@ -102,7 +102,7 @@ class Run(Generic[A]):
         return found
 
     def save(self, step: Step[Any]) -> None:
-        """Store what a kind that is not transactional has done, in the transaction that did it.
+        """Store what a kind that is not transactional has done, in the transaction that did it; the last step too.
 
         Raises JobInterrupted, which rolls that transaction back, when the job is to be paused or cancelled.
         """
@@ -119,7 +119,7 @@ class JobRequest(Generic[A, S]):
 
     kind: "JobKind[A, S]"
     arguments: A
-    account: Account
+    account: Account | None
     table: Table | None = None
 
 
@@ -162,6 +162,10 @@ class JobKind(ABC, Generic[A, S]):
         Raise an error of the service, or Refused, to end the job as failed; ServerBusy and OperationTimedOut let it
         be tried again.
         """
+
+    def may_stop(self, state: S | None) -> bool:
+        """Return whether a job may be paused or cancelled now; one that may not goes on to its end."""
+        return True
 
     def end(self, run: Run[A], state: S | None, status: JobStatus) -> Activity | None:
         """Record what was done, in the transaction in which the job ends, in whatever way.

@@ -118,6 +118,15 @@ def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None
     return found
 
 
+def end_abandoned(job: Job, kinds: Kinds) -> bool:
+    """End a job whose process has died as cancelled, unless it may not stop; return whether its process had died."""
+    with try_lock(_LOCKS, job.pk % 2**31) as is_alone:
+        if is_alone:
+            Job.objects.filter(pk=job.pk, ended_at=None).update(wish=Wish.CANCEL)
+            run(job.pk, kinds, lambda seconds: False)
+        return is_alone
+
+
 def _run_within(request: JobRequest[Any, Any], by: Actor) -> Job:
     kind, job = request.kind, jobs.unsaved(request, by=by)
 
@@ -175,6 +184,7 @@ class _Runner:
     patience_ends: float | None = None  # when another process is to go on with the job
     is_awaited: bool = False  # by a caller, to whom errors are raised
     pace: Pace = field(default_factory=Pace)
+    has_ended: bool = False  # with the last step
 
     @classmethod
     def awaiting(cls, job: Job, kind: JobKind[Any, Any], patience: float | None) -> Self:
@@ -226,7 +236,7 @@ class _Runner:
 
     def _heed_wish(self) -> bool:
         """Do what a user wishes to become of the job; return whether it does not go on."""
-        found = Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
+        found = self._wish()
         if found == Wish.CANCEL:
             self._end(JobStatus.CANCELLED)
         elif found == Wish.PAUSE:
@@ -234,6 +244,11 @@ class _Runner:
                 status=JobStatus.PAUSED, wish=Wish.NONE, attempts=0, rate=0
             )
         return found != Wish.NONE
+
+    def _wish(self) -> str | None:
+        if not self.kind.may_stop(self.kind.read_state(self.job.state)):
+            return Wish.NONE
+        return Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
 
     def _run(self, size: int) -> Run[Any]:
         arguments = self.kind.read_arguments(self.job.arguments)
@@ -248,12 +263,12 @@ class _Runner:
                 self._store(step)
         else:
             step = self.kind.step(run, state)
-            self._store(step)
+            if not self.has_ended:
+                self._store(step)
         return step.is_finished
 
     def _save(self, step: Step[Any]) -> None:
-        wish = Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
-        if wish != Wish.NONE or (self.patience_ends is not None and time.monotonic() > self.patience_ends):
+        if self._wish() != Wish.NONE or (self.patience_ends is not None and time.monotonic() > self.patience_ends):
             raise JobInterrupted
         self._store(step)
 
@@ -287,6 +302,7 @@ class _Runner:
         if step.is_finished:
             self._write_end(job, step.state, JobStatus.DONE)
         transaction.on_commit(partial(setattr, self, "job", job))
+        transaction.on_commit(partial(setattr, self, "has_ended", step.is_finished))
 
     def _rate(self, step: Step[Any]) -> float:
         before = self.job.stepped_at

@@ -1,31 +1,32 @@
-"""Accounts that are made with content: copies and branches. They refuse requests until they are complete.
+"""Accounts that are made with content: copies, branches and imports. They refuse requests until they are complete."""
 
-An account whose maker died is removed: by the next request for the name, or by a background job.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, TypeVar
 
 from django.db import connection, transaction
 
-from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Capability
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.activity import Verb
-from storage.models import Account, Branch, Table
+from storage.domain.refusals import Reason
+from storage.domain.service.jobs import JobStatus
+from storage.models import Account, Branch, Job, Table
 from storage.operations.accounts import account_settings, accounts, removal
 from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import busy
-from storage.operations.activity import long_operations
+from storage.operations.accounts.refusals import AccountError, AccountExists, busy
 from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.activity.long_operations import Operation
 from storage.operations.counting import totals
+from storage.operations.jobs import jobs, running
+from storage.operations.jobs.kinds import JobKind, Run, Step
 from storage.operations.snapshots.sides import SideTable
 from storage.operations.tables import tables
 from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql.masking import Masking
+
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,45 +73,119 @@ def copy_table(
         return tables.create_filled(account, source.table, fill)
 
 
-@contextmanager
-def building(verb: Verb, name: str, new: NewAccount, *, by: Actor) -> Iterator[Operation]:
-    """Create an account, as accounts.add does, for the block to fill and to ``release``; else it is removed.
+@dataclass(frozen=True, slots=True)
+class BuildState:
+    """``account``: the id of the account that is being made, from its creation on."""
 
-    Raises AccountIsBusy if another request makes or deletes an account of this name.
+    account: int | None = None
+
+
+class BuildJob(JobKind[A, BuildState]):
+    """Makes an account with content, all of it or none: what is taken over, or resumed, begins again.
+
+    The account refuses requests until it is complete. It is removed when the job is paused, is cancelled or fails.
     """
-    with long_operations.holding_account(name) as lock:
-        if lock is None:
-            raise busy(name)
-        _remove_abandoned(name)
-        with invalidating_catalogs():
-            account = accounts.add(name, replace(new, enabled=False), by=by)
-            operation = Operation.begin(verb, account, lock, by=by)
+
+    state, is_transactional, capability = BuildState, False, Capability.OWN
+
+    @abstractmethod
+    def build(self, building: "Building[A]") -> None:
+        """Create an account, fill it, and release it."""
+
+    def begin(self, run: Run[A]) -> Step[BuildState]:
+        return Step(BuildState())
+
+    def step(self, run: Run[A], state: BuildState) -> Step[BuildState]:
+        _remove(state.account)  # of a process that has died
+        building = Building(run)
         try:
-            yield operation
+            self.build(building)
         except BaseException:
             # without a connection, another process does it
             if connection.is_usable():
-                remove(account)
+                _remove(building.state.account)
             raise
+        return Step(building.state, is_finished=True)
+
+    def end(self, run: Run[A], state: BuildState | None, status: JobStatus) -> None:
+        left = None if state is None else Account.objects.filter(pk=state.account or 0).first()
+        if left is not None and status is not JobStatus.DONE:
+            jobs.start_requested(removal.request(left, with_tables=True), by=SERVER)
 
 
-def release(operation: Operation, *, enabled: bool, settings: Mapping[str, Any] | None = None) -> None:
-    """Declare an account complete; without ``enabled`` it stays frozen, as one that a user froze."""
-    changed = {**(settings or {}), **({"enabled": True} if enabled else {})}
-    with invalidating_catalogs():
-        operation.finish(None)
-        if changed:
-            account_settings.change(operation.account, by=operation.by, **changed)
+# kinds that make or delete accounts; those of other modules are added by them
+KINDS: Final[dict[str, JobKind[Any, Any]]] = {removal.DELETION_JOB.name: removal.DELETION_JOB}
 
 
-def _remove_abandoned(name: str) -> None:
-    """Remove the account of this name if it is incomplete; the caller holds the lock, so its maker is gone."""
+@dataclass(slots=True)
+class Building(Generic[A]):
+    """An account in the making. ``tables`` and ``entities``: how many it has so far."""
+
+    run: Run[A]
+    state: BuildState = field(default_factory=BuildState)
+    tables: int = 0
+    entities: int = 0
+
+    def create(self, name: str, new: NewAccount) -> Account:
+        """Create the account, as accounts.add does.
+
+        Raises AccountIsBusy if another request makes or deletes an account of this name.
+        """
+        settle(name)
+        try:
+            with invalidating_catalogs():
+                account = accounts.add(name, replace(new, enabled=False), by=self.run.by)
+                Job.objects.filter(pk=self.run.job.pk).update(account=account)
+                self.state = BuildState(account.pk)
+                self.run.save(Step(self.state))
+        except AccountExists:
+            settle(name)
+            raise
+        return account
+
+    def add(self, entities: int, *, tables: int = 1) -> None:
+        """Count what was made, between two transactions; raises JobInterrupted."""
+        self.tables += tables
+        self.entities += entities
+        self.run.save(Step(self.state, done=entities, counts={"inserted": entities}))
+        self.run.rest()
+
+    def release(
+        self, account: Account, *, enabled: bool, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        """Declare the account complete; without ``enabled`` it stays frozen, as one that a user froze."""
+        changed = {**(settings or {}), **({"enabled": True} if enabled else {})}
+        with invalidating_catalogs():
+            result = {"account": account.pk, "tables": self.tables, "entities": self.entities}
+            self.run.save(Step(self.state, result=result, is_finished=True))
+            if changed:
+                account_settings.change(account, by=self.run.by, **changed)
+
+
+def settle(name: str) -> None:
+    """End what a process that has died has left of an account of this name; raises AccountIsBusy if it goes on."""
     account = Account.objects.filter(name=name).first()
+    while account is not None and (job := jobs.of_whole_account(account)) is not None:
+        if job.kind == removal.DELETION_JOB.name:
+            has_ended = running.run(job.pk, KINDS, lambda seconds: False)
+        else:
+            has_ended = job.kind in KINDS and running.end_abandoned(job, KINDS)
+        if not has_ended:
+            raise busy(name)
+        account = Account.objects.filter(pk=account.pk).first()
+
+
+def built_by(job: Job) -> BuiltAccount:
+    """Return what a job has made; raises AccountError if it was deleted since, or the job was cancelled."""
+    account = Account.objects.filter(pk=job.result.get("account", 0)).first()
+    if account is None:
+        raise AccountError(Reason.JOB_ENDED, job=job.pk)
+    branch = Branch.objects.filter(account=account).select_related("account", "origin", "source").first()
+    return replace(describe(account, branch), tables=job.result["tables"], entities=job.result["entities"])
+
+
+def _remove(pk: int | None) -> None:
+    """Remove an account that is incomplete."""
+    account = Account.objects.filter(pk=pk or 0).first()
     if account is not None:
-        remove(account)
-
-
-def remove(account: Account) -> None:
-    """Remove an account if it is incomplete."""
-    if long_operations.unfinished(account) is not None:
         removal.remove(account.name, with_tables=True, by=SERVER, only=account)

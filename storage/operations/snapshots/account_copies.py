@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -9,15 +10,22 @@ from storage.domain.entities.fits import Misfit, find_misfit
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Table
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import entities
+from storage.operations.jobs import running
+from storage.operations.jobs.kinds import JobRequest
 from storage.operations.snapshots import account_building, sides
-from storage.operations.snapshots.account_building import BuiltAccount
+from storage.operations.snapshots.account_building import (
+    BuildJob,
+    Building,
+    BuildState,
+    BuiltAccount,
+    built_by,
+)
 from storage.operations.snapshots.sides import Side, SideTable
 from storage.operations.tables import tables
 from storage.sql import django as sql
@@ -90,6 +98,59 @@ def check(source: Account, kind: AccountKind) -> list[Finding]:
     return _check(sides.live(source), kind, with_entities=True).findings
 
 
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``source``: the id of an account; ``origin``: its name."""
+
+    source: int
+    origin: str
+    name: str
+    kind: str
+    request_digest: str
+
+
+class _CopyJob(BuildJob[Arguments]):
+    name, arguments = "account.copy", Arguments
+
+    def build(self, building: Building[Arguments]) -> None:
+        wanted, kind = building.run.arguments, AccountKind(building.run.arguments.kind)
+        source = Account.objects.filter(pk=wanted.source).first()
+        if source is None:
+            raise AccountError(Reason.NO_ACCOUNT, account=wanted.origin)
+        side = sides.live(source)
+        refused = {it.table for it in _check(side, kind, with_entities=False).refused}
+        new = replace(NewAccount.like(source), kind=kind, request_digest=wanted.request_digest)
+        account = building.create(wanted.name, new)
+        for it in side.tables.values():
+            if it.name in refused:
+                continue
+            if side.kind is kind and it.capabilities.joins_partitions:
+                building.add(account_building.copy_table(it, account, EntityQuery())[1])
+            else:
+                _convert(it, account, building)
+        building.release(account, enabled=True)
+
+
+COPY_JOB: Final = _CopyJob()
+account_building.KINDS[COPY_JOB.name] = COPY_JOB
+
+
+def request(
+    source: Account, name: str, kind: AccountKind, *, skip: bool = False, request_digest: str = ""
+) -> JobRequest[Arguments, BuildState]:
+    """Return the job that copies the tables of an account to a new one, which refuses requests until all are there.
+
+    What does not fit is left out if ``skip``; else raises CopyRefused. In a copy of the same kind, Timestamps stay;
+    in another they are those of the copy. What is written to the source meanwhile may or may not be copied.
+    """
+    side = sides.live(source)
+    findings = [] if skip else _check(side, kind, with_entities=kind is not side.kind).refused
+    if findings:
+        raise CopyRefused(findings)
+    account_building.settle(name)
+    return JobRequest(COPY_JOB, Arguments(source.pk, source.name, name, kind.value, request_digest), None)
+
+
 def copy(
     source: Account,
     name: str,
@@ -99,42 +160,22 @@ def copy(
     by: Actor = SERVER,
     request_digest: str = "",
 ) -> BuiltAccount:
-    """Copy the tables of an account to a new one, which refuses requests until all are there.
-
-    What does not fit is left out if ``skip``; else raises CopyRefused. In a copy of the same kind, Timestamps stay;
-    in another they are those of the copy. What is written to the source meanwhile may or may not be copied.
-    """
-    side = sides.live(source)
-    # entities that do not fit are found again while they are copied
-    findings = _check(side, kind, with_entities=not skip and kind is not side.kind).refused
-    if findings and not skip:
-        raise CopyRefused(findings)
-    refused = {it.table for it in findings if not it.number}
-    found = [it for it in side.tables.values() if it.name not in refused]
-    new = replace(NewAccount.like(source), kind=kind, request_digest=request_digest)
-    with account_building.building(Verb.ACCOUNT_CREATE, name, new, by=by) as operation:
-        account = operation.account
-        is_same = side.kind is kind
-        counts = [
-            account_building.copy_table(it, account, EntityQuery())[1]
-            if is_same and it.capabilities.joins_partitions
-            else _convert(it, account, by)
-            for it in found
-        ]
-        account_building.release(operation, enabled=True)
-    return BuiltAccount(account, len(counts), sum(counts))
+    """Copy an account, and wait for the end: see ``request``."""
+    wanted = request(source, name, kind, skip=skip, request_digest=request_digest)
+    return built_by(running.complete(wanted, by=by))
 
 
-def _convert(source: SideTable, account: Account, by: Actor) -> int:
+def _convert(source: SideTable, account: Account, building: Building[Arguments]) -> None:
     """Copy a table entity by entity, those that fit."""
-    made = tables.create(account, source.name, by=by, description=source.description, tags=source.tags)
-    count = 0
+    made = tables.create(
+        account, source.name, by=building.run.by, description=source.description, tags=source.tags
+    )
+    building.tables += 1
     for page in _pages(source):
         fitting = [entity for entity in page if find_misfit(entity, AccountKind(account.kind)) is None]
         for statement in statements.insert_all(relation_of(made), fitting):
             sql.run(statement)
-        count += len(fitting)
-    return count
+        building.add(len(fitting), tables=0)
 
 
 def _check(side: Side, kind: AccountKind, *, with_entities: bool) -> Fitting:

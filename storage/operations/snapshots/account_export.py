@@ -20,10 +20,10 @@ from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Table
 from storage.operations.accounts import sealed_keys
 from storage.operations.accounts.refusals import busy
-from storage.operations.activity import long_operations
 from storage.operations.changes import past
 from storage.operations.changes.past import Past
 from storage.operations.entities import entities
+from storage.operations.jobs import jobs
 from storage.operations.snapshots import sides
 from storage.operations.snapshots.account_files import (
     SETTINGS_IN_FILE,
@@ -83,7 +83,7 @@ def export(
     With history, the moment is one of the past, and writers and deletions of tables do not wait. Else everything is
     read in one transaction, and the deletion of a table waits for its end.
     """
-    if long_operations.unfinished(account) is not None:
+    if jobs.of_whole_account(account) is not None:
         raise busy(account.name)
     with _one_moment(account) as side:
         writer = FileWriter(stream, _header(side, with_keys=with_keys))

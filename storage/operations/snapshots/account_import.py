@@ -13,17 +13,17 @@ from django.db import transaction
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations.access import policies
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists
-from storage.operations.activity import long_operations
+from storage.operations.jobs import jobs, local, running
+from storage.operations.jobs.kinds import JobRequest
 from storage.operations.relations import history
 from storage.operations.snapshots import account_building
-from storage.operations.snapshots.account_building import BuiltAccount
+from storage.operations.snapshots.account_building import BuildJob, Building, BuiltAccount, built_by
 from storage.operations.snapshots.account_copies import CopyRefused, Finding, Fitting
 from storage.operations.snapshots.account_export import Progress
 from storage.operations.snapshots.account_files import FileReader, FileRefused, Header, TableInFile
@@ -94,32 +94,61 @@ def load(file: CheckedFile, *, by: Actor = SERVER, progress: Progress = lambda n
     """
     if file.fitting.refused:
         raise CopyRefused(file.fitting.refused)
+    account_building.settle(file.name)
+    with local.offering((file, progress)) as place:
+        wanted = JobRequest(IMPORT_JOB, Arguments(file.name, place), None)
+        return built_by(running.complete(wanted, by=by))
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``place``: where the process that has started the job finds the file, see operations.jobs.local."""
+
+    name: str
+    place: str
+
+
+class _ImportJob(BuildJob[Arguments]):
+    name, arguments = "account.import", Arguments
+
+    def build(self, building: Building[Arguments]) -> None:
+        wanted = building.run.arguments
+        found: tuple[CheckedFile, Progress] | None = local.find(wanted.place)
+        if found is None:
+            why = "the process that has read it was ended"
+            raise FileRefused(Reason.FILE_NOT_READ, path=wanted.name, why=why)
+        _load(building, *found)
+
+
+IMPORT_JOB: Final = _ImportJob()
+account_building.KINDS[IMPORT_JOB.name] = IMPORT_JOB
+
+
+def _load(building: Building[Arguments], file: CheckedFile, progress: Progress) -> None:
     header = file.header
     primary, secondary = header.keys or (None, None)
     described = {name: header.settings[name] for name in _IN_NEW_ACCOUNT if name in header.settings}
-    new = NewAccount(primary, secondary, file.kind, **described)
-    with account_building.building(Verb.ACCOUNT_CREATE, file.name, new, by=by) as operation:
-        account = operation.account
-        if file.kind is AccountKind.STORAGE and header.service_properties is not None:
-            account.service_properties = header.service_properties
-            account.save(update_fields=("service_properties",))
-        file.stream.seek(0)
-        reader = FileReader(file.stream)
-        for table, found in reader.read_tables():
-            _load_table(account, table, found, lambda: progress(reader.entities))
-        settings = {name: value for name, value in header.settings.items() if name not in described}
-        if not history.is_available():
-            settings.pop("history_days", None)
-        enabled = settings.pop("enabled", True)
-        account_building.release(operation, enabled=enabled, settings=settings)
-    return BuiltAccount(account, reader.tables, reader.entities)
+    account = building.create(file.name, NewAccount(primary, secondary, file.kind, **described))
+    if file.kind is AccountKind.STORAGE and header.service_properties is not None:
+        account.service_properties = header.service_properties
+        account.save(update_fields=("service_properties",))
+    file.stream.seek(0)
+    reader = FileReader(file.stream)
+    for table, found in reader.read_tables():
+        _load_table(account, table, found, lambda: progress(reader.entities))
+        building.add(reader.entities - building.entities)
+    settings = {name: value for name, value in header.settings.items() if name not in described}
+    if not history.is_available():
+        settings.pop("history_days", None)
+    enabled = settings.pop("enabled", True)
+    building.release(account, enabled=enabled, settings=settings)
 
 
 def _check_name(name: str) -> None:
     accounts.check_name(name)
     account = accounts.by_name(name)
     # what a killed import has left is replaced
-    if account is not None and long_operations.unfinished(account) is None:
+    if account is not None and jobs.of_whole_account(account) is None:
         raise AccountExists(Reason.ACCOUNT_EXISTS, account=name)
 
 

@@ -1,18 +1,21 @@
 """Branches: accounts made from another's present, a snapshot or a time, whole or in part, masked or not."""
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
-from storage.domain.entities.masking import TableRules
+from storage.domain.entities.masking import TableRules, read_rules
 from storage.domain.entities.moments import Moment
 from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
+from storage.domain.filters.writer import write as write_filter
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import SnapshotReason
@@ -25,11 +28,20 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.activity.long_operations import Operation
 from storage.operations.changes import past
+from storage.operations.jobs import running
+from storage.operations.jobs.kinds import JobRequest
 from storage.operations.snapshots import account_building, sides, snapshots
-from storage.operations.snapshots.account_building import BuiltAccount, Original
+from storage.operations.snapshots.account_building import (
+    BuildJob,
+    Building,
+    BuildState,
+    BuiltAccount,
+    Original,
+    built_by,
+)
 from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
+from storage.operations.snapshots.snapshots import SnapshotNotFound
 from storage.sql import django as sql
 from storage.sql import masking as masks
 from storage.sql.masking import Masking
@@ -56,31 +68,103 @@ class BranchRequest:
     labels: Mapping[str, str] = field(default_factory=dict)
     request_digest: str = ""  # of the API request
 
+    def dump(self) -> str:
+        """Write the request as a text, which may hold what PostgreSQL's JSON cannot."""
+        filters = self.filters
+        written = {
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            "snapshot": self.snapshot and self.snapshot.pk,
+            "at": self.at and self.at.isoformat(),
+            "filters": filters and {name: it and write_filter(it) for name, it in filters.items()},
+            "rules": {
+                table: {name: str(rule) for name, rule in rules.items()}
+                for table, rules in self.rules.items()
+            },
+            "labels": dict(self.labels),
+            "expires_at": self.expires_at and self.expires_at.isoformat(),
+        }
+        return json.dumps(written)
 
-def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> BuiltAccount:
-    """Make a branch, which refuses requests until it is complete and holds no value that should be masked.
+    @classmethod
+    def load(cls, text: str) -> Self:
+        """Read what ``dump`` wrote; raises SnapshotNotFound."""
+        found = json.loads(text)
+        snapshot, filters = None, found["filters"]
+        if found["snapshot"] is not None:
+            snapshot = Snapshot.objects.filter(pk=found["snapshot"]).first()
+            if snapshot is None:
+                raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=found["name"], snapshot=found["snapshot"])
+        times = {name: found[name] and datetime.fromisoformat(found[name]) for name in ("at", "expires_at")}
+        rules = {table: read_rules(rules) for table, rules in found["rules"].items()}
+        if filters is not None:
+            filters = {name: it and parse(it) for name, it in filters.items()}
+        return cls(**{**found, **times, "snapshot": snapshot, "filters": filters, "rules": rules})
 
-    Raises AccountError for a name that is taken and for tables that do not exist. The source of a process that dies
-    does not change, and the branch is removed later, or by the next request for it.
+
+_AS_THEY_ARE: Final = ("name", "with_policies", "with_settings", "request_digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``source``: the id of an account; ``origin``: its name; ``wanted``: a BranchRequest as it is dumped."""
+
+    source: int
+    origin: str
+    name: str
+    wanted: str
+
+
+class _BranchJob(BuildJob[Arguments]):
+    name, arguments = "branch.create", Arguments
+
+    def build(self, building: Building[Arguments]) -> None:
+        arguments, by = building.run.arguments, building.run.by
+        wanted = BranchRequest.load(arguments.wanted)
+        source = Account.objects.filter(pk=arguments.source).first()
+        if source is None:
+            raise AccountError(Reason.NO_ACCOUNT, account=arguments.origin)
+        side, chosen = _check(source, wanted)
+        new = replace(
+            NewAccount.like(source),
+            labels={**source.labels, **wanted.labels},
+            expires_at=wanted.expires_at,
+            request_digest=wanted.request_digest,
+        )
+        account = building.create(wanted.name, new)
+        is_whole = len(chosen) == len(side.tables) and (wanted.snapshot is None or wanted.snapshot.is_whole)
+        branch = _fill(source, account, chosen, wanted, building, is_whole=is_whole)
+        _complete(building, source, branch)
+
+
+BRANCH_JOB: Final = _BranchJob()
+account_building.KINDS[BRANCH_JOB.name] = BRANCH_JOB
+
+
+def request(source: Account, wanted: BranchRequest) -> JobRequest[Arguments, BuildState]:
+    """Return the job that makes a branch.
+
+    The branch refuses requests until it is complete and holds no value that should be masked. Raises AccountError for a
+    name that is taken by an account in the making, and for tables that do not exist.
     """
     wanted = _folded(wanted, AccountKind(source.kind))
+    _check(source, wanted)
+    account_building.settle(wanted.name)
+    return JobRequest(BRANCH_JOB, Arguments(source.pk, source.name, wanted.name, wanted.dump()), None)
+
+
+def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> BuiltAccount:
+    """Make a branch, and wait for the end; raises AccountExists for a name that is taken too."""
+    return built_by(running.complete(request(source, wanted), by=by))
+
+
+def _check(source: Account, wanted: BranchRequest) -> tuple[Side, Mapping[str, SideTable]]:
+    """Return what to make a branch of, and the tables to copy."""
     side = _side(source, wanted)
     chosen = _chosen(side, wanted)
-    is_whole = len(chosen) == len(side.tables) and (wanted.snapshot is None or wanted.snapshot.is_whole)
     for it in chosen.values():
         if not it.capabilities.has_past:
             raise AccountError(Reason.DISTRIBUTED_NOT_COPIED, table=it.name)
-    new = replace(
-        NewAccount.like(source),
-        labels={**source.labels, **wanted.labels},
-        expires_at=wanted.expires_at,
-        request_digest=wanted.request_digest,
-    )
-    with account_building.building(Verb.BRANCH_CREATE, wanted.name, new, by=by) as operation:
-        made = _fill(source, operation.account, chosen, wanted, by, is_whole=is_whole)
-        assert made.branch is not None
-        _complete(operation, source, made.branch)
-        return made
+    return side, chosen
 
 
 def _fill(
@@ -88,10 +172,10 @@ def _fill(
     account: Account,
     chosen: Mapping[str, SideTable],
     wanted: BranchRequest,
-    by: Actor,
+    building: Building[Arguments],
     *,
     is_whole: bool,
-) -> BuiltAccount:
+) -> Branch:
     secret = secrets.token_bytes(32)
     now = timezone.now()
     with sql.repeatable_read():
@@ -119,24 +203,25 @@ def _fill(
                 for table, rules in wanted.rules.items()
             },
             originals=[[it.table, it.property, it.entities] for it in originals],
-            actor_kind=by.kind,
-            actor=sql.storable_text(by.name, 256),
+            actor_kind=building.run.by.kind,
+            actor=sql.storable_text(building.run.by.name, 256),
         )
+        building.add(sum(number for _, number in copied), tables=len(copied))
     account.refresh_from_db()
     branch.account = account
-    return BuiltAccount(account, len(copied), sum(number for _, number in copied), branch, originals)
+    return branch
 
 
-def _complete(operation: Operation, source: Account, branch: Branch) -> None:
+def _complete(building: Building[Arguments], source: Account, branch: Branch) -> None:
     """Take the snapshot that a reset returns to, and release the branch unless originals were found in it."""
-    by = operation.by
-    origin = snapshots.take_automatic(operation.account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None)
+    account, by = branch.account, building.run.by
+    origin = snapshots.take_automatic(account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None)
     with invalidating_catalogs():
         branch.origin = origin
         branch.save(update_fields=("origin",))
-        detail = {"branch": branch.account.name, "snapshot": branch.snapshot_name}
+        detail = {"branch": account.name, "snapshot": branch.snapshot_name}
         activity.record(Verb.BRANCH_CREATE, by, account=source, detail=detail)
-        account_building.release(operation, enabled=not branch.originals)
+        building.release(account, enabled=not branch.originals)
 
 
 # what is copied

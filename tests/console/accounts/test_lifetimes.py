@@ -8,8 +8,8 @@ from django.utils import timezone
 from storage.domain.access.actor import SERVER
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
-from storage.operations.accounts import account_settings, accounts, expiry
-from storage.operations.activity.long_operations import Operation
+from storage.operations.accounts import account_settings, accounts, expiry, removal
+from storage.operations.jobs import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SETTINGS = "/ui/a/acme/settings/"
@@ -63,7 +63,7 @@ def test_an_owner_sets_its_end_and_takes_it_back(visit, account):
 
 def test_an_account_that_is_being_made_is_not_enabled(visit, account):
     account_settings.change(accounts.by_name("acme"), enabled=False)
-    Operation.begin(Verb.BRANCH_CREATE, account, 1, by=SERVER)
+    jobs.start_requested(removal.request(account, with_tables=True), by=SERVER)
     refused = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
     assert refused.status_code == 422
     assert "being made or deleted" in refused.content.decode()
