@@ -10,6 +10,7 @@ urlpatterns = [
     path("a/<account>/created/", settings.created, name="created"),
     path("a/<account>/overview/", overview.show, name="overview"),
     path("a/<account>/settings/", settings.settings, name="settings"),
+    path("a/<account>/export/", settings.export, name="export"),
     path("a/<account>/delete/", settings.delete, name="delete"),
     path("a/<account>/keys/", keys.index, name="keys"),
     path("a/<account>/keys/connection/", keys.reveal_connection, name="connection"),

@@ -26,6 +26,7 @@ _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
     "account.copy": lambda job: _("Copy %(name)s") % {"name": job.arguments["origin"]},
     "account.delete": lambda job: _("Delete account %(name)s") % {"name": job.arguments["name"]},
+    "account.export": lambda job: _("Export the account %(name)s") % {"name": job.arguments["name"]},
     "account.import": lambda job: _("Import the account %(name)s") % {"name": job.arguments["name"]},
     "branch.create": lambda job: _("Make the branch %(name)s") % {"name": job.arguments["name"]},
     "entity.apply": lambda job: _("Apply to %(name)s") % {"name": job.account.name if job.account else ""},
@@ -68,6 +69,7 @@ _BADGES: Final[Mapping[JobStatus, tuple[str, str]]] = {
     JobStatus.CANCELLED: ("warn", "ban"),
 }
 _COUNTS: Final[Mapping[str, Promise]] = {
+    "exported": gettext_lazy("exported"),
     "inserted": gettext_lazy("inserted"),
     "changed": gettext_lazy("changed"),
     "moved": gettext_lazy("moved"),

@@ -122,6 +122,9 @@ resume = _changing(jobs.resume, lambda: _("The job goes on where it was."))
 @require_safe
 def download(request: HttpRequest, number: int, file: int) -> HttpResponseBase:
     job = _find(request, number)
+    role = None if job.account is None else members.role_in(user_of(request), job.account)
+    if role is not None and not may(role, job_runner.capability_to_download(job)):
+        raise PermissionDenied
     found = next((it for it in files.to_download(job) if it.pk == file), None)
     if found is None:
         raise Http404

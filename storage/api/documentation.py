@@ -128,12 +128,13 @@ def operation(
 ) -> Callable[[F], F]:
     """Declare an action of a view set; ``problems`` are those that not every action can answer.
 
-    One that ``is_job`` answers with ApiViewSet.answer_by_job.
+    One that ``is_job`` answers 202 with its job, always if that is its ``answer``, else if the client prefers so.
     """
-    responses = dict(other_responses or {})
+    responses = {} if is_job and answer is JobSerializer else _responses(answer, is_creation=is_creation)
+    responses |= other_responses or {}
     if is_job:
-        headers = [*headers, _PREFER]
         responses[202] = OpenApiResponse(JobSerializer, description="The job that does the work.")
+        headers = headers if answer is JobSerializer else [*headers, _PREFER]
 
     def decorate(view: F) -> F:
         view.operation = Operation(answer, body, query, problems)  # type: ignore[attr-defined]
@@ -142,7 +143,7 @@ def operation(
             summary=summary,
             description=description,
             request=body,
-            responses=_responses(answer, is_creation=is_creation) | responses,
+            responses=responses,
             parameters=[*([query] if query else []), *headers, *([_ETAG] if has_etag else [])],
             examples=[OpenApiExample(summary, value=dict(example), request_only=True)] if example else [],
         )(view)

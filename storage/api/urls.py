@@ -51,6 +51,7 @@ urlpatterns = [
     _path(f"{ACCOUNT}/freeze", accounts.AccountViewSet, "freeze", post="freeze"),
     _path(f"{ACCOUNT}/thaw", accounts.AccountViewSet, "thaw", post="thaw"),
     _path(f"{ACCOUNT}/copy", accounts.AccountViewSet, "copy", get="check_copy", post="copy"),
+    _path(f"{ACCOUNT}/export", accounts.AccountViewSet, "account-export", post="export"),
     _path(f"{ACCOUNT}/connection-string", accounts.KeyViewSet, "connection-string", get="connection"),
     _path(f"{ACCOUNT}/keys", accounts.KeyViewSet, "keys", get="index"),
     _path(f"{ACCOUNT}/keys/<str:key>/rotate", accounts.KeyViewSet, "key-rotate", post="rotate"),

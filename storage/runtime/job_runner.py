@@ -21,6 +21,7 @@ from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.snapshots import account_import
 from storage.operations.snapshots.account_copies import COPY_JOB
+from storage.operations.snapshots.account_export_jobs import EXPORT_JOB
 from storage.operations.snapshots.applying import APPLY_JOB
 from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.snapshots.snapshot_restores import RESTORE_JOB
@@ -38,6 +39,7 @@ _ALL: Final[tuple[JobKind[Any, Any], ...]] = (
     COPY_JOB,
     DELETION_JOB,
     DISTRIBUTION_JOB,
+    EXPORT_JOB,
     IMPORT_JOB,
     INDEX_JOB,
     LOCAL_IMPORT_JOB,
@@ -115,3 +117,9 @@ def capability_to_change(job: Job, user: str) -> Capability:
     if jobs.started_by(job).name == user:
         return needed
     return max(needed, Capability.MANAGE_TABLES, key=lambda capability: LEAST_ROLE[capability])
+
+
+def capability_to_download(job: Job) -> Capability:
+    """Return what a user needs in the account of a job to read the files that it has made."""
+    kind = KINDS.get(job.kind)
+    return Capability.OWN if kind is None else kind.reads_files

@@ -58,6 +58,7 @@ accounts:keys                 acme                manager:200  -
 accounts:key_end              acme/1              owner:405    owner:302
 accounts:key_rotate           acme/1              owner:302    owner:302
 accounts:settings             acme                owner:200    owner:422
+accounts:export               acme                manager:405  manager:302
 accounts:delete               acme                owner:200    owner:302
 sas:index                     acme                manager:200  user:405
 sas:new                       acme                manager:200  manager:422

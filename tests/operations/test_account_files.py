@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.domain.access.actor import SERVER
+from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -27,11 +27,13 @@ from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
 from storage.operations.accounts.refusals import AccountExists
 from storage.operations.entities import edits, entities
+from storage.operations.jobs import files, jobs, running
 from storage.operations.relations import history
-from storage.operations.snapshots import account_export, account_import
+from storage.operations.snapshots import account_export, account_export_jobs, account_import
 from storage.operations.snapshots.account_copies import CopyRefused
 from storage.operations.snapshots.account_files import FileRefused
 from storage.operations.tables import tables
+from storage.runtime import job_runner
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
@@ -357,3 +359,22 @@ def test_settings_in_a_file_do_not_depend_on_the_server(source, monkeypatch):
     monkeypatch.setattr(history, "is_available", lambda: False)
     account = imported(file, "there")
     assert (account.enabled, account.history_days) == (False, 7)
+
+
+@pytest.mark.parametrize("history_days", [0, 7])
+def test_a_job_exports_an_account_and_begins_again_when_it_is_interrupted(source, history_days):
+    account_settings.change(source, history_days=history_days)
+    fill(source, "people", one("a"), one("b"))
+    fill(source, "orders", one("c"))
+    job = jobs.start_requested(account_export_jobs.request(source), by=Actor(ActorKind.USER, "ada"))
+    rests = iter([False, True])  # after it has begun, and after the first page
+    running.run(job.pk, job_runner.KINDS, lambda _: next(rests, True))
+    job = job_runner.finish(job)
+
+    assert (job.status, job.counts, job.result) == ("done", {"exported": 3}, {"tables": 2, "entities": 3})
+    [file] = files.to_download(job)
+    assert file.name == "source.ndjson.gz"
+    content = b"".join(files.read(file))
+    direct = exported(source)
+    assert lines(io.BytesIO(content))[1:-1] == lines(direct)[1:-1]
+    assert account_import.check(io.BytesIO(content), "there").entities == 3

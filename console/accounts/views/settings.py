@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from console.accounts.forms.settings import (
     PROMISES,
@@ -36,8 +36,9 @@ from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import retention
 from storage.operations.counting import totals
 from storage.operations.counting.totals import Contents
+from storage.operations.jobs import jobs
 from storage.operations.relations import table_relations
-from storage.operations.snapshots import snapshots
+from storage.operations.snapshots import account_export_jobs, snapshots
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
 
@@ -132,6 +133,14 @@ def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
 def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -> Activity | None:
     changed = {field: value for field, value in values.items() if getattr(account, field) != value}
     return account_settings.change(account, by=actor_of(request), **changed) if changed else None
+
+
+@account_required(Capability.MANAGE_ACCESS)
+@require_POST
+def export(request: HttpRequest, account: Account) -> HttpResponse:
+    """Have a job write the account into a file, and show it."""
+    job = jobs.start_requested(account_export_jobs.request(account), by=actor_of(request))
+    return redirect("jobs:show", job.pk)
 
 
 @account_required(Capability.OWN)

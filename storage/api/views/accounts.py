@@ -16,6 +16,7 @@ from storage.api.problems import Problem
 from storage.api.serializers import accounts as serializers
 from storage.api.serializers.answers import page_of
 from storage.api.serializers.fields import read_expiry
+from storage.api.serializers.jobs import JobSerializer
 from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
@@ -31,7 +32,7 @@ from storage.operations.accounts.refusals import AccountExists, AccountHasTables
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.jobs import jobs
-from storage.operations.snapshots import account_building, account_copies
+from storage.operations.snapshots import account_building, account_copies, account_export_jobs
 from storage.operations.snapshots.account_building import BuiltAccount
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
@@ -141,6 +142,7 @@ class AccountViewSet(AccountScopedViewSet):
         "thaw": Capability.OWN,
         "check_copy": Capability.READ,
         "copy": Capability.OWN,
+        "export": Capability.MANAGE_ACCESS,
     }
 
     @operation("get_account", "Get an account", answer=serializers.AccountSerializer)
@@ -246,6 +248,18 @@ class AccountViewSet(AccountScopedViewSet):
         copied, is_new = self._copy(data["name"], kind, skip=data["skip"])
         activity.record(Verb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
         return self.answer_created(copied, is_new=is_new)
+
+    @operation(
+        "export_account",
+        "Export an account",
+        "A job writes all tables, policies and settings into a file, as of one moment, which it has for a day; `account"
+        " import` makes an account of it. Account keys are not in the file.",
+        answer=JobSerializer,
+        is_job=True,
+    )
+    def export(self, request: Request, account: str) -> Response:
+        wanted = account_export_jobs.request(self.account)
+        return self.answer_job(jobs.start_requested(wanted, by=self.by))
 
     def _copy(self, name: str, kind: AccountKind, *, skip: bool) -> tuple[BuiltAccount, bool]:
         digest = idempotency.request_digest(self.request)

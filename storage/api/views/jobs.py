@@ -82,11 +82,13 @@ class JobViewSet(ApiViewSet):
         if found is None:
             raise Http404
         self.job = found
-        if self.action in ("retrieve", "download"):
-            self._check(token, capability)
-            return
         self._check(token, Capability.READ)  # before it tells anything about the job
-        needed = job_runner.capability_to_change(found, token.user.get_username())
+        if self.action == "retrieve":
+            return
+        if self.action == "download":
+            needed = job_runner.capability_to_download(found)
+        else:
+            needed = job_runner.capability_to_change(found, token.user.get_username())
         access.check_scope(token, needed)
         self._check(token, needed)
 

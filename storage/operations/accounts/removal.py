@@ -165,11 +165,10 @@ def _delete(wanted: Arguments, *, by: Actor) -> None:
         snapshot_copies.drop_relations(snapshot)
     history.remove(account)
     before = to_json({field: getattr(account, field) for field in SETTINGS})
-    unfinished = jobs.of_whole_account(account)
-    state = None if unfinished is None else unfinished.state
-    dropped = (state or {}).get("tables", ())
+    for unfinished in jobs.unfinished(DELETION_JOB, account=account):
+        names += (unfinished.state or {}).get("tables", ())
     activity.record(
-        Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted([*dropped, *names])}
+        Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)}
     )
     jobs.detach(account)
     account.delete()

@@ -139,7 +139,8 @@ class JobInterrupted(Exception):
 class JobKind(ABC, Generic[A, S]):
     """``name`` is stored. ``arguments`` and ``state`` are dataclasses of texts, numbers, booleans, lists and mappings.
 
-    ``capability`` is what a user needs in the account to start, resume, and undo a job of the kind. A kind that is not
+    ``capability`` is what a user needs in the account to start, resume, and undo a job of the kind, ``reads_files`` to
+    download what it has made. A kind that is not
     ``is_transactional`` has one long step that opens its own transactions, because PostgreSQL demands it or because
     its operation does: it calls Run.save in each of them, and when a process that died is replaced, its step is called
     again with what was last saved, so it must be repeatable.
@@ -149,6 +150,7 @@ class JobKind(ABC, Generic[A, S]):
     arguments: ClassVar[type[Any]]
     state: ClassVar[type[Any]]
     capability: ClassVar[Capability]
+    reads_files: ClassVar[Capability] = Capability.READ
     is_transactional: ClassVar[bool] = True
 
     @abstractmethod

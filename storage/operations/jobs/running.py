@@ -112,6 +112,8 @@ def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None
         taken = _take(job.pk, {kind.name: kind})
         if taken is not None:
             _Runner.awaiting(taken, kind, patience).run_to_end()
+    # the caller has seen how it ended
+    Job.objects.filter(pk=job.pk).exclude(ended_at=None).update(seen_at=timezone.now())
     found = jobs.get(job.pk)
     if found is None:
         raise ServerBusy  # the account was deleted meanwhile

@@ -15,6 +15,7 @@ from storage.domain.service.jobs import JobStatus
 from storage.models import Account, Branch, Job, Table
 from storage.operations.accounts import account_settings, accounts, removal
 from storage.operations.accounts.accounts import NewAccount
+from storage.operations.accounts.locking import lock
 from storage.operations.accounts.refusals import AccountError, AccountExists, busy
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.counting import totals
@@ -156,6 +157,7 @@ class Building(Generic[A]):
         """Declare the account complete; without ``enabled`` it stays frozen, as one that a user froze."""
         changed = {**(settings or {}), **({"enabled": True} if enabled else {})}
         with invalidating_catalogs():
+            lock(account)  # before the job, as a deletion does
             result = {"account": account.pk, "tables": self.tables, "entities": self.entities}
             self.run.save(Step(self.state, result=result, is_finished=True))
             if changed:

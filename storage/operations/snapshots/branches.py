@@ -73,7 +73,7 @@ class BranchRequest:
         filters = self.filters
         written = {
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
-            "snapshot": self.snapshot and self.snapshot.pk,
+            "snapshot": self.snapshot and [self.snapshot.pk, self.snapshot.name],
             "at": self.at and self.at.isoformat(),
             "filters": filters and {name: it and write_filter(it) for name, it in filters.items()},
             "rules": {
@@ -86,14 +86,15 @@ class BranchRequest:
         return json.dumps(written)
 
     @classmethod
-    def load(cls, text: str) -> Self:
+    def load(cls, text: str, source: Account) -> Self:
         """Read what ``dump`` wrote; raises SnapshotNotFound."""
         found = json.loads(text)
         snapshot, filters = None, found["filters"]
         if found["snapshot"] is not None:
-            snapshot = Snapshot.objects.filter(pk=found["snapshot"]).first()
+            pk, name = found["snapshot"]
+            snapshot = Snapshot.objects.filter(pk=pk).first()
             if snapshot is None:
-                raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=found["name"], snapshot=found["snapshot"])
+                raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=source.name, snapshot=name)
         times = {name: found[name] and datetime.fromisoformat(found[name]) for name in ("at", "expires_at")}
         rules = {table: read_rules(rules) for table, rules in found["rules"].items()}
         if filters is not None:
@@ -118,11 +119,11 @@ class _BranchJob(BuildJob[Arguments]):
     name, arguments = "branch.create", Arguments
 
     def build(self, building: Building[Arguments]) -> None:
-        arguments, by = building.run.arguments, building.run.by
-        wanted = BranchRequest.load(arguments.wanted)
+        arguments = building.run.arguments
         source = Account.objects.filter(pk=arguments.source).first()
         if source is None:
             raise AccountError(Reason.NO_ACCOUNT, account=arguments.origin)
+        wanted = BranchRequest.load(arguments.wanted, source)
         side, chosen = _check(source, wanted)
         new = replace(
             NewAccount.like(source),
@@ -206,7 +207,7 @@ def _fill(
             actor_kind=building.run.by.kind,
             actor=sql.storable_text(building.run.by.name, 256),
         )
-        building.add(sum(number for _, number in copied), tables=len(copied))
+    building.add(sum(number for _, number in copied), tables=len(copied))
     account.refresh_from_db()
     branch.account = account
     return branch
