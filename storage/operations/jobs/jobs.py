@@ -128,7 +128,7 @@ def of_whole_account(account: Account) -> Job | None:
 
 
 def detach(account: Account) -> None:
-    """Keep the jobs that make or delete an account when it goes: then they are those of the server."""
+    """Keep the jobs that make or delete an account when it is deleted: then they belong to the server."""
     Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS).update(account=None)
 
 

@@ -166,7 +166,7 @@ class JobKind(ABC, Generic[A, S]):
         """
 
     def may_stop(self, state: S | None) -> bool:
-        """Return whether a job may be paused or cancelled now; one that may not goes on to its end."""
+        """Return whether a job may be paused or cancelled now; one that may not is run to its end."""
         return True
 
     def end(self, run: Run[A], state: S | None, status: JobStatus) -> Activity | None:

@@ -40,7 +40,7 @@ class _ExportJob(JobKind[Arguments, NoState]):
 
         def save(number: int) -> None:
             nonlocal saved
-            if not connection.in_atomic_block:  # else all is read in one transaction, which nobody sees into
+            if not connection.in_atomic_block:  # else all is read in one transaction
                 run.save(Step(state, done=number - saved))
                 saved = number
                 run.rest()

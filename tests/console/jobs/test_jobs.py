@@ -6,7 +6,9 @@ from html import unescape
 import pytest
 from django.urls import reverse
 
+from console.site import waiting
 from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.changes import Insert
 from storage.models import Job, Table
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
@@ -14,6 +16,7 @@ from storage.operations.tables import indexes
 from storage.operations.tables.indexes import INDEX_JOB, Arguments
 from storage.runtime import job_runner
 from storage.sql.django import execute
+from tests.operations.test_changes import actor, entity, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LIST, TRAY = "/ui/jobs/", "/ui/jobs/tray/"
@@ -129,3 +132,26 @@ def test_files_are_downloaded(visit, job):
     assert b"".join(victor.get(address, headers={"Range": "bytes=1-2"})) == b"12"
     assert visit("sam").get(address).status_code == 404
     assert victor.get(f"{page(job)}files/0/").status_code == 404
+
+
+def test_a_page_waits_for_its_work_but_not_for_long(visit, people, monkeypatch):
+    monkeypatch.setattr(waiting, "PATIENCE", 0)
+    write(Table.objects.get(), actor(2, "script"), Insert(entity("a", 1)))
+    client = visit("max")
+    answer = client.post("/ui/a/acme/activity/revert/?how=key")
+    job = Job.objects.get()
+    assert (answer.status_code, answer["Location"]) == (302, page(job))
+    assert "Undo changes" in text(client.get(page(job))) and job.ended_at is None
+    job_runner.run_all()
+    assert "finished 1 of 1 100 % deleted 1 Account acme" in text(client.get(page(job)))
+
+
+def test_an_account_is_exported_for_those_who_manage_it(visit, people):
+    client = visit("max")
+    answer = client.post("/ui/a/acme/export/")
+    job_runner.run_all()
+    [file] = files.to_download(Job.objects.get())
+    shown = text(client.get(answer["Location"]))
+    assert "Export the account acme" in shown and "acme.ndjson.gz" in shown
+    address = f"{answer['Location']}files/{file.pk}/"
+    assert [visit(name).get(address).status_code for name in ("max", "eve", "sam")] == [200, 403, 404]
