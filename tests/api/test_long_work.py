@@ -1,4 +1,4 @@
-"""Long work that a request does not wait for is answered by its job; what the work does is tested with the operations."""
+"""Long work that a request does not wait for is answered by its job; the operations have tests of their own."""
 
 import io
 

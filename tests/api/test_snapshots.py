@@ -7,7 +7,6 @@ from django.conf import settings
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Branch, Job, Snapshot

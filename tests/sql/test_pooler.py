@@ -116,7 +116,10 @@ def test_a_job_is_not_taken_over_until_it_ends(direct, monkeypatch):
     monkeypatch.setattr(
         job_running._Runner,
         "_save",
-        lambda self, step: (save(self, step), held.extend(direct.execute(locks, [job_running._LOCKS]).fetchone())),
+        lambda self, step: (
+            save(self, step),
+            held.extend(direct.execute(locks, [job_running._LOCKS]).fetchone()),
+        ),
     )
     removal.remove("acme", with_tables=True)
     assert held == [1, 1, 1]

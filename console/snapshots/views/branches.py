@@ -26,8 +26,8 @@ from storage.domain.filters.parser import parse
 from storage.domain.values.edm import EdmValue
 from storage.models import Account, Table
 from storage.operations.accounts.refusals import AccountError
-from storage.operations.entities import masking
 from storage.operations.changes.outcome_jobs import outcome_of
+from storage.operations.entities import masking
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.snapshots.branches import BranchRequest

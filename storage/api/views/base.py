@@ -113,9 +113,7 @@ class ApiViewSet(ViewSet):
         headers = {"Location": reverse("api-job", args=(job.pk,)), **applied}
         return Response(JobSerializer(job).data, status=202, headers=headers)
 
-    def answer_by_job(
-        self, wanted: JobRequest[Any, Any], answer: Callable[[Job], Response]
-    ) -> Response:
+    def answer_by_job(self, wanted: JobRequest[Any, Any], answer: Callable[[Job], Response]) -> Response:
         """Do what is wanted and answer what the job has done, or with the job if it has not ended."""
         if self.is_async:
             return self.answer_job(jobs.start_requested(wanted, by=self.by))

@@ -199,9 +199,7 @@ class BranchViewSet(AccountScopedViewSet):
         digest = idempotency.request_digest(request)
         wanted = self._wanted(data, digest)
         if self.is_async and not accounts.exists(wanted.name):
-            return self.answer_job(
-                jobs.start_requested(branches.request(self.account, wanted), by=self.by)
-            )
+            return self.answer_job(jobs.start_requested(branches.request(self.account, wanted), by=self.by))
         try:
             made, is_new = branches.create(self.account, wanted, by=self.by), True
         except AccountExists:

@@ -167,8 +167,6 @@ def _delete(wanted: Arguments, *, by: Actor) -> None:
     before = to_json({field: getattr(account, field) for field in SETTINGS})
     for unfinished in jobs.unfinished(DELETION_JOB, account=account):
         names += (unfinished.state or {}).get("tables", ())
-    activity.record(
-        Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)}
-    )
+    activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
     jobs.detach(account)
     account.delete()

@@ -49,10 +49,11 @@ def apply_images(
 
     Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
     then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in the transaction of
-    each chunk, when that is counted, and ``rest`` between two chunks. ``after``: what was given to ``save`` last, by a process that has died or was
-    interrupted. In the caller's transaction it is all or nothing. The request id of ``by`` is that of all changes.
-    ``kind``: that of the account if the images are of one of the other kind. Raises OperationTimedOut if the query of
-    the images takes too long, and ServerBusy if a chunk is rolled back again and again because of concurrent writes.
+    each chunk, when that is counted, and ``rest`` between two chunks. ``after``: what was given to ``save`` last, by a
+    process that has died or was interrupted. In the caller's transaction it is all or nothing. The request id of
+    ``by`` is that of all changes. ``kind``: that of the account if the images are of one of the other kind. Raises
+    OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk is rolled back again and
+    again because of concurrent writes.
     """
     account = accounts.writable(table.account)
     table_relations.refuse_distributed(table)

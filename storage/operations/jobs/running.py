@@ -270,7 +270,9 @@ class _Runner:
         return step.is_finished
 
     def _save(self, step: Step[Any]) -> None:
-        if self._wish() != Wish.NONE or (self.patience_ends is not None and time.monotonic() > self.patience_ends):
+        if self._wish() != Wish.NONE or (
+            self.patience_ends is not None and time.monotonic() > self.patience_ends
+        ):
             raise JobInterrupted
         self._store(step)
 

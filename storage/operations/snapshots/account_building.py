@@ -151,9 +151,7 @@ class Building(Generic[A]):
         self.run.save(Step(self.state, done=entities, counts={"inserted": entities}))
         self.run.rest()
 
-    def release(
-        self, account: Account, *, enabled: bool, settings: Mapping[str, Any] | None = None
-    ) -> None:
+    def release(self, account: Account, *, enabled: bool, settings: Mapping[str, Any] | None = None) -> None:
         """Declare the account complete; without ``enabled`` it stays frozen, as one that a user froze."""
         changed = {**(settings or {}), **({"enabled": True} if enabled else {})}
         with invalidating_catalogs():

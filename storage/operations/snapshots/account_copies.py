@@ -20,8 +20,8 @@ from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest
 from storage.operations.snapshots import account_building, sides
 from storage.operations.snapshots.account_building import (
-    BuildJob,
     Building,
+    BuildJob,
     BuildState,
     BuiltAccount,
     built_by,

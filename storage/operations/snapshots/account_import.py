@@ -23,7 +23,7 @@ from storage.operations.jobs import jobs, local, running
 from storage.operations.jobs.kinds import JobRequest
 from storage.operations.relations import history
 from storage.operations.snapshots import account_building
-from storage.operations.snapshots.account_building import BuildJob, Building, BuiltAccount, built_by
+from storage.operations.snapshots.account_building import Building, BuildJob, BuiltAccount, built_by
 from storage.operations.snapshots.account_copies import CopyRefused, Finding, Fitting
 from storage.operations.snapshots.account_export import Progress
 from storage.operations.snapshots.account_files import FileReader, FileRefused, Header, TableInFile

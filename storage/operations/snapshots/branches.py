@@ -33,8 +33,8 @@ from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest
 from storage.operations.snapshots import account_building, sides, snapshots
 from storage.operations.snapshots.account_building import (
-    BuildJob,
     Building,
+    BuildJob,
     BuildState,
     BuiltAccount,
     Original,

@@ -6,7 +6,6 @@ import pytest
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations.accounts import account_settings, accounts, expiry, removal
 from storage.operations.jobs import jobs
