@@ -2,7 +2,7 @@
 
 import io
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 from django.db import connection
 
@@ -45,8 +45,11 @@ class _ExportJob(JobKind[Arguments, NoState]):
                 saved = number
                 run.rest()
 
-        done = account_export.export(run.account, stream, progress=save)
-        stream.finish()
+        try:
+            done = account_export.export(run.account, cast("BinaryIO", stream), progress=save)
+            stream.finish()
+        finally:
+            stream.is_over = True
         return Step(
             state,
             done=done.entities - saved,
@@ -65,9 +68,13 @@ def request(account: Account) -> JobRequest[Arguments, NoState]:
 
 
 class _FileWriter(io.RawIOBase):
-    """A file of a job as the writer of exports needs it: what is written is stored piece by piece."""
+    """A file of a job as the writer of exports needs it: what is written is stored piece by piece.
+
+    Once it ``is_over``, what is written is lost: that of a compressor that was left in the middle, when it is collected.
+    """
 
     def __init__(self, file: JobFile) -> None:
+        self.is_over = False
         self._file = file
         self._waiting = bytearray()
 
@@ -75,7 +82,7 @@ class _FileWriter(io.RawIOBase):
         return True
 
     def write(self, content: Any, /) -> int:
-        self._waiting += content
+        self._waiting += b"" if self.is_over else content
         while len(self._waiting) >= PIECE:
             files.append(self._file, bytes(self._waiting[:PIECE]))
             del self._waiting[:PIECE]
