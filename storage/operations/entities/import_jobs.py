@@ -86,7 +86,7 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
         if state is None:
             return None
         wanted = _import(run, state)
-        detail = wanted.describe(wanted.outcome)
+        detail = wanted.detail()
         if not detail:
             return None
         if status is not JobStatus.DONE:

@@ -121,8 +121,8 @@ class Import:
         # one for all changes: see changes.selection_of
         self.by = replace(self.by, request_id=self.by.request_id or str(uuid.uuid4()))
 
-    def step(self, chunk: Chunk, save: Progress = _ignore) -> list[Reject]:
-        """Write a chunk in a transaction, in which ``save`` is called with the outcome after it.
+    def step(self, chunk: Chunk, save: Callable[[Mapping[str, Any]], None] = _ignore) -> list[Reject]:
+        """Write a chunk in a transaction, in which ``save`` is called with what the activity log will have.
 
         Returns all rejects of the chunk. If it fails, the outcome is that before it.
         """
@@ -130,7 +130,9 @@ class Import:
         self.outcome = outcome
         return found
 
-    def _write_and_save(self, chunk: Chunk, save: Progress) -> tuple[ImportOutcome, list[Reject]]:
+    def _write_and_save(
+        self, chunk: Chunk, save: Callable[[Mapping[str, Any]], None]
+    ) -> tuple[ImportOutcome, list[Reject]]:
         @sql.repeatable
         def write() -> tuple[ImportOutcome, list[Reject]]:
             written = _write(self.table, chunk.entities, self.mode, self.by)
@@ -141,7 +143,7 @@ class Import:
                 before.changed + written.changed,
                 before.skipped + written.skipped,
             )
-            save(outcome)
+            save(self._describe(outcome))
             return outcome, [*chunk.rejects, *written.rejects]
 
         outcome, found = write()
@@ -150,8 +152,11 @@ class Import:
         outcome.reject(found)
         return outcome, found
 
-    def describe(self, outcome: ImportOutcome) -> dict[str, object]:
-        """Return what the activity log has of an outcome; nothing if no entity was written."""
+    def detail(self) -> dict[str, object]:
+        """Return what the activity log has of it; nothing if no entity was written."""
+        return self._describe(self.outcome)
+
+    def _describe(self, outcome: ImportOutcome) -> dict[str, object]:
         if not outcome.written:
             return {}
         return {
@@ -180,6 +185,9 @@ class State:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
+_COUNTED: Final = ("inserted", "changed", "skipped")
+
+
 class _LocalImportJob(JobKind[Arguments, State]):
     """Write the rows of a file that only the process of a command can read."""
 
@@ -196,20 +204,19 @@ class _LocalImportJob(JobKind[Arguments, State]):
             raise FileRefused(Reason.FILE_NOT_READ, path=run.arguments.file or "-", why=why)
         wanted, chunks, on_rejects, progress = found
         wanted.by = replace(wanted.by, request_id=run.by.request_id)
+        saved: dict[str, int] = {}
         for chunk in _ahead(chunks):
-            before = wanted.outcome
 
-            def save(outcome: ImportOutcome, chunk: Chunk = chunk, before: ImportOutcome = before) -> None:
-                counts = {
-                    name: getattr(outcome, name) - getattr(before, name)
-                    for name in ("inserted", "changed", "skipped")
-                }
-                run.save(Step(State(wanted.describe(outcome)), done=chunk.rows, counts=counts))
+            def save(detail: Mapping[str, Any], chunk: Chunk = chunk) -> None:
+                counted = {name: detail.get(name, 0) for name in _COUNTED}
+                counts = {name: number - saved.get(name, 0) for name, number in counted.items()}
+                run.save(Step(State(detail), done=chunk.rows, counts=counts))
+                saved.update(counted)
 
             on_rejects(wanted.step(chunk, save))
             progress(wanted.outcome)
             run.rest()
-        return Step(State(wanted.describe(wanted.outcome)), is_finished=True)
+        return Step(State(wanted.detail()), is_finished=True)
 
     def end(self, run: Run[Arguments], state: State | None, status: JobStatus) -> Activity | None:
         if state is None or not state.detail:

@@ -70,7 +70,7 @@ def request(account: Account) -> JobRequest[Arguments, NoState]:
 class _FileWriter(io.RawIOBase):
     """A file of a job as the writer of exports needs it: what is written is stored piece by piece.
 
-    Once it ``is_over``, what is written is lost: that of a compressor that was left in the middle, when it is collected.
+    Once it ``is_over``, what is written is lost, such as the rest of a compressor that was left in the middle.
     """
 
     def __init__(self, file: JobFile) -> None:
