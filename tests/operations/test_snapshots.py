@@ -391,6 +391,7 @@ def test_another_process_goes_on_with_a_restore(shop):
     restored = outcome_of(job_runner.finish(job))
 
     assert (restored.written, restored.skipped) == (1500 + len(ROWS) - 1, 1)
-    assert content(shop, "customers")["us", "2"] == {"Name": text("Zoe")}
+    [(found,)] = sql.fetch(f"SELECT vals FROM {relation_name(table.pk)} WHERE pk = 'us'")
+    assert "Zoe" in found
     assert snapshots.find(shop, "before-restore-before-2") is None
     assert jobs.get(job.pk).counts == {"inserted": restored.written, "skipped": 1}

@@ -26,7 +26,7 @@ from storage.operations.changes import reverting
 from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began, outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.changes.reverting import COLLECTION_LIMIT
-from storage.operations.jobs import running
+from storage.operations.jobs import local, running
 from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import comparing, sides
@@ -100,7 +100,10 @@ def capabilities(comparison: Comparison, target: Target, selection: Selection) -
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A request as JSON has it. ``left`` and ``right``: the id of an account, and the name of the side in it."""
+    """A request as JSON has it. ``left`` and ``right``: the id of an account, and the name of the side in it.
+
+    ``place``: where the process that has started the job finds the comparison, see operations.jobs.local.
+    """
 
     left: Sequence[Any]
     right: Sequence[Any]
@@ -108,6 +111,7 @@ class Arguments:
     selection: Mapping[str, Any]
     with_timestamps: bool
     read_at: str
+    place: str = ""
 
 
 class _ApplyJob(OutcomeJob[Arguments]):
@@ -117,7 +121,8 @@ class _ApplyJob(OutcomeJob[Arguments]):
     def apply(self, progress: Progress[Arguments]) -> None:
         run, wanted = progress.run, progress.run.arguments
         accounts.writable(run.account)
-        comparison = comparing.compare(
+        known: Comparison | None = local.find(wanted.place)
+        comparison = known or comparing.compare(
             *map(_find_side, (wanted.left, wanted.right)), with_timestamps=wanted.with_timestamps
         )
         Application(
@@ -165,7 +170,9 @@ def apply(
     wanted = request(comparison, target, selection, read_at=read_at)
     if dry_run:
         return Application(comparison, target, selection, by, read_at, Outcome(is_preview=True)).run()
-    return outcome_of(running.complete(wanted, by=by))
+    with local.offering(comparison) as place:
+        arguments = replace(wanted.arguments, place=place)
+        return outcome_of(running.complete(replace(wanted, arguments=arguments), by=by))
 
 
 def request(
