@@ -98,7 +98,7 @@ class BranchRequest:
         times = {name: found[name] and datetime.fromisoformat(found[name]) for name in ("at", "expires_at")}
         rules = {table: read_rules(rules) for table, rules in found["rules"].items()}
         if filters is not None:
-            filters = {name: it and parse(it) for name, it in filters.items()}
+            filters = {name: parse(it) if it else None for name, it in filters.items()}
         return cls(**{**found, **times, "snapshot": snapshot, "filters": filters, "rules": rules})
 
 
