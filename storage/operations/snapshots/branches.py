@@ -75,7 +75,9 @@ class BranchRequest:
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
             "snapshot": self.snapshot and [self.snapshot.pk, self.snapshot.name],
             "at": self.at and self.at.isoformat(),
-            "filters": filters and {name: it and write_filter(it) for name, it in filters.items()},
+            "filters": None
+            if filters is None
+            else {name: None if it is None else write_filter(it) for name, it in filters.items()},
             "rules": {
                 table: {name: str(rule) for name, rule in rules.items()}
                 for table, rules in self.rules.items()
