@@ -147,6 +147,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.OTHER: "%(text)s",
     Reason.NO_JOB: _("There is no job %(job)s."),
     Reason.JOB_ENDED: _("The job %(job)s has ended."),
+    Reason.JOB_STOPPED: _("The job %(job)s was paused or cancelled before its end."),
     Reason.JOB_PAUSED: _("The job %(job)s is paused already."),
     Reason.JOB_NOT_RESUMABLE: _("The job %(job)s is not paused, and has neither failed nor been cancelled."),
     Reason.JOB_DIES: _(

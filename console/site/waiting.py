@@ -13,5 +13,5 @@ PATIENCE: Final = 5.0  # seconds
 
 
 def complete(request: HttpRequest, wanted: JobRequest[Any, Any]) -> Job:
-    """Return the job once it has ended, or when it takes long; a server process goes on with it then."""
+    """Return the job once it has ended or was stopped, or when it takes long: then a server process goes on with it."""
     return running.complete(wanted, by=actor_of(request), patience=PATIENCE)

@@ -16,6 +16,7 @@ from storage.domain.errors import ServerBusy, StorageError
 from storage.operations.access.api_tokens import TokenError
 from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.accounts.refusals import AccountError, AccountIsBusy
+from storage.operations.jobs.jobs import JobError
 from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
 
 RETRY_AFTER: Final = 5  # seconds
@@ -50,7 +51,7 @@ def problem_of(error: Exception) -> Problem | None:
             return Problem(problems.CONFLICT, str(error), headers={"Retry-After": str(RETRY_AFTER)})
         case SnapshotNotFound():
             return Problem(problems.NOT_FOUND, str(error))
-        case AccountError() | TokenError() | SnapshotError() | QuotaReached():
+        case AccountError() | JobError() | TokenError() | SnapshotError() | QuotaReached():
             return Problem(problems.CONFLICT, str(error))
         case OperationalError() | InterfaceError():
             return Problem(problems.UNAVAILABLE, headers={"Retry-After": str(RETRY_AFTER)})

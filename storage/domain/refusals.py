@@ -210,6 +210,7 @@ class Reason(StrEnum):
     # jobs
     NO_JOB = "There is no job {job}."
     JOB_ENDED = "The job {job} has ended."
+    JOB_STOPPED = "The job {job} was paused or cancelled before its end."
     JOB_PAUSED = "The job {job} is paused already."
     JOB_NOT_RESUMABLE = "The job {job} is not paused, and has neither failed nor been cancelled."
     JOB_DIES = "The same step was begun {attempts} times and did not end: the process died, or the database was busy."

@@ -33,6 +33,7 @@ from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
     account_copies,
     account_export,
+    account_export_jobs,
     account_import,
     applying,
     branches,
@@ -130,6 +131,12 @@ def import_():
         account_import.load(account_import.check(file, "there"), by=ADA)
     except AccountExists:
         pass
+
+
+def export():
+    if not Job.objects.exists():
+        jobs.start_requested(account_export_jobs.request(find("shop")), by=ADA)
+    job_runner.run_all()
 
 
 def changed_since_a_snapshot():
@@ -307,6 +314,7 @@ CASES = {
         lambda: policies.replace_by_name(shop(), "orders", []), lambda: copy(AccountKind.COSMOS)
     ),
     "import": Case(shop, import_),
+    "export": Case(shop, export),
     "restore": Case(changed_since_a_snapshot, restore, (Verb.SNAPSHOT_RESTORE,)),
     "reset": Case(changed_branch, reset),
     "undo of many": Case(written_by_a_script, undo_many, (Verb.ENTITY_REVERT,)),

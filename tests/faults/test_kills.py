@@ -1,9 +1,12 @@
-"""A process is killed in the middle of a long operation: nothing stays that another process does not end."""
+"""A process is killed in the middle of a long operation, or a user cancels it: nothing is half done, twice, or lost."""
 
+import io
+import itertools
 import os
 import time
 from contextlib import nullcontext
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -11,10 +14,13 @@ from django.db import connection
 from console.entities import query_deletion
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Refused
 from storage.models import Account, Activity, Branch, Job, PropertyIndex, Table
 from storage.operations.access import policies
 from storage.operations.accounts import removal
 from storage.operations.entities import bulk_edits, entities
+from storage.operations.jobs import files, jobs
+from storage.operations.snapshots import account_import
 from storage.operations.tables import tables
 from storage.operations.undo import undo
 from storage.runtime import job_runner
@@ -25,7 +31,14 @@ from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
 
-POINTS = int(os.environ.get("TEST_KILLS", "6"))  # at which each operation is killed
+POINTS = int(
+    os.environ.get("TEST_KILLS", "6")
+)  # at which each operation is killed, or by half as many cancelled
+# the kinds that have many transactions; the others are cancelled between two steps
+CANCELLED = {
+    *("branch", "copy", "copy to Cosmos DB", "import", "export", "restore", "reset", "undo of many", "apply"),
+    "deletion of an account",
+}
 ENDED_TIMEOUT = 60
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,6 +73,12 @@ def state():
                 for it in Branch.objects.filter(account=account)
             ],
             "tables": {table.name: content(table) for table in Table.objects.own().filter(account=account)},
+            "exported": [
+                (found.tables, found.entities)
+                for job in Job.objects.filter(account=account, status="done")
+                for file in files.to_download(job)
+                for found in [account_import.check(io.BytesIO(b"".join(files.read(file))), "there")]
+            ],
         }
         for account in Account.objects.all()
     }
@@ -167,3 +186,75 @@ def test_killed_at_any_moment(name, forge):
         attempt.check_nothing_is_left()
         outcomes.setdefault(outcome, []).append(point)
     print(f"{name}: {number} statements, killed after", outcomes)
+
+
+CANCEL = (
+    "UPDATE storage_jobs SET wish = 'cancel' WHERE id IN"
+    " (SELECT id FROM storage_jobs WHERE ended_at IS NULL FOR UPDATE SKIP LOCKED)"
+)
+
+
+@pytest.fixture
+def cancel_after(monkeypatch):
+    """Have what runs cancelled by another session after a number of statements, or the next one that lets it."""
+    wait = psycopg.Connection.wait
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as other:
+
+        def cancel_after(number, operation):
+            """Run an operation; return how many statements it has, and whether it was cancelled."""
+            counter, cancelled = itertools.count(), []
+
+            def counting(self, *arguments, **options):
+                result = wait(self, *arguments, **options)
+                if self is not other and next(counter) >= number and not cancelled:
+                    cancelled[:] = other.execute(CANCEL).rowcount * [True]
+                return result
+
+            with monkeypatch.context() as patched:
+                patched.setattr(psycopg.Connection, "wait", counting)
+                try:
+                    operation()
+                except Refused:
+                    assert cancelled
+            return next(counter)
+
+        yield cancel_after
+
+
+def latest_job():
+    """The job that was requested, not one that tidies up."""
+    return Job.objects.filter(actor__name=ADA.name).latest("pk")
+
+
+def describe_progress():
+    job = latest_job()
+    return job.status, job.done, job.counts
+
+
+@pytest.mark.parametrize("name", sorted(CANCELLED), indirect=True)
+def test_cancelled_at_any_moment(name, cancel_after):
+    case = CASES[name]
+    Attempt(case)
+    number = cancel_after(float("inf"), case.request)
+    after, progress = state(), describe_progress()
+
+    outcomes = {}
+    for place in range(POINTS // 2):
+        attempt = Attempt(case)
+        point = number * (2 * place + 1) // (POINTS // 2 * 2)
+        cancel_after(point, case.request)
+        run_jobs()
+        attempt.check_nothing_is_left()
+        job = latest_job()
+        outcomes.setdefault((job.status, "changed" if state() != attempt.before else "as before"), []).append(
+            point
+        )
+        if job.status == "cancelled" and name == "import":  # the file was that of the process
+            case.request()
+        elif job.status == "cancelled":
+            jobs.resume(job, by=ADA)
+            run_jobs()
+        attempt.check_nothing_is_left()
+        assert state() == after
+        assert describe_progress() == progress
+    print(f"{name}: {number} statements, cancelled after", outcomes)

@@ -1,4 +1,4 @@
-"""Jobs: steps, their progress, failures, wishes of users, and files. tests/faults/test_job_kills.py kills processes."""
+"""Jobs: steps, their progress, failures, wishes of users, and files. tests/faults/test_kills.py kills processes."""
 
 import asyncio
 import io

@@ -28,6 +28,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.errors import OperationTimedOut, StorageError
+from storage.domain.service.jobs import JobStatus
 from storage.domain.service.recorded import RecordedChange
 from storage.domain.values.numbers import read_numbers
 from storage.models import Account, Table
@@ -160,7 +161,7 @@ def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: st
     except StorageError as error:
         notify_error(request, describe_refusal(error))
         return redirect(back)
-    if job.ended_at is None:
+    if job.status != JobStatus.DONE:
         return redirect("jobs:show", job.pk)
     undone = outcome_of(job)
     if undone.activity is None:

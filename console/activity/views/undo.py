@@ -28,6 +28,7 @@ from storage.models import Activity
 from storage.operations.access import members
 from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.activity import activity
+from storage.operations.jobs.jobs import JobError
 from storage.operations.undo.undo import CannotUndo, Reason
 
 _MOST: Final = 1000  # activities that are undone together
@@ -48,7 +49,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
         notify_error(request, sentences.explain_refusal(cannot), link=_conflict_address(cannot))
     except OperationalError:
         notify_error(request, _("Not undone: a server or the database did not respond in time. Try again."))
-    except (StorageError, QuotaReached) as error:
+    except (StorageError, QuotaReached, JobError) as error:
         notify_error(request, describe_refusal(error))
     else:
         notify_success(request, sentences.report_undo(undone), undo=undone)

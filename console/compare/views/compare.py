@@ -42,6 +42,7 @@ from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.moments import read_moment_token
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import OperationTimedOut, StorageError
+from storage.domain.service.jobs import JobStatus
 from storage.domain.service.sides import SideName
 from storage.models import Account
 from storage.operations.access.members import visible_accounts
@@ -316,7 +317,7 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     except (SideNotFound, StorageError) as error:
         notify_error(request, describe_refusal(error))
     else:
-        if job.ended_at is None:
+        if job.status != JobStatus.DONE:
             return see_other(reverse("jobs:show", args=(job.pk,)))
         _report(request, outcome_of(job), wanted.right)
     return see_other(page)

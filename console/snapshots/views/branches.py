@@ -23,6 +23,7 @@ from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, rea
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
+from storage.domain.service.jobs import JobStatus
 from storage.domain.values.edm import EdmValue
 from storage.models import Account, Table
 from storage.operations.accounts.refusals import AccountError
@@ -254,7 +255,7 @@ def reset(request: HttpRequest, account: Account) -> HttpResponse:
     except (SnapshotError, StorageError) as error:
         notify_error(request, describe_refusal(error))
     else:
-        if job.ended_at is None:
+        if job.status != JobStatus.DONE:
             return redirect("jobs:show", job.pk)
         restored = outcome_of(job)
         text = ngettext(

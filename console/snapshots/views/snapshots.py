@@ -19,6 +19,7 @@ from console.snapshots.forms import ScheduleForm, SnapshotForm
 from console.snapshots.previews import Choices, preview
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
+from storage.domain.service.jobs import JobStatus
 from storage.domain.service.snapshots import SnapshotReason
 from storage.models import Account, Snapshot
 from storage.operations.changes.outcome_jobs import outcome_of
@@ -126,7 +127,7 @@ def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpRespon
     except (SnapshotError, StorageError) as error:
         notify_error(request, describe_refusal(error))
         return redirect("snapshots:index", account.name)
-    if job.ended_at is None:
+    if job.status != JobStatus.DONE:
         return redirect("jobs:show", job.pk)
     restored = outcome_of(job)
     text = ngettext(

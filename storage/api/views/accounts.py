@@ -179,10 +179,10 @@ class AccountViewSet(AccountScopedViewSet):
     )
     def destroy(self, request: Request, account: str) -> Response:
         wanted = self.read_query()
-        if self.is_async:
-            deletion = removal.request(self.account, with_tables=wanted["with_tables"])
-            return self.answer_job(jobs.start_requested(deletion, by=self.by))
         try:
+            if self.is_async:
+                deletion = removal.request(self.account, with_tables=wanted["with_tables"])
+                return self.answer_job(jobs.start_requested(deletion, by=self.by))
             removal.remove(self.account.name, with_tables=wanted["with_tables"], by=self.by)
         except AccountHasTables:
             detail = "The account has tables; set with_tables=true to delete them too."

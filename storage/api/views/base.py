@@ -114,11 +114,10 @@ class ApiViewSet(ViewSet):
         return Response(JobSerializer(job).data, status=202, headers=headers)
 
     def answer_by_job(self, wanted: JobRequest[Any, Any], answer: Callable[[Job], Response]) -> Response:
-        """Do what is wanted and answer what the job has done, or with the job if it has not ended."""
+        """Do what is wanted and answer what the job has done, or the job itself if the client does not wait."""
         if self.is_async:
             return self.answer_job(jobs.start_requested(wanted, by=self.by))
-        job = running.complete(wanted, by=self.by)
-        return self.answer_job(job) if job.ended_at is None else answer(job)
+        return answer(running.complete(wanted, by=self.by))
 
     def answer_with_etag(self, found: Any) -> Response:
         content = self.serialize(found)

@@ -84,7 +84,11 @@ _KINDS: Final = {DELETION_JOB.name: DELETION_JOB}
 
 
 def request(account: Account, *, with_tables: bool) -> JobRequest[Arguments, State]:
-    """Return the job that deletes an account; it cannot be cancelled once it has dropped a table."""
+    """Return the job that deletes an account; it cannot be cancelled once it has dropped a table.
+
+    Raises AccountError if the account is protected, or if it has tables and may not lose them.
+    """
+    _check(account, account.name, _own_tables(account), with_tables=with_tables)
     return JobRequest(DELETION_JOB, Arguments(account.pk, account.name, with_tables), account)
 
 
@@ -138,6 +142,19 @@ def _may_be_deleted(account: Account, wanted: Arguments) -> bool:
     return wanted.with_tables and not (account.protected or account.read_only)
 
 
+def _own_tables(account: Account) -> list[str]:
+    return list(Table.objects.own().filter(account=account).values_list("name", flat=True))
+
+
+def _check(account: Account, name: str, tables: Sequence[str], *, with_tables: bool) -> None:
+    if account.protected:
+        raise AccountIsProtected(Reason.ACCOUNT_PROTECTED, account=name)
+    if tables and not with_tables:
+        raise AccountHasTables(Reason.ACCOUNT_HAS_TABLES, account=name, number=len(tables))
+    if tables and account.read_only:
+        raise AccountError(Reason.READ_ONLY_ACCOUNT_HAS_TABLES, account=name, number=len(tables))
+
+
 def _drop(tables: Iterable[Table]) -> None:
     for table in tables:
         if table.deleted_at is None:
@@ -152,13 +169,8 @@ def _delete(wanted: Arguments, *, by: Actor) -> None:
     account, name = _lock(wanted.account), wanted.name
     if account is None or (wanted.over_at and not _is_over(account, wanted)):
         return
-    if account.protected:
-        raise AccountIsProtected(Reason.ACCOUNT_PROTECTED, account=name)
-    names = list(Table.objects.own().filter(account=account).values_list("name", flat=True))
-    if names and not wanted.with_tables:
-        raise AccountHasTables(Reason.ACCOUNT_HAS_TABLES, account=name, number=len(names))
-    if names and account.read_only:
-        raise AccountError(Reason.READ_ONLY_ACCOUNT_HAS_TABLES, account=name, number=len(names))
+    names = _own_tables(account)
+    _check(account, name, names, with_tables=wanted.with_tables)
     # deleted tables that could be restored included
     _drop(Table.objects.filter(account=account))
     for snapshot in Snapshot.objects.filter(account=account):

@@ -59,6 +59,7 @@ class Step(Generic[S]):
     ``done``, ``counts`` and ``failures`` are those of this step; they are added up. ``done`` counts what ``total``
     counts, None while that is unknown. ``counts`` has names that the console knows, such as inserted or skipped.
     ``result`` is what the end of the job tells, for a kind to define; ``activity`` the one whose undo takes it back.
+    ``starts_over``: what was counted before was undone.
     """
 
     state: S
@@ -69,6 +70,7 @@ class Step(Generic[S]):
     is_finished: bool = False
     result: Mapping[str, object] = field(default_factory=dict)
     activity: Activity | None = None
+    starts_over: bool = False
 
 
 @dataclass(slots=True)

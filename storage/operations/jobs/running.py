@@ -20,6 +20,7 @@ from storage.domain.service.jobs import FAILURES_KEPT, JobStatus, Wish
 from storage.models import Activity, Job
 from storage.operations.activity import activity
 from storage.operations.jobs import files, jobs
+from storage.operations.jobs.jobs import JobError
 from storage.operations.jobs.kinds import (
     FIRST_SIZE,
     JobInterrupted,
@@ -96,9 +97,9 @@ def finish(job: Job, kinds: Kinds) -> Job:
 def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None = None) -> Job:
     """Do what is requested as a job in this thread, for a caller who waits for its end; raises what the job raises.
 
-    After ``patience`` seconds another process goes on with it, and it is returned unfinished, as is one that a user
-    has paused. If this thread is interrupted, it is cancelled. In the caller's transaction there is no job: all is
-    done, or nothing.
+    Without ``patience``, also JobError if a user has paused or cancelled it. With it, such a job is returned, as is one
+    that has taken so many seconds: another process goes on with that. If this thread is interrupted, the job is
+    cancelled. In the caller's transaction there is no job: all is done, or nothing.
     """
     if connection.in_atomic_block:
         return _run_within(request, by)
@@ -112,11 +113,11 @@ def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None
         taken = _take(job.pk, {kind.name: kind})
         if taken is not None:
             _Runner.awaiting(taken, kind, patience).run_to_end()
-    # the caller has seen how it ended
-    Job.objects.filter(pk=job.pk).exclude(ended_at=None).update(seen_at=timezone.now())
     found = jobs.get(job.pk)
     if found is None:
         raise ServerBusy  # the account was deleted meanwhile
+    if patience is None and found.status != JobStatus.DONE:
+        raise JobError(Reason.JOB_STOPPED, job=job.pk)
     return found
 
 
@@ -184,7 +185,7 @@ class _Runner:
     rest: Callable[[float], bool]
     others: Callable[[], bool]
     patience_ends: float | None = None  # when another process is to go on with the job
-    is_awaited: bool = False  # by a caller, to whom errors are raised
+    is_awaited: bool = False  # by a caller, who sees how it ends, and to whom errors are raised
     pace: Pace = field(default_factory=Pace)
     has_ended: bool = False  # with the last step
 
@@ -205,7 +206,7 @@ class _Runner:
             self._fail(error)
             raise
         except BaseException:
-            if connection.is_usable() and self._is_unfinished():
+            if connection.is_usable() and self._is_unfinished() and self._may_stop():
                 self._end(JobStatus.CANCELLED)
             raise
 
@@ -247,8 +248,11 @@ class _Runner:
             )
         return found != Wish.NONE
 
+    def _may_stop(self) -> bool:
+        return self.kind.may_stop(self.kind.read_state(self.job.state))
+
     def _wish(self) -> str | None:
-        if not self.kind.may_stop(self.kind.read_state(self.job.state)):
+        if not self._may_stop():
             return Wish.NONE
         return Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
 
@@ -286,6 +290,8 @@ class _Runner:
     def _store(self, step: Step[Any]) -> None:
         """Store what a step has done; raises _StepTaken if another process did it."""
         job = copy(self.job)
+        if step.starts_over:
+            job.done, job.counts, job.failed, job.failures, job.result = 0, {}, 0, [], {}
         job.state = activity.in_json(self.kind.write(step.state))
         job.done += step.done
         job.total = job.total if step.total is None else step.total
@@ -340,24 +346,27 @@ class _Runner:
             raise
         except Exception:
             logger.exception("What the job %s has done could not be recorded", self.job)
-            _mark_ended(self.job, status, refusal, None)
+            self._mark_ended(self.job, status, refusal, None)
 
     def _write_end(self, job: Job, state: Any, status: JobStatus, refusal: Refusal | None = None) -> None:
         """End the job, in a transaction, with the activity that records what it has done."""
         run = Run(job, self.kind.read_arguments(job.arguments), jobs.started_by(job))
-        _mark_ended(job, status, refusal, self.kind.end(run, state, status))
+        self._mark_ended(job, status, refusal, self.kind.end(run, state, status))
 
-
-def _mark_ended(job: Job, status: JobStatus, refusal: Refusal | None, done: Activity | None) -> None:
-    Job.objects.filter(pk=job.pk, ended_at=None).update(
-        status=status,
-        wish=Wish.NONE,
-        rate=0,
-        error="" if refusal is None else refusal.dump(),
-        ended_at=timezone.now(),
-        activity=job.activity_id if done is None else done.pk,
-    )
-    files.keep_after(job)
+    def _mark_ended(
+        self, job: Job, status: JobStatus, refusal: Refusal | None, done: Activity | None
+    ) -> None:
+        now = timezone.now()
+        Job.objects.filter(pk=job.pk, ended_at=None).update(
+            status=status,
+            wish=Wish.NONE,
+            rate=0,
+            error="" if refusal is None else refusal.dump(),
+            ended_at=now,
+            seen_at=now if self.is_awaited else None,
+            activity=job.activity_id if done is None else done.pk,
+        )
+        files.keep_after(job)
 
 
 def _write_failures(step: Step[Any]) -> list[object]:

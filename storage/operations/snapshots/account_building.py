@@ -138,7 +138,7 @@ class Building(Generic[A]):
                 account = accounts.add(name, replace(new, enabled=False), by=self.run.by)
                 Job.objects.filter(pk=self.run.job.pk).update(account=account)
                 self.state = BuildState(account.pk)
-                self.run.save(Step(self.state))
+                self.run.save(Step(self.state, starts_over=True))
         except AccountExists:
             settle(name)
             raise

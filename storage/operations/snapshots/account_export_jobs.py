@@ -34,6 +34,7 @@ class _ExportJob(JobKind[Arguments, NoState]):
     def step(self, run: Run[Arguments], state: NoState) -> Step[NoState]:
         for left in files.of_job(run.job):
             left.delete()  # of a process that has died
+        run.save(Step(state, starts_over=True))
         file = files.of_run(run, f"{run.account.name}.ndjson.gz", "application/gzip")
         stream = _FileWriter(file)
         saved = 0

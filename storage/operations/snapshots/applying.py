@@ -6,6 +6,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from django.db import transaction
+
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
@@ -304,9 +306,11 @@ class Application:
             outcome.action = TableAction.CREATE
         if self.progress is None:
             return outcome.table  # a deleted one that would be restored
-        return tables.create(
-            side.account, source.name, by=self.by, description=source.description, tags=source.tags
-        )
+        described = {"description": source.description, "tags": source.tags}
+        with transaction.atomic():
+            made = tables.create(side.account, source.name, by=self.by, **described)
+            self.progress.save()
+        return made
 
     def _apply_entities(
         self, table: ComparedTable, changed: Table | None, outcome: TableOutcome, *, is_last: bool

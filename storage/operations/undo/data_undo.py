@@ -5,15 +5,16 @@ history like any other, and can be undone. An entity that was changed again sinc
 """
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.service.activity import Verb
+from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Activity, Table
 from storage.operations.accounts import accounts
-from storage.operations.changes import changes
+from storage.operations.changes import changes, past
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began, outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
@@ -64,10 +65,23 @@ def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``wanted``: a ChangeFilter as it is dumped; ``undoes``: the activity whose changes they are."""
+    """``wanted``: a ChangeFilter as it is dumped; ``undoes``: the activity whose changes they are.
+
+    ``until``: when it was asked for. Later changes are newer work, also when the job begins late or another process
+    goes on with it.
+    """
 
     wanted: str
+    until: str
     undoes: int | None = None
+
+    def read_filter(self) -> ChangeFilter:
+        return ChangeFilter.load(self.wanted)
+
+    def read_closed_filter(self) -> ChangeFilter:
+        """Return the filter without what was changed after the request."""
+        wanted, until = self.read_filter(), datetime.fromisoformat(self.until)
+        return replace(wanted, until=min(wanted.until or until, until))
 
 
 class _UndoJob(OutcomeJob[Arguments]):
@@ -76,7 +90,7 @@ class _UndoJob(OutcomeJob[Arguments]):
 
     def apply(self, progress: Progress[Arguments]) -> None:
         run = progress.run
-        account, wanted = accounts.writable(run.account), ChangeFilter.load(run.arguments.wanted)
+        account, wanted = accounts.writable(run.account), run.arguments.read_closed_filter()
         existing = _existing(account, changes.count_by_table(account, wanted))
         for table in existing:
             images = None if table.name in progress.done else _images(account, table, wanted)
@@ -90,7 +104,7 @@ class _UndoJob(OutcomeJob[Arguments]):
         """Return nothing if no entity was written."""
         if not outcome.written:
             return {}
-        wanted = ChangeFilter.load(run.arguments.wanted)
+        wanted = run.arguments.read_filter()
         return {**outcome.detail(), "began": began(run), "selection": _describe(wanted)}
 
     def undoes(self, run: Run[Arguments]) -> int | None:
@@ -109,7 +123,9 @@ def request(
     is recorded. Raises InsufficientAccountPermissions.
     """
     accounts.check_writable(account)
-    return JobRequest(UNDO_JOB, Arguments(wanted.dump(), None if undoes is None else undoes.pk), account)
+    until = to_datetime(past.closed_present().ticks) + timedelta(microseconds=1)  # exclusive
+    undone = None if undoes is None else undoes.pk
+    return JobRequest(UNDO_JOB, Arguments(wanted.dump(), until.isoformat(), undone), account)
 
 
 def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Outcome:
