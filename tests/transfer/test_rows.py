@@ -20,7 +20,9 @@ NDJSON = b'{"id":1,"a":"\\ud800"}\n\n{"id":2,"a":-0.0}\n{"id":3}\n'
 ARRAY = b'[\n {"id":1},\n {"id":12345678901234567890},\n {"id":1.5}\n]\n'
 
 
-@pytest.mark.parametrize("data", [CSV, gzip.compress(CSV, mtime=0), CSV[3:].decode().encode("utf-16"), NDJSON, ARRAY])
+@pytest.mark.parametrize(
+    "data", [CSV, gzip.compress(CSV, mtime=0), CSV[3:].decode().encode("utf-16"), NDJSON, ARRAY]
+)
 def test_goes_on_from_every_row(data):
     every = list(reader(data))
     assert len(every) == 3
