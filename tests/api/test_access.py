@@ -23,6 +23,7 @@ OPERATIONS = [
     ("GET", "accounts/acme/copy", READ, None, 200),
     ("POST", "accounts/acme/copy", OWN, {}, 400),
     ("POST", "accounts/acme/thaw", OWN, None, 200),
+    ("POST", "accounts/acme/export", ACCESS, None, 202),
     ("GET", "accounts/acme/connection-string", ACCESS, None, 200),
     ("GET", "accounts/acme/keys", ACCESS, None, 200),
     ("POST", "accounts/acme/keys/key9/rotate", OWN, None, 404),

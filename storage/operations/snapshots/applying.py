@@ -306,9 +306,10 @@ class Application:
             outcome.action = TableAction.CREATE
         if self.progress is None:
             return outcome.table  # a deleted one that would be restored
-        described = {"description": source.description, "tags": source.tags}
         with transaction.atomic():
-            made = tables.create(side.account, source.name, by=self.by, **described)
+            made = tables.create(
+                side.account, source.name, by=self.by, description=source.description, tags=source.tags
+            )
             self.progress.save()
         return made
 
