@@ -1,6 +1,7 @@
 """The worlds tests run in: a database for the session, a live server, tools of the machine."""
 
 import asyncio
+import gc
 import itertools
 import os
 import shutil
@@ -65,6 +66,21 @@ def pytest_xdist_auto_num_workers(config):
 
 def pytest_xdist_make_scheduler(config, log):
     return distribution.Portions(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without the garbage collector, which would look at all tests again and again and find nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_make_parametrize_id(val, argname):
+    return distribution.name_of_parameter(val, argname)
 
 
 def pytest_collection_modifyitems(config, items):

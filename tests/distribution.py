@@ -72,6 +72,15 @@ def fast_tier(items):
     return chosen
 
 
+def name_of_parameter(value: object, argument: str) -> str | None:
+    """Name bytes that nobody can read after their argument; None leaves the name to pytest.
+
+    All processes of a run must give a test the same name, and compressed or encrypted bytes may contain a time.
+    """
+    is_readable = not isinstance(value, bytes) or (value.isascii() and value.decode("ascii").isprintable())
+    return None if is_readable else argument
+
+
 def place(nodeid: str) -> int:
     """In the order of the run."""
     starts = ((f"{path}/", f"{path}::") for path in FIRST)

@@ -1,6 +1,7 @@
 """The documents as data: their code blocks, headings and links."""
 
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -47,5 +48,6 @@ def rows(document: Path, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[1].splitlines()]
 
 
+@cache
 def _tokens(document: Path) -> list[Token]:
     return MarkdownIt("commonmark").enable("table").parse(document.read_text("utf-8"))

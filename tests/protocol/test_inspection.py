@@ -1,5 +1,6 @@
 """The inspector says what the server does: the same text is inspected, and sent."""
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
@@ -139,8 +140,12 @@ async def test_the_verdict_is_what_the_server_answers():
     seen = set()
     async with running() as service:
         for request in requests():
-            expected = await answered(service, request)
-            assert await in_thread(said, request) == expected, request
+            second, expected, verdict = None, None, None
+            while second != int(time.time()):  # details name the second in which they are written
+                second = int(time.time())
+                expected = await answered(service, request)
+                verdict = await in_thread(said, request)
+            assert verdict == expected, request
             seen.add(expected and expected[:2])
     assert seen >= {
         None,
