@@ -43,6 +43,24 @@ class Case:
     def mentions(self, placeholder: str) -> bool:
         return f"{{{placeholder}}}" in json.dumps([self.given, self.steps, self.variables])
 
+    @property
+    def world(self) -> str:
+        """What is given, as text that is the same for cases that are given the same."""
+        given = json.dumps(self.given)
+        return json.dumps([given, self.variables]) if PLACEHOLDER.search(given) else given
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all its requests read or are refused, so that other cases can have its table as well."""
+        return all(_changes_nothing(step) for step in self.steps)
+
+
+def _changes_nothing(step: dict[str, Any]) -> bool:
+    if step["request"].get("abort"):
+        return False
+    status = step["response"].get("status")
+    return step["request"]["line"].startswith("GET ") or (isinstance(status, int) and status >= 400)
+
 
 def load() -> list[Case]:
     return [case for path in sorted(FOLDER.glob("*.toml")) for case in _load_file(path)]

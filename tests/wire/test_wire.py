@@ -1,4 +1,4 @@
-"""One test per case of tests/wire/*.toml, each in a table of its own."""
+"""One test per case of tests/wire/*.toml, in a table of its own unless it changes nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,28 +34,64 @@ def parameter(case: Case) -> Any:
     return pytest.param(case, id=case.id, marks=pytest.mark.slow if case.is_variant else ())
 
 
+@pytest.fixture(scope="session")
+def shared(connection: Connection) -> Iterator["SharedTables"]:
+    shared = SharedTables(connection)
+    yield shared
+    shared.delete()
+
+
 @pytest.mark.parametrize("case", [parameter(case) for case in cases.load()])
-def test_wire(case: Case, endpoint: Endpoint, connection: Connection, request: pytest.FixtureRequest) -> None:
+def test_wire(
+    case: Case,
+    endpoint: Endpoint,
+    connection: Connection,
+    shared: "SharedTables",
+    request: pytest.FixtureRequest,
+) -> None:
     if case.peer and endpoint.foreign:
         pytest.skip(case.peer)
     if case.kind == "cosmos":
         endpoint = request.getfixturevalue("cosmos_endpoint")
     if case.read_only:
         endpoint = request.getfixturevalue("read_only_endpoint")
-    runner = Runner(case, endpoint, connection)
+    runner = Runner(case, endpoint, connection, shared)
     with runner.world():
         for step in case.steps:
             runner.take(step)
 
 
+class SharedTables:
+    """The tables of cases that change nothing, by what is given: made once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._names: dict[tuple[Endpoint, str], str] = {}
+
+    def find(self, endpoint: Endpoint, case: Case) -> str | None:
+        return self._names.get((endpoint, case.world))
+
+    def keep(self, endpoint: Endpoint, case: Case, name: str) -> None:
+        self._names[endpoint, case.world] = name
+
+    def delete(self) -> None:
+        for (endpoint, _), name in self._names.items():
+            self._connection.send(write({"line": f"DELETE /Tables('{name}')"}, endpoint))
+        self._names.clear()
+
+
 class Runner:
     """Runs one case: its variables grow with what the steps capture."""
 
-    def __init__(self, case: Case, endpoint: Endpoint, connection: Connection) -> None:
+    def __init__(self, case: Case, endpoint: Endpoint, connection: Connection, shared: SharedTables) -> None:
         self._case = case
         self._endpoint = endpoint
         self._connection = connection
-        name = f"Wire{uuid4().hex[:12]}"
+        self._shared = shared
+        self._shares = case.changes_nothing and not any(map(case.mentions, (*NEW_TABLES, *MOMENTS)))
+        known = shared.find(endpoint, case) if self._shares else None
+        self._is_made = known is not None
+        name = known or f"Wire{uuid4().hex[:12]}"
         host, port = endpoint.address
         self._variables = {
             "any": checks.ANY,
@@ -81,17 +117,36 @@ class Runner:
             yield
             return
         made = bool(self._case.given) or any(map(self._case.mentions, ("table", "upper", "lower")))
+        if made and self._shares:
+            with self._shared_table():
+                yield
+            return
         if made:
-            self._set_up({"line": "POST /Tables", "json": {"TableName": "{table}"}})
+            self._make_table()
         try:
-            for entity in self._case.given:
-                self._insert(entity)
             yield
         finally:
             if self._case.mentions("properties"):
                 self._send({"line": "PUT {properties}", "body": USUAL_PROPERTIES})
             for name in [*(["table"] if made else []), *filter(self._case.mentions, NEW_TABLES)]:
                 self._send({"line": f"DELETE /Tables('{{{name}}}')"})
+
+    @contextmanager
+    def _shared_table(self) -> Iterator[None]:
+        """Make the table if no case before did; one that fails may have changed it, and leaves it to nobody."""
+        if not self._is_made:
+            self._make_table()
+            self._shared.keep(self._endpoint, self._case, self._variables["table"])
+        try:
+            yield
+        except BaseException:
+            self._shared.delete()
+            raise
+
+    def _make_table(self) -> None:
+        self._set_up({"line": "POST /Tables", "json": {"TableName": "{table}"}})
+        for entity in self._case.given:
+            self._insert(entity)
 
     def _insert(self, entity: Any) -> None:
         """A table or JSON text; `repeat` inserts it so many times, with the number for `#`."""
