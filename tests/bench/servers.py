@@ -1,6 +1,7 @@
 """The servers under test, started on free ports with their data in a temporary folder."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -18,6 +19,7 @@ from platformdirs import user_cache_path
 
 from tests.bench import processes
 from tests.bench.requests import Client
+from tests.seeds import SHARED, seeded
 
 ROOT = Path(__file__).parents[2]
 DEVELOPMENT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -72,6 +74,8 @@ class Server:
 def tablero(folder: Path, *, is_relaxed: bool = False) -> Iterator[Server]:
     """The product as its command starts it, on a port of its choice; ``is_relaxed``: it saves writes a little later."""
     name = "tablero-relaxed" if is_relaxed else "tablero"
+    if SHARED in os.environ and not (folder / name).exists():
+        seeded(folder / name)  # a run of the tests, in which a first start would take most of the time
     log = folder / f"{name}.log"
     options = ["serve", "--listen", "127.0.0.1:0", "--data", str(folder / name)]
     options += ["--durability", "relaxed"] if is_relaxed else []

@@ -214,7 +214,7 @@ def test_measures_the_console(capsys):
 
 
 def test_measures_indexes(capsys):
-    assert indexes.main(["--size=2000", "--seconds=0.02", "--no-azurite", "--rounds=1"]) == 0
+    assert indexes.main(["--size=1000", "--seconds=0.02", "--no-azurite", "--rounds=1"]) == 0
 
     report = capsys.readouterr().out
     assert [it.title for it in indexes.FILTERS if f"| {it.title} |" not in report] == []
@@ -222,7 +222,7 @@ def test_measures_indexes(capsys):
 
 
 def test_measures_what_size_costs(scratch):
-    scale = size_bench.Scale("small", entities=2000, tables=12, accounts=5)
+    scale = size_bench.Scale("small", entities=1000, tables=12, accounts=5)
     options = size_bench.read(["--pairs=1", "--seconds=0.02", "--only=table"])
     with ExitStack() as stack:
         size_bench.fill(scratch / "size", scale)
