@@ -1,4 +1,4 @@
-"""Ten thousand generated requests: none may crash, hang, half-write or change what it was not sent to.
+"""Two thousand generated requests: none may crash, hang, half-write or change what it was not sent to.
 
 `python3 -m tests.fuzz` sends a million, and to the console and the management API, too.
 """
@@ -13,17 +13,16 @@ from tests.fuzz.world import World
 
 KINDS = {
     # strategy, requests, share of them that pass the signature check
-    "paths": (protocol.wild_paths(), 1600, 0.8),
-    "queries": (protocol.wild_queries(), 2200, 0.95),
-    "headers": (protocol.wild_headers(), 1600, 0.6),
-    "JSON": (protocol.wild_bodies(), 1700, 0.99),
-    "multipart": (protocol.wild_batches(), 1300, 0.99),
-    "signatures": (protocol.wild_signatures(), 400, 0),
-    "SAS": (documents.wild_sas(), 400, 0),
-    "XML": (documents.wild_xml(), 400, 0.99),
-    "Atom": (documents.wild_atom(), 400, 0.99),
+    "paths": (protocol.wild_paths(), 320, 0.8),
+    "queries": (protocol.wild_queries(), 440, 0.95),
+    "headers": (protocol.wild_headers(), 320, 0.6),
+    "JSON": (protocol.wild_bodies(), 340, 0.99),
+    "multipart": (protocol.wild_batches(), 260, 0.99),
+    "signatures": (protocol.wild_signatures(), 80, 0),
+    "SAS": (documents.wild_sas(), 80, 0),
+    "XML": (documents.wild_xml(), 80, 0.99),
+    "Atom": (documents.wild_atom(), 80, 0.99),
 }
-assert sum(requests for _, requests, _ in KINDS.values()) >= 10_000
 
 
 @pytest.fixture(scope="module")

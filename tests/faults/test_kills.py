@@ -31,9 +31,8 @@ from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
 
-POINTS = int(
-    os.environ.get("TEST_KILLS", "6")
-)  # at which each operation is killed, or by half as many cancelled
+# at which each operation is killed, or by half as many cancelled
+POINTS = int(os.environ.get("TEST_KILLS", "4"))
 # the kinds that have many transactions; the others are cancelled between two steps
 CANCELLED = {
     *("branch", "copy", "copy to Cosmos DB", "import", "export", "restore", "reset", "undo of many", "apply"),
