@@ -14,7 +14,7 @@ import requests
 from storage.server import cluster, embedded, installation, options, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
-from tests.live_server import ROOT, clean_environment, start_server
+from tests.live_server import ROOT, clean_environment, copy_data, start_server
 
 
 def wait_until(condition, timeout=60):
@@ -194,8 +194,8 @@ def test_unknown_command_makes_nothing(data):
 
 
 @pytest.mark.parametrize("name", ["long-" * 30, "it's, 100 % é"])
-def test_any_path(scratch, name):
-    deep = scratch / "paths" / name
+def test_any_path(seed, scratch, name):
+    deep = copy_data(seed, scratch / "paths" / name)
     with start_server(deep) as live:
         assert is_ready(live)
     assert DataFolder(deep).socket_folder.parent in (deep, Path("/tmp"))
@@ -214,7 +214,8 @@ def test_refuses_to_lose_the_secret(used):
     assert "sealed with another secret" in last_words(used, env=other)
 
 
-def test_begins_an_interrupted_creation_anew(data):
+def test_begins_an_interrupted_creation_anew_at_any_path(scratch):
+    data = scratch / "it's new, 100 % é"
     (data / "database.new" / "base").mkdir(parents=True)
     with start_server(data) as live:
         assert is_ready(live)

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from psycopg.conninfo import make_conninfo
 
+from storage.server.data_folder import DataFolder
 from tests.live_server import ROOT, clean_environment, start_server
 
 UNFINISHED = (
@@ -335,23 +336,21 @@ def test_refuses_a_port_in_use(server, data):
     assert f"The port {server.port} on 127.0.0.1 is in use; choose another with --listen" in said
 
 
-def test_development_account_only_on_loopback(data):
-    with start_server(data) as live:
-        assert live.stop() == 0
-    with start_server(data, "--listen", "0.0.0.0:0") as live:
+def test_development_account_only_on_loopback(used):
+    with start_server(used, "--listen", "0.0.0.0:0") as live:
         text = "\n".join(live.output)
         assert "No account exists yet" in text
         assert b"AuthenticationFailed" in get(f"http://127.0.0.1:{live.port}/devstoreaccount1/Tables")[1]
         assert "without TLS" in text
-    with start_server(data, "--listen", "0.0.0.0:0", "--allow-development-account") as live:
+    with start_server(used, "--listen", "0.0.0.0:0", "--allow-development-account") as live:
         assert "its key is public" in "\n".join(live.output)
         with TableServiceClient.from_connection_string(live.connection_string) as sdk:
             assert list(sdk.list_tables()) == []
 
 
-def test_refuses_the_public_key_elsewhere(data, server):
+def test_refuses_the_public_key_elsewhere(used, server):
     env = {"AZURITE_ACCOUNTS": f"other:{server.key}"}
-    assert "has the public key of" in refusal("--listen", "0.0.0.0:0", data=data, env=env)
+    assert "has the public key of" in refusal("--listen", "0.0.0.0:0", data=used, env=env)
 
 
 def test_accounts_of_the_emulator(data):
@@ -397,22 +396,18 @@ def test_database_that_cannot_be_reached(data):
     assert "verysecret" not in said
 
 
-def test_not_ready_without_its_database(data, postgres):
-    with psycopg.connect(make_conninfo("", **postgres), autocommit=True) as conn:
-        conn.execute("CREATE DATABASE leaving")
-        env = {"DATABASE_URL": f"postgresql:///leaving?host={postgres['host']}&user=tablero"}
-        with start_server(data, env=env) as live:
-            conn.execute("ALTER DATABASE leaving CONNECTION LIMIT 0")
-            conn.execute("ALTER DATABASE leaving ALLOW_CONNECTIONS false")
-            conn.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'leaving'")
+def test_not_ready_without_its_database(used):
+    with start_server(used) as live:
+        at = {"host": str(DataFolder(used).socket_folder), "user": "tablero", "dbname": "postgres"}
+        with psycopg.connect(**at, autocommit=True) as conn:
+            conn.execute("ALTER DATABASE tablero CONNECTION LIMIT 0")
+            conn.execute("ALTER DATABASE tablero ALLOW_CONNECTIONS false")
+            conn.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'tablero'")
             status, body = get(f"{live.url}/ui/readyz")
             assert (status, json.loads(body)["status"]) == (503, "unavailable")
             assert get(f"{live.url}/ui/healthz")[0] == 200
-            conn.execute("ALTER DATABASE leaving ALLOW_CONNECTIONS true CONNECTION LIMIT -1")
-            deadline = time.monotonic() + 60
-            while get(f"{live.url}/ui/readyz")[0] != 200:
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
+            conn.execute("ALTER DATABASE tablero ALLOW_CONNECTIONS true CONNECTION LIMIT -1")
+            wait_until(lambda: get(f"{live.url}/ui/readyz")[0] == 200)
 
 
 def test_secrets_stand_in_no_command_line(server):
