@@ -121,6 +121,8 @@ def check_focus(page, within="body", most=250):
         if found is None:
             return names
         name = found["name"].split(" ")[0]
+        if name in names[-1:]:
+            continue  # a date has stops of the browser's own
         assert name not in names and not found["faults"], (found["faults"], found["name"])
         names.append(name)
     raise AssertionError(f"the focus never left the {within}")
