@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, encode_entity_key
 from storage.domain.entities.fits import misfit_of
 from storage.domain.entities.row_editing import EditedRow
 from storage.domain.errors import EntityTooLarge, InvalidInput, StorageError, TooManyProperties
@@ -150,6 +150,14 @@ class Edited:
     patch: str | None = None
     losses: Sequence[tuple[str, Loss]] = ()
     types: Sequence["TypeChange"] = ()
+
+    @property
+    def result(self) -> StoredEntity | None:
+        """The entity as it becomes, with the Timestamp that it has; None if it is deleted."""
+        if self.values is None:
+            return None
+        content = f"{self.annotations}{self.values}".encode()
+        return StoredEntity(encode_entity_key(self.key), self.stored.ticks, content)
 
     @property
     def is_moved(self) -> bool:
@@ -312,7 +320,7 @@ class InvalidOperation(InvalidInput):
         self.span = None if isinstance(error, str) else error.span
 
 
-_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "set": ("property", "expression", "presence"),
     "remove": ("property",),
     "rename": ("property", "to", "replace"),
@@ -321,8 +329,8 @@ _MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "key": ("partition_key", "row_key"),
     "delete": (),
 }
-OPERATIONS: Final = tuple(_MEMBERS)
-_OPTIONAL: Final = ("presence", "replace", "partition_key", "row_key")
+OPERATIONS: Final = tuple(MEMBERS)
+OPTIONAL: Final = ("presence", "replace", "partition_key", "row_key")
 TYPE_NAMES: Final = {it.short_name.lower(): it for it in Edm} | {it.value.lower(): it for it in Edm}
 
 
@@ -347,13 +355,13 @@ class _OperationReader:
 
     def read(self) -> Operation:
         op = self.written.get("op")
-        members = _MEMBERS.get(op) if isinstance(op, str) else None
+        members = MEMBERS.get(op) if isinstance(op, str) else None
         if members is None:
             raise self._error("op", f"An operation is one of {', '.join(OPERATIONS)}.")
         for name in self.written.keys() - {"op", *members}:
             raise self._error(name, f"The operation {op} has no {name}.")
         for name in members:
-            if name not in self.written and name not in _OPTIONAL:
+            if name not in self.written and name not in OPTIONAL:
                 raise self._error(name, f"The operation {op} needs {name}.")
         match op:
             case "set":

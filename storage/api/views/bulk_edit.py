@@ -14,9 +14,9 @@ from storage.api.serializers import bulk_edit as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.diff import EscapingRenderer
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import encode_entity_key
+from storage.domain.entities.entity import StoredEntity
 from storage.domain.values.ticks import to_datetime, to_ticks
-from storage.editing.bulk_edit import Edited, InvalidOperation
+from storage.editing.bulk_edit import InvalidOperation
 from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews
 from storage.operations.entities.bulk_edit_jobs import BulkEditOutcome
 from storage.operations.entities.bulk_edit_previews import BulkEditPreview
@@ -98,7 +98,7 @@ def _describe_preview(found: BulkEditPreview) -> dict[str, Any]:
         "complete": found.is_complete,
         "losses": [{**it._asdict(), "entities": number} for it, number in found.losses.most_common()],
         "types": [{**it._asdict(), "entities": number} for it, number in found.types.most_common()],
-        "samples": [{"before": _before(it), "after": _after(it)} for it in found.samples],
+        "samples": [{"before": _members(it.stored), "after": _members(it.result)} for it in found.samples],
         "can_undo": found.can_undo,
         "read_at": to_datetime(found.read_at),
         "activity": None,
@@ -122,16 +122,8 @@ def _describe_counts(counts: Counts) -> dict[str, Any]:
     }
 
 
-def _before(edited: Edited) -> dict[str, Any]:
-    return _members(edited.stored.keys, edited.stored.content)
-
-
-def _after(edited: Edited) -> dict[str, Any] | None:
-    if edited.values is None:
+def _members(stored: StoredEntity | None) -> dict[str, Any] | None:
+    if stored is None:
         return None
-    return _members(encode_entity_key(edited.key), f"{edited.annotations}{edited.values}".encode())
-
-
-def _members(keys: bytes, content: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(b"{%b%b}" % (keys, content))
+    found: dict[str, Any] = json.loads(b"{%b%b}" % (stored.keys, stored.content))
     return found
