@@ -2,12 +2,14 @@
 
 import pytest
 
+from storage.domain.entities.entity import EntityKey
 from storage.domain.service.jobs import JobStatus
+from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edit_jobs, bulk_edits
-from storage.operations.entities.bulk_edits import BulkEditRefused
+from storage.operations.entities.bulk_edits import BulkEditRefused, SkippedEntity
 from storage.operations.jobs import jobs, running
 from storage.operations.tables import tables
 from storage.operations.undo import undo
@@ -44,6 +46,20 @@ def test_steps_with_progress_failures_and_undo(table):
     assert (job.activity_id, done.actor, done.request_id) == (done.pk, "ada", str(job.request_id))
     undo.undo(done, ADA)
     assert content(table) == {"a": 1, "b": 2, "c": 2**31 - 1, "d": 4, "e": 5}
+
+
+@pytest.mark.parametrize(
+    "obstacle",
+    [
+        Obstacle(ObstacleKind.CHANGED),
+        Obstacle(ObstacleKind.INVALID_KEY, detail="KeyValueTooLarge"),
+        Obstacle(ObstacleKind.DIVISION_BY_ZERO, "loss"),
+        Obstacle(ObstacleKind.WRONG_TYPE, "gone", "+ of String: Int32"),
+    ],
+)
+def test_the_obstacle_of_a_failure_is_read_again(obstacle):
+    failure = bulk_edit_jobs._failure(SkippedEntity(EntityKey("p", "a"), obstacle))
+    assert bulk_edit_jobs.read_obstacle(failure.refusal.facts["why"]) == obstacle
 
 
 def test_moved_entities_are_met_again_by_no_step(table):

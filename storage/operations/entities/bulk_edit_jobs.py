@@ -11,7 +11,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
-from storage.editing.bulk_edit import Obstacle
+from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity, Job, Table
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edits
@@ -102,6 +102,15 @@ def _write_key(key: EntityKey) -> str:
 def _describe(obstacle: Obstacle) -> str:
     parts: Sequence[str] = (obstacle.property, obstacle.kind, obstacle.detail)
     return ": ".join(filter(None, parts))
+
+
+def read_obstacle(text: str) -> Obstacle | None:
+    """Return the obstacle that a failure of a job names, for doors with words of their own."""
+    kinds, parts = set(ObstacleKind), text.split(": ", 2)
+    if len(parts) > 1 and parts[1] in kinds:
+        return Obstacle(ObstacleKind(parts[1]), parts[0], *parts[2:])
+    kind, _, detail = text.partition(": ")
+    return Obstacle(ObstacleKind(kind), detail=detail) if kind in kinds else None
 
 
 def start(
