@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pprint import pformat
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -162,6 +163,25 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         Language("az", "Azure CLI", literals.quote_shell),
     )
 }  # fmt: skip
+
+
+_API_LANGUAGES: Final = (("python", "Python"), ("javascript", "JavaScript"), ("curl", "curl"))
+
+
+def write_api_calls(address: str, body: Mapping[str, Any]) -> list[Snippet]:
+    """A POST to the management API in some languages; the token comes from the environment."""
+    context = {
+        "python": pformat(body, width=100, sort_dicts=False),
+        "json": literals.write_json(body, indent=2),
+        "shell": literals.quote_shell(literals.write_json(body)),
+        "python_address": repr(address),
+        "json_address": literals.quote_json(address),
+        "shell_address": literals.quote_shell(address),
+    }
+    return [
+        Snippet(name, render_to_string(f"console/snippets/api_{slug}.txt", context).rstrip("\n") + "\n")
+        for slug, name in _API_LANGUAGES
+    ]
 
 
 def _values(entity: Entity) -> dict[str, EdmValue]:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -22,6 +23,11 @@ MASK: Final = "•" * 12
 def endpoint(request: HttpRequest, account: Account) -> str:
     """The account's endpoint on the host that the browser uses."""
     return f"{request.scheme}://{request.get_host()}/{account.name}"
+
+
+def api_address(request: HttpRequest, operation: str, *arguments: str) -> str:
+    """The address of an operation of the management API on the host that the browser uses."""
+    return request.build_absolute_uri(reverse(f"api-{operation}", args=arguments))
 
 
 def snippet_target(request: HttpRequest, table: Table) -> Target:

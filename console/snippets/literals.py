@@ -15,7 +15,13 @@ _NO_ARGUMENT: Final = re.compile("[\x00\ud800-\udfff]")
 
 def quote_json(text: str) -> str:
     """A string literal in JavaScript, C#, Go and JSON."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return write_json(text)
+
+
+def write_json(value: object, indent: int | None = None) -> str:
+    """JSON, which is a literal in JavaScript, too."""
+    written = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def quote_shell(text: str) -> str:
