@@ -14,8 +14,6 @@ from tests.live_server import ROOT
 NOT_IN_CONSOLE = {
     Reason.ACCOUNT_HAS_TABLES,
     Reason.ACCOUNT_KIND_IS_FIXED,
-    Reason.BULK_EDIT_COUNT,
-    Reason.BULK_EDIT_NUMBER,
     Reason.DECLARATION_MALFORMED,
     Reason.DISTRIBUTED_HAS_NO_FEED,
     *(it for it in Reason if it.name.startswith("FILE_")),

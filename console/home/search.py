@@ -76,10 +76,12 @@ class SearchResult:
         return self.kind.is_data
 
 
-def find(user: User, text: str, current: AccountContext | None, *, top: int = TOP) -> list[SearchResult]:
+def find(
+    user: User, text: str, current: AccountContext | None, *, table: str = "", top: int = TOP
+) -> list[SearchResult]:
     """Search; without a text, return recent tables, accounts and pages.
 
-    ``current``: the account of the page, if any.
+    ``current`` and ``table``: the account and the table of the page, if any.
     """
     accounts = visible_accounts(user)
     recent = bookmarks.recent_tables(user, accounts.order_by().values("pk"))
@@ -88,7 +90,7 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
         return [
             *(_table(table, ResultKind.RECENT) for table in recent),
             *(_account(account) for account in others[:_OTHERS]),
-            *_pages(user, current),
+            *_pages(user, current, table),
         ]
     # names compare by ASCII case, texts of the console without case and marks
     tables = search.tables(accounts, text, first=recent, top=top)
@@ -99,7 +101,7 @@ def find(user: User, text: str, current: AccountContext | None, *, top: int = TO
         *_queries(user, accounts, text),
         *_policies(accounts, text),
         *_tokens(user, text),
-        *(hit for hit in _pages(user, current) if _contains(hit, text)),
+        *(hit for hit in _pages(user, current, table) if _contains(hit, text)),
         *(hit for hit in _settings(user, current) if _contains(hit, text)),
         *_users(user, text),
         *(_more(text) if len(tables) == top else ()),
@@ -202,10 +204,14 @@ def _fold(text: str) -> str:
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).replace("ı", "i")
 
 
-def _pages(user: User, current: AccountContext | None) -> Iterator[SearchResult]:
+def _pages(user: User, current: AccountContext | None, table: str) -> Iterator[SearchResult]:
+    if table and current is not None:
+        for item in layout.TABLE_ACTIONS:
+            if may(current.role, item.capability):
+                yield _link(ResultKind.PAGE, item, current.account, table)
     of_account = (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS)
     of_server = (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS)
-    return _links(ResultKind.PAGE, user, current, of_account, of_server)
+    yield from _links(ResultKind.PAGE, user, current, of_account, of_server)
 
 
 def _settings(user: User, current: AccountContext | None) -> Iterator[SearchResult]:
@@ -228,6 +234,9 @@ def _links(
             yield _link(kind, item)
 
 
-def _link(kind: ResultKind, item: NavigationItem, account: Account | None = None) -> SearchResult:
-    address = reverse(item.url, args=(account.name,) if account else (), fragment=item.fragment or None)
-    return SearchResult(kind, item.label, address, account, str(item.place), item.icon)
+def _link(
+    kind: ResultKind, item: NavigationItem, account: Account | None = None, table: str = ""
+) -> SearchResult:
+    names = [account.name if account else "", table]
+    address = reverse(item.url, args=[*filter(None, names)], fragment=item.fragment or None)
+    return SearchResult(kind, item.label, address, account, table or str(item.place), item.icon)

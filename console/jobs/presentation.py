@@ -14,13 +14,18 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from console.entities.bulk_edit_preview import describe_obstacle
 from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from storage.domain.access.actor import Actor
-from storage.domain.refusals import Refused
+from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service.jobs import JobStatus, Wish
 from storage.models import Job, JobFile
+from storage.operations.activity import activity
+from storage.operations.entities import bulk_edit_jobs
 from storage.operations.jobs import files, jobs
+from storage.operations.relations import history
+from storage.operations.undo.undo import is_undoable
 
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
@@ -162,11 +167,20 @@ class JobView:
 
     @property
     def failures(self) -> list[tuple[str, str]]:
-        return [(it.subject, describe_refusal(Refused(it.refusal))) for it in jobs.failures_of(self.job)]
+        return [(it.subject, _describe_failure(it.refusal)) for it in jobs.failures_of(self.job)]
 
     @property
     def other_failures(self) -> int:
         return self.job.failed - len(self.job.failures)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether to offer an undo of what it has done; later changes are found when it is tried."""
+        done, account = self.job.activity, self.job.account
+        if not self.may_change or done is None or account is None or not is_undoable(done):
+            return False
+        is_of_entities = done.effective_verb.subject == "entity"
+        return activity.undone_by(done) is None and (not is_of_entities or history.is_recorded(account))
 
     @property
     def files(self) -> list[JobFile]:
@@ -175,6 +189,14 @@ class JobView:
     @property
     def by(self) -> Actor:
         return jobs.started_by(self.job)
+
+
+def _describe_failure(refusal: Refusal) -> str:
+    if refusal.reason is Reason.NOT_EDITED:
+        obstacle = bulk_edit_jobs.read_obstacle(str(refusal.facts["why"]))
+        if obstacle is not None:
+            return describe_obstacle(obstacle)
+    return describe_refusal(Refused(refusal))
 
 
 def describe_duration(duration: timedelta) -> str:

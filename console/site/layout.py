@@ -71,6 +71,7 @@ class SidebarLink:
 
 # found by search only
 ACTIONS: Final = (NavigationItem("tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),)
+TABLE_ACTIONS: Final = (NavigationItem("entities:bulk_edit", _("Bulk edit"), "pencil", Capability.WRITE),)
 SERVER_ACTIONS: Final = (
     NavigationItem("accounts:new", _("New account"), "plus", is_for_admins=True),
     NavigationItem("people:profile", _("Profile"), "user"),

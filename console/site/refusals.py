@@ -39,6 +39,12 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "TABLERO_SECRET or as the file secret in the data folder. If it is lost, rotate both keys of the "
         "account."
     ),
+    Reason.BULK_EDIT_NUMBER: _(
+        "The account %(account)s is protected. Type the number of entities that the query finds."
+    ),
+    Reason.BULK_EDIT_COUNT: _(
+        "The query finds %(found)s entities now, not %(number)s. Preview the edit again."
+    ),
     Reason.NOT_EDITED: _("Not edited: %(why)s"),
     Reason.CHANGE_TOO_LARGE: _("These entities have more than %(most)s MiB together. Change fewer at once."),
     Reason.TOO_MANY_SAS: _(

@@ -84,6 +84,7 @@ PAGES = {
     "columns": TABLE + "columns/",
     "export": TABLE + "export/",
     "paste": TABLE + "paste/",
+    "bulk edit": TABLE + "bulk/?f=Age+ge+30&0-op=set&0-property=Age&0-expression=Age+%2B+1",
     "entity": TABLE + "entity/?pk=se&rk=",
     "entity as JSON": TABLE + "entity/?pk=se&rk=&tab=json",
     "snippets": TABLE + "entity/?pk=se&rk=&tab=snippets",

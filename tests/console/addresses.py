@@ -137,6 +137,7 @@ entities:cell                 acme/people         editor:404   editor:404
 entities:cells                acme/people         user:405     editor:400
 entities:check_cell           acme/people         user:405     editor:404
 entities:delete               acme/people         user:405     editor:302
+entities:bulk_edit            acme/people         editor:200   editor:303
 entities:paste                acme/people         editor:200   editor:422
 entities:show                 acme/people         user:404     editor:404
 entities:key                  acme/people         editor:404   editor:404

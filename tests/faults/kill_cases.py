@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from console.entities.query_deletion import QueryDeletion
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability
@@ -50,8 +49,6 @@ from storage.operations.tables.distribution import DistributionError
 from storage.operations.undo import data_undo, undo
 from storage.operations.undo.undo import CannotUndo, Reason
 from storage.runtime import job_runner
-from storage.sql import django as sql
-from storage.sql.relations import relation_name
 from storage.transfer.file import RowFile
 from storage.transfer.mapping import ColumnMapping
 
@@ -217,21 +214,6 @@ def delete_table():
     tables.drop_expired_tables()
 
 
-def more_than_a_page():
-    table = tables.get(shop(), "customers")
-    sql.execute(
-        f"INSERT INTO {relation_name(table.pk)} (pk, rk, ts, props, anns, vals)"
-        " SELECT 'q', n::text, 1, '{}', '', '' FROM generate_series(1, 1000) AS n"
-    )
-
-
-def delete_by_query():
-    """As the page does it, which begins again where it was."""
-    deletion, table = QueryDeletion(None), tables.get(find("shop"), "customers")
-    while not deletion.is_finished:
-        deletion = deletion.step(table, ADA)
-
-
 def bulk_edit():
     """An edit that is not the same when it is done twice."""
     operations = ({"op": "set", "property": "Name", "expression": "Name + '!'"},)
@@ -333,7 +315,6 @@ CASES = {
     ),
     "deletion of an account": Case(many_tables, delete_account),
     "deletion of a table": Case(shop, delete_table),
-    "deletion by query": Case(more_than_a_page, delete_by_query, (Verb.ENTITY_DELETE,)),
     "bulk edit": Case(shop, bulk_edit),
     "import of rows": Case(shop, import_rows, (Verb.ENTITY_IMPORT,)),
     "index": Case(shop, index),

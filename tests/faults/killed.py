@@ -66,13 +66,12 @@ def main():
     from django.conf import settings
     from django.db import connections
 
-    from console.entities import query_deletion
     from storage.operations.accounts import removal
     from storage.operations.entities import bulk_edits
     from storage.transfer import entities as transfer
     from tests.faults.kill_cases import CASES
 
-    removal._DROPPED_TOGETHER = query_deletion._STEP = bulk_edits.CHUNK = transfer.CHUNK = FEW
+    removal._DROPPED_TOGETHER = bulk_edits.CHUNK = transfer.CHUNK = FEW
     known = json.loads(sys.stdin.readline())
     settings.SERVER_SECRET = known.pop("secret").encode()
     connections["default"].settings_dict.update(known)

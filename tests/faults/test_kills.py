@@ -11,7 +11,6 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from console.entities import query_deletion
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
@@ -52,7 +51,6 @@ def forge(django_db_setup):
 @pytest.fixture(params=CASES)
 def name(request, monkeypatch):
     monkeypatch.setattr(removal, "_DROPPED_TOGETHER", FEW)
-    monkeypatch.setattr(query_deletion, "_STEP", FEW)
     monkeypatch.setattr(bulk_edits, "CHUNK", FEW)
     monkeypatch.setattr(transfer, "CHUNK", FEW)
     with citus.installed() if CASES[request.param].in_cluster else nullcontext():

@@ -10,8 +10,10 @@ from console.home import search
 from console.home.search import ResultKind
 from console.site.access import AccountContext, user_of
 from console.site.addresses import read_text
+from storage.domain.errors import StorageError
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts
+from storage.operations.tables import tables
 
 MOST: Final = 200  # tables on a page
 LENGTH: Final = 300  # of the text, which may hold both keys of an entity
@@ -39,9 +41,19 @@ def index(request: HttpRequest) -> HttpResponse:
 def palette(request: HttpRequest) -> HttpResponse:
     """Return the results below the field of the palette."""
     text = read_text(request.GET, "q", longest=LENGTH)
-    hits = search.find(user_of(request), text, _current_account(request))
+    current = _current_account(request)
+    table = _current_table(request, current)
+    hits = search.find(user_of(request), text, current, table=table)
     context = {"text": text, "groups": search.group_results(hits)}
     return render(request, "console/home/search/_hits.html", context)
+
+
+def _current_table(request: HttpRequest, current: AccountContext | None) -> str:
+    """Return the name of the table of that page; empty if it has none."""
+    try:
+        return "" if current is None else tables.get(current.account, read_text(request.GET, "table")).name
+    except StorageError:
+        return ""
 
 
 def _current_account(request: HttpRequest) -> AccountContext | None:

@@ -1,6 +1,5 @@
-// Deleting without leaving the page: the ticked rows, one by its own button, or step by step all that a query matches. A
-// protected account asks first.
-import { onClick } from "../site/on.js";
+// Deleting without leaving the page: the ticked rows, or one by its own button. A protected account asks first. All that a
+// query matches is deleted by a bulk edit, on a page of its own.
 import { announce, explain, post } from "../site/request.js";
 import { current, enter } from "../grid/grid.js";
 import { clear } from "../grid/selection.js";
@@ -14,7 +13,6 @@ async function send(address, body) {
   announce(found);
   if (!found.querySelector("[hx-swap-oob], #deletion")) return notify(explain(found));
   const question = found.getElementById("deletion");
-  if (question && "goesOn" in question.dataset) return goOn(question);
   if (question) return show(question.dataset.title, question, question.querySelector("[data-close]"));
   close();
   if (found.querySelector("template[data-deleted]")) {
@@ -23,22 +21,6 @@ async function send(address, body) {
   }
   document.dispatchEvent(new CustomEvent("grid:changed"));
 }
-
-let isStopped = false;
-
-/** The next step, until there is none, or the user stops it or closes the dialog. */
-function goOn(form) {
-  const stop = form.querySelector("[data-stop]");
-  const body = new FormData(form, isStopped ? stop : null);
-  if (!isStopped) show(form.dataset.title, form, stop);
-  send(form.getAttribute("action"), body);
-}
-
-onClick("#part-dialog [data-stop]", (stop) => {
-  isStopped = true;
-  stop.disabled = true;
-});
-document.getElementById("part-dialog")?.addEventListener("close", () => (isStopped = true));
 
 /** What had the focus may be gone with the rows. */
 function keepFocus() {
@@ -50,8 +32,8 @@ function keepFocus() {
 document.addEventListener("submit", (event) => {
   const form = event.target.closest?.("#selection, #part-dialog #deletion");
   if (!form || (form.id === "selection" && !event.submitter?.matches("[data-delete]"))) return;
+  if (form.elements.scope.value === "query") return;
   event.preventDefault();
-  isStopped = false;
   // formAction is the address of the page where a button has none
   send(event.submitter.getAttribute("formaction") ?? form.getAttribute("action"), new FormData(form, event.submitter));
 });

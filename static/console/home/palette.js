@@ -25,7 +25,7 @@ async function keepUp() {
     text = field.value;
     const address = new URL(dialog.dataset.source, location);
     address.searchParams.set("q", text);
-    if (dialog.dataset.in) address.searchParams.set("in", dialog.dataset.in);
+    for (const name of ["in", "table"]) if (dialog.dataset[name]) address.searchParams.set(name, dialog.dataset[name]);
     try {
       const { status, isRedirected, found } = await get(address);
       if (isRedirected || status !== 200) throw new Error(status);

@@ -1,10 +1,9 @@
-// The filter as CodeMirror shows it, in place of its field: colours, completion, faults at their place, Enter runs it.
-// It comes with the first focus, and only to the page that has a filter.
+// A filter or an expression as CodeMirror shows it, in place of its field: colours, completion, faults at their place, Enter
+// runs it. It comes with the first focus, and only to the pages that have one.
 import {
   Annotation, EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, acceptCompletion, autocompletion, bracketMatching,
   closeCompletion, defaultKeymap, history, historyKeymap, keymap, nextDiagnostic, placeholder, setDiagnostics, syntaxHighlighting, tags,
 } from "../../vendor/codemirror/6.43.15/codemirror.js";
-import { completing } from "./completion.js";
 
 const ours = Annotation.define(); // set by the page, not typed
 
@@ -42,7 +41,7 @@ const highlight = HighlightStyle.define(Object.entries(COLOURS).map(([kind, colo
 
 const keys = (run, leave) => [
   { key: "Enter", run: () => (run(), true) },
-  { key: "ArrowDown", run: (view) => isOnLastLine(view) && (leave(), true) },
+  { key: "ArrowDown", run: (view) => Boolean(leave) && isOnLastLine(view) && (leave(), true) },
   { key: "F8", run: nextDiagnostic },
 ];
 
@@ -77,15 +76,15 @@ const overSelection = EditorView.domEventHandlers({
 /**
  * Put the editor in the place of a field, which stays as a hidden one.
  *
- * The query gives its `card`, the document's `nonce`, and what to do: `run` it, `checkSoon`, `leave` for the entities. Returns what sets and judges
- * the text.
+ * The page gives the document's `nonce`, the source of completions, and what to do: `run` it, `checkSoon`, and perhaps `leave` downwards. Returns
+ * what sets and judges the text.
  */
-export function edit(old, { card, nonce, run, checkSoon, leave }) {
+export function edit(old, { complete, nonce, run, checkSoon, leave }) {
   const { selectionStart: anchor, selectionEnd: head } = old;
   const hasFocus = document.activeElement === old;
   const field = Object.assign(document.createElement("input"), { type: "hidden", id: old.id, name: old.name, value: old.value });
   const label = document.querySelector(`label[for="${old.id}"]`);
-  label.id ||= "filter-label";
+  label.id ||= `${old.id}-label`;
   const named = { "aria-labelledby": label.id, "aria-describedby": old.getAttribute("aria-describedby"), autocapitalize: "none", spellcheck: "false" };
   const view = new EditorView({
     state: EditorState.create({
@@ -96,9 +95,10 @@ export function edit(old, { card, nonce, run, checkSoon, leave }) {
         history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), EditorView.lineWrapping,
         placeholder(old.placeholder),
         Prec.highest(keymap.of([{ key: "Mod-Enter", run: (it) => (closeCompletion(it), run(), true) }, { key: "Tab", run: acceptCompletion }])),
-        autocompletion({ override: [completing(card)], icons: false, activateOnTypingDelay: 60, interactionDelay: 0, activateOnCompletion: () => true }),
+        autocompletion({ override: [complete], icons: false, activateOnTypingDelay: 60, interactionDelay: 0, activateOnCompletion: () => true }),
         Prec.default(keymap.of([...keys(run, leave), ...historyKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter")])),
         overSelection,
+        EditorView.editorAttributes.of({ id: `${old.id}-editor`, class: "line-editor" }),
         EditorView.contentAttributes.of(() => ({ ...named, ...(field.hasAttribute("aria-invalid") && { "aria-invalid": "true" }) })),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
@@ -108,10 +108,9 @@ export function edit(old, { card, nonce, run, checkSoon, leave }) {
       ],
     }),
   });
-  view.dom.id = "filter-editor";
   if (old.hasAttribute("aria-invalid")) field.setAttribute("aria-invalid", "true");
   old.replaceWith(view.dom, field);
-  view.contentDOM.dataset.search = "";
+  if ("search" in old.dataset) view.contentDOM.dataset.search = "";
   label.onclick = () => view.focus();
   if (hasFocus) view.focus();
   return handle(view);

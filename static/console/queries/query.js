@@ -4,6 +4,7 @@ import { enterGrid } from "../grid/entrance.js";
 import { bind } from "../site/commands.js";
 import { newest, on, onClick, onSwap } from "../site/on.js";
 import { post, postInBackground } from "../site/request.js";
+import { completing } from "./completion.js";
 
 const PAUSE = 250; // milliseconds without a key before the text is checked
 const PARTS = ["filter_error", "query-access", "query-hints", "query-builder"];
@@ -144,7 +145,7 @@ document.addEventListener("focusin", async (event) => {
   const { edit } = await import("./editor.js");
   if (isComposing) await new Promise((done) => document.addEventListener("compositionend", done, { once: true }));
   if (field().type === "hidden") return;
-  editor = edit(field(), { card, nonce, run, checkSoon, leave: enterGrid });
+  editor = edit(field(), { complete: completing(card), nonce, run, checkSoon, leave: enterGrid });
   judge();
 });
 

@@ -116,21 +116,6 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
 
 
 @transaction.atomic
-def delete_unchanged(table: Table, seen: Sequence[StoredEntity], *, by: Actor) -> Applied | None:
-    """Delete those of the entities that are still as they were seen; return None if there are none."""
-    accounts.writable(table.account)
-    keys = [stored.key for stored in seen]
-    _check_size(table, keys)
-    found = _found(table, keys, lock=True)
-    same = [stored.key for stored in seen if stored.key in found and _is_same(found[stored.key], stored)]
-    return apply(table, [Delete(key, ANY) for key in same], by=by) if same else None
-
-
-def _is_same(one: StoredEntity, other: StoredEntity) -> bool:
-    return one.timestamp == other.timestamp
-
-
-@transaction.atomic
 def change_key(
     table: Table, old: EntityKey, new: EntityKey, condition: Precondition, *, by: Actor
 ) -> Applied:

@@ -180,7 +180,6 @@ def take_automatic(
     *,
     by: Actor = SERVER,
     lifetime: timedelta | None = AUTOMATIC_LIFETIME,
-    tables: Sequence[Table] | None = None,
     save: Callable[[Snapshot], object] = lambda snapshot: None,
 ) -> Snapshot:
     """Take a snapshot for a reason of the server; a number is added to a name that is taken.
@@ -192,7 +191,7 @@ def take_automatic(
     def take_of(own: Sequence[Table]) -> Snapshot:
         # over several nodes there is no moment to take it of; the others are better than nothing
         found = [table for table in own if capabilities_of(table).has_past]
-        is_whole = tables is None and len(found) == len(own)
+        is_whole = len(found) == len(own)
         for number in range(1, _ATTEMPTS):
             free = numbered_name(name, number)
             if find(account, free) is None:
@@ -202,7 +201,7 @@ def take_automatic(
                     continue
         raise ServerBusy
 
-    taken = take_of(tables) if tables is not None else _list_again(lambda: take_of(_own_tables(account)))
+    taken = _list_again(lambda: take_of(_own_tables(account)))
     _drop_old_automatic(account)
     return taken
 

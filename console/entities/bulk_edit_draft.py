@@ -1,0 +1,143 @@
+"""A bulk edit while it is written: the query of the grid and operations in order, all of which its address has."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, groupby
+from typing import Any, Final, Self
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from console.grid import saved_urls
+from console.grid.state import GridState, read_state
+from console.site.addresses import path_of
+from storage.domain.entities.entity import EntityKey
+from storage.domain.filters.ast import Comparison, Filter, Operator, Or, all_of
+from storage.domain.filters.writer import write
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.numbers import read_number
+from storage.editing.bulk_edit import MEMBERS, OPERATION_LIMIT, OPTIONAL
+from storage.models import Table
+from storage.operations.entities.bulk_edits import BulkEditRequest
+
+_LOSS: Final = "loss"
+_NAMES: Final = frozenset(name for members in MEMBERS.values() for name in members)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationDraft:
+    """An operation with its members as they are typed; the form also keeps those of other kinds."""
+
+    op: str = "set"
+    members: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(_NAMES, ""))
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The operation as JSON, of its optional members those that are set."""
+        texts = {name: self.members[name] for name in MEMBERS[self.op]}
+        named = {name: text for name, text in texts.items() if text or name not in OPTIONAL}
+        return {"op": self.op, **named, **({"replace": True} if "replace" in named else {})}
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether something is left to fill in, so that it is no error yet."""
+        written = self.written
+        return "" in written.values() or (self.op == "key" and len(written) == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEditDraft:
+    state: GridState
+    operations: tuple[OperationDraft, ...]
+    allows_loss: bool = False
+
+    @property
+    def request(self) -> BulkEditRequest:
+        return BulkEditRequest(self.state.filter, [it.written for it in self.operations], self.allows_loss)
+
+    @property
+    def deletes(self) -> bool:
+        return [it.op for it in self.operations] == ["delete"]
+
+    def address(self, table: Table) -> str:
+        """The address that shows it; a long one stands in a saved URL."""
+        place, query = path_of("entities:bulk_edit", table.account.name, table.name), urlencode(self._fields)
+        if len(place) + len(query) >= saved_urls.LONGEST:
+            query = urlencode({saved_urls.NAME: saved_urls.keep(table, query).key})
+        return f"{place}?{query}" if query else place
+
+    def grid_address(self, table: Table) -> str:
+        """The page of what its query finds."""
+        return self.state.shortened(table).address(table)
+
+    @property
+    def _fields(self) -> list[tuple[str, str]]:
+        found = [
+            (f"{place}-{name}", "1" if value is True else value)
+            for place, operation in enumerate(self.operations)
+            for name, value in operation.written.items()
+        ]
+        return [*self.state.fields, *found, *([(_LOSS, "1")] if self.allows_loss else [])]
+
+    def act(self, action: str) -> tuple[Self, str]:
+        """Apply a button of the form; return the draft, and what has the focus then: its place and name."""
+        kind, _, text = action.partition(":")
+        place, last = read_number(text, digits=3) or 0, len(self.operations) - 1
+        found = list(self.operations)
+        match kind:
+            case "add" if len(found) < OPERATION_LIMIT:
+                return replace(self, operations=(*found, OperationDraft())), f"{last + 1}-op"
+            case "remove" if last > 0 and place <= last:
+                del found[place]
+                return replace(self, operations=tuple(found)), f"{min(place, last - 1)}-op"
+            case "up" if 0 < place <= last:
+                found[place - 1 : place + 1] = found[place], found[place - 1]
+                return replace(self, operations=tuple(found)), f"{place - 1}-{'up' if place > 1 else 'down'}"
+            case "down" if place < last:
+                found[place : place + 2] = found[place + 1], found[place]
+                return (
+                    replace(self, operations=tuple(found)),
+                    f"{place + 1}-{'down' if place + 1 < last else 'up'}",
+                )
+        return self, f"{min(place, last)}-op"
+
+
+def read_draft(given: QueryDict, table: Table) -> BulkEditDraft:
+    """Read the fields of an address or of the form; one without operations has one that sets a property."""
+    state = read_state(given, table)
+    if state.saved_url is not None:
+        given = saved_urls.merge_query(state.saved_url, given)
+    lasting = replace(
+        state.at_start(), open="", is_counted=False, has_facets=False, saved_url=None, as_of=None
+    )
+    return BulkEditDraft(lasting, tuple(_read_operations(given)) or (OperationDraft(),), _LOSS in given)
+
+
+def _read_operations(given: QueryDict) -> Iterator[OperationDraft]:
+    for place in count():
+        op = given.get(f"{place}-op", "")
+        if op not in MEMBERS or place >= OPERATION_LIMIT:
+            return
+        yield OperationDraft(op, {name: given.get(f"{place}-{name}", "") for name in _NAMES})
+
+
+def deletion_address(table: Table, text: str) -> str:
+    """The page that deletes all entities that a filter finds."""
+    return BulkEditDraft(GridState(filter=text), (OperationDraft("delete"),)).address(table)
+
+
+def write_keys(keys: Sequence[EntityKey]) -> str:
+    """The filter that finds the entities with these keys."""
+    partitions = [
+        all_of([_equal("PartitionKey", name), _any_of([_equal("RowKey", key.row_key) for key in found])])
+        for name, found in groupby(sorted(set(keys)), key=lambda it: it.partition_key)
+    ]
+    return write(_any_of(partitions))
+
+
+def _equal(name: str, text: str) -> Filter:
+    return Comparison(name, Operator.EQ, EdmValue(Edm.STRING, text))
+
+
+def _any_of(conditions: Sequence[Filter]) -> Filter:
+    return Or(tuple(conditions)) if len(conditions) > 1 else conditions[0]

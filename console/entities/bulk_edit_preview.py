@@ -1,0 +1,147 @@
+"""What the console says of a bulk edit: its numbers, why entities are left alone, what is lost, and a sample."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.grid.differences import EntityDifference, compare_entities
+from storage.domain.entities.entity import EntityKey
+from storage.editing.bulk_edit import Edited, Obstacle, ObstacleKind, TypeChange
+from storage.editing.conversions import Loss
+from storage.operations.entities.bulk_edit_previews import BulkEditPreview
+
+_LOSSES: Final[Mapping[str, Promise]] = {
+    Loss.SPELLING: gettext_lazy(
+        "%(property)s would be written in another way, such as without leading zeros."
+    ),
+    Loss.FRACTION: gettext_lazy("%(property)s would lose the digits after the decimal point."),
+    Loss.PRECISION: gettext_lazy("%(property)s would lose digits that a Double cannot hold."),
+    Loss.SIGN: gettext_lazy("%(property)s would lose the sign of zero."),
+}
+_OBSTACLES: Final[Mapping[ObstacleKind, Promise]] = {
+    ObstacleKind.CHANGED: gettext_lazy("The entity was changed since the edit began."),
+    ObstacleKind.GONE: gettext_lazy("The entity was deleted during the edit."),
+    ObstacleKind.KEY_EXISTS: gettext_lazy("Another entity has the new key."),
+    ObstacleKind.PROPERTY_EXISTS: gettext_lazy("The entity already has a property %(property)s."),
+    ObstacleKind.WRONG_TYPE: gettext_lazy("%(property)s: these types do not go together: %(detail)s."),
+    ObstacleKind.OUT_OF_RANGE: gettext_lazy("%(property)s: the result is out of range: %(detail)s."),
+    ObstacleKind.DIVISION_BY_ZERO: gettext_lazy("%(property)s: division by zero."),
+    ObstacleKind.NOT_CONVERTIBLE: gettext_lazy("%(property)s: the value cannot be converted: %(detail)s."),
+    ObstacleKind.TOO_LONG: gettext_lazy("%(property)s: the result is too long."),
+    ObstacleKind.TOO_LARGE: gettext_lazy("The entity would be too large."),
+    ObstacleKind.TOO_MANY_PROPERTIES: gettext_lazy("The entity would have too many properties."),
+    ObstacleKind.INVALID_KEY: gettext_lazy("The new key is invalid: %(detail)s."),
+}
+_SHOWN: Final = 8  # properties of an entity that is deleted
+
+
+def describe_obstacle(obstacle: Obstacle) -> str:
+    """Say why an entity is left alone."""
+    if obstacle.kind is ObstacleKind.LOSS:
+        return describe_loss(obstacle.property, obstacle.detail)
+    facts = {"property": obstacle.property or _("New key"), "detail": obstacle.detail}
+    return str(_OBSTACLES[obstacle.kind]) % facts
+
+
+def describe_loss(name: str, loss: str) -> str:
+    return str(_LOSSES[loss]) % {"property": name}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entities about which there is one thing to say, with the keys of some."""
+
+    text: str
+    number: int
+    examples: Sequence[EntityKey] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retyping:
+    """A property that has another type afterwards; "" for none."""
+
+    name: str
+    before: str
+    after: str
+    number: int
+
+    @property
+    def is_warned(self) -> bool:
+        """Whether code that reads the property may fail."""
+        return bool(self.before and self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An entity before and after, by the properties that differ; ``others`` are not shown."""
+
+    difference: EntityDifference
+    new_key: EntityKey | None  # if it is another one
+    is_deleted: bool
+    others: int = 0
+
+
+@dataclass(frozen=True)
+class PreviewView:
+    found: BulkEditPreview
+
+    @property
+    def written(self) -> int:
+        return self.found.counts.written
+
+    @property
+    def about(self) -> int | None:
+        """How many entities a run is about; counted, or all that the query finds."""
+        return self.written if self.found.is_complete else self.found.matches
+
+    @property
+    def numbers(self) -> list[tuple[str, int, str]]:
+        """The numbers that are worth telling, each with its label and kind."""
+        counts = self.found.counts
+        found = [
+            (_("will change"), counts.changed, "changed"),
+            (_("get another key"), counts.moved, "changed"),
+            (_("will be deleted"), counts.deleted, "deleted"),
+            (_("stay as they are"), counts.unchanged, ""),
+            (_("are skipped"), counts.skipped, "skipped"),
+        ]
+        return [it for it in found if it[1]] or found[:1]
+
+    @cached_property
+    def obstacles(self) -> list[Group]:
+        counts = self.found.counts
+        return [
+            Group(describe_obstacle(it), number, [key for key, met in counts.examples if met == it])
+            for it, number in counts.obstacles.most_common()
+        ]
+
+    @property
+    def losses(self) -> list[Group]:
+        return [Group(describe_loss(*it), number) for it, number in self.found.losses.most_common()]
+
+    @property
+    def retypings(self) -> list[Retyping]:
+        return [
+            _retyping(it, number) for it, number in self.found.types.most_common() if it.before != it.after
+        ]
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [_sample(it) for it in self.found.samples]
+
+
+def _retyping(change: TypeChange, number: int) -> Retyping:
+    before, after = ("" if it is None else it.short_name for it in change[1:])
+    return Retyping(change.property, before, after, number)
+
+
+def _sample(edited: Edited) -> Sample:
+    result = edited.result
+    found = compare_entities(edited.old_key, edited.stored, result)
+    new_key = edited.key if edited.is_moved else None
+    return Sample(found, new_key, result is None, max(0, len(found.differences) - _SHOWN))

@@ -1,0 +1,211 @@
+"""The page that edits or deletes all entities of a query: its form, a preview, and the start of the job."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from console import snippets
+from console.entities.bulk_edit_draft import BulkEditDraft, read_draft, write_keys
+from console.entities.bulk_edit_preview import PreviewView
+from console.entities.typed_input import TYPES
+from console.grid import tokens
+from console.grid.tokens import Scope
+from console.queries.values import property_types
+from console.site.access import actor_of, table_page, user_of
+from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
+from console.site.responses import see_other, wants_part
+from console.snippets.connections import api_address
+from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Refused
+from storage.domain.values.edm import utf16_length
+from storage.domain.values.numbers import read_number
+from storage.editing.bulk_edit import InvalidOperation, Presence
+from storage.editing.expressions.functions import FUNCTIONS
+from storage.models import Table
+from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits
+from storage.operations.entities.bulk_edit_previews import PREVIEW_LIMIT
+
+_WHILE_TYPING: Final = timedelta(seconds=2)
+_newest: Final[dict[tuple[int, int], object]] = {}  # previews that are computed, by user and table
+KINDS: Final = (
+    ("set", gettext_lazy("Set a property")),
+    ("remove", gettext_lazy("Remove a property")),
+    ("rename", gettext_lazy("Rename a property")),
+    ("copy", gettext_lazy("Copy a property")),
+    ("convert", gettext_lazy("Convert a type")),
+    ("key", gettext_lazy("Change keys")),
+    ("delete", gettext_lazy("Delete entities")),
+)
+PRESENCES: Final = (
+    ("", gettext_lazy("All")),
+    (Presence.ABSENT.value, gettext_lazy("Where it is missing")),
+    (Presence.PRESENT.value, gettext_lazy("Where it is present")),
+)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@table_page(Capability.WRITE)
+def show(request: HttpRequest, table: Table) -> HttpResponse:
+    """Show the form, or do what its pressed button says; only "run" starts the edit."""
+    if request.method != "POST":
+        return _show(request, table, read_draft(request.GET, table), {})
+    if "scope" in request.POST:
+        return _begin(request, table)
+    draft = read_draft(request.POST, table)
+    action = request.POST.get("do", "")
+    match action:
+        case "run":
+            return _run(request, table, draft)
+        case "preview" | "examine" | "count":
+            return _preview(request, table, draft, action)
+    return _arrange(request, table, draft, action)
+
+
+def _begin(request: HttpRequest, table: Table) -> HttpResponse:
+    """Lead from the selection of a grid to the page, which has its query in the address."""
+    draft = read_draft(request.POST, table)
+    try:
+        selection = tokens.read_selection(request.POST)
+    except StorageError as error:
+        notify_error(request, describe_refusal(error))
+        return see_other(draft.grid_address(table))
+    if selection.scope is Scope.ROWS:
+        if not selection.keys:
+            notify_error(request, _("Select at least one row."))
+            return see_other(draft.grid_address(table))
+        draft = replace(draft, state=replace(draft.state, filter=write_keys(selection.keys)))
+    return see_other(draft.address(table))
+
+
+def _arrange(request: HttpRequest, table: Table, draft: BulkEditDraft, action: str) -> HttpResponse:
+    draft, focus = draft.act(action)
+    if not wants_part(request):
+        return see_other(draft.address(table))
+    context = _context(request, table, draft, {"focus": focus})
+    return _at_address(render(request, "console/entities/bulk_edit/_operations.html", context), table, draft)
+
+
+def _at_address(response: HttpResponse, table: Table, draft: BulkEditDraft) -> HttpResponse:
+    response.headers["HX-Replace-Url"] = draft.address(table)
+    return response
+
+
+# the preview
+
+
+def _preview(request: HttpRequest, table: Table, draft: BulkEditDraft, action: str) -> HttpResponse:
+    with _superseding(request, table) as clock:
+        found = _foresee(table, draft, action, clock)
+    if not wants_part(request):
+        return _show(request, table, draft, found)
+    found |= {"beside": True, "is_asked": action != "preview"}
+    context = _context(request, table, draft, found)
+    return _at_address(render(request, "console/entities/bulk_edit/_answer.html", context), table, draft)
+
+
+@contextmanager
+def _superseding(request: HttpRequest, table: Table) -> Iterator[Callable[[], float]]:
+    """Yield a clock that stops the work when the same user asks for another preview of the table."""
+    place, mine = (user_of(request).pk, table.pk), object()
+    _newest[place] = mine
+    try:
+        yield lambda: time.monotonic() if _newest.get(place) is mine else math.inf
+    finally:
+        if _newest.get(place) is mine:
+            del _newest[place]
+
+
+def _foresee(table: Table, draft: BulkEditDraft, action: str, clock: Callable[[], float]) -> dict[str, Any]:
+    """Return what the edit would do, or why it cannot; longer than while typing if asked."""
+    limit = PREVIEW_LIMIT if action == "examine" else _WHILE_TYPING
+    try:
+        found = bulk_edit_previews.preview(table, draft.request, limit=limit, clock=clock)
+        if action == "count" and not found.is_exact:
+            found.matches, found.is_exact = bulk_edits.count(table, draft.request), True
+    except (StorageError, Refused) as error:
+        return _explain(draft, error)
+    return {"preview": PreviewView(found), "read_at": found.read_at}
+
+
+def _explain(draft: BulkEditDraft, error: StorageError | Refused) -> dict[str, Any]:
+    text = describe_refusal(error)
+    if not isinstance(error, InvalidOperation):
+        return {"error": text}
+    if draft.operations[error.index].is_begun:
+        return {"is_begun": True}
+    problem: dict[str, Any] = {"index": error.index, "member": error.member, "text": text}
+    if error.span is not None:
+        written = draft.operations[error.index].members[error.member]
+        start, end = error.span
+        # at the end of the text there is nothing to mark but its last character
+        start = max(0, len(written) - 1) if start >= len(written) else start
+        problem |= {"start": utf16_length(written[:start]), "end": utf16_length(written[:end])}
+    return {"problem": problem}
+
+
+# the run
+
+
+def _run(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
+    number = request.POST.get("number", "").strip()
+    try:
+        job = bulk_edit_jobs.start(
+            table,
+            draft.request,
+            by=actor_of(request),
+            number=read_number(number),
+            read_at=read_number(request.POST.get("read_at", "")),
+        )
+    except (StorageError, Refused) as error:
+        found = _explain(draft, error) | {"number": number}
+        # a toast, which outlasts the preview that the page asks for
+        if "is_begun" in found:
+            notify_error(request, _("Complete the operations first."))
+        elif "error" in found:
+            notify_error(request, found["error"])
+        return _show(request, table, draft, found, status=422)
+    notify_success(request, _("Editing entities of %(table)s.") % {"table": table.name})
+    return redirect("jobs:show", job.pk)
+
+
+# the page
+
+
+def _context(
+    request: HttpRequest, table: Table, draft: BulkEditDraft, found: dict[str, Any]
+) -> dict[str, Any]:
+    body, view = draft.request.dump(), found.get("preview")
+    if table.account.protected and view is not None and view.found.is_exact:
+        body["number"] = view.found.matches
+    address = api_address(request, "bulk-edit", table.account.name, table.name)
+    return found | {
+        "table": table,
+        "draft": draft,
+        "kinds": KINDS,
+        "presences": PRESENCES,
+        "types": TYPES,
+        "grid_address": draft.grid_address(table),
+        "api_calls": snippets.write_api_calls(address, body),
+    }
+
+
+def _show(
+    request: HttpRequest, table: Table, draft: BulkEditDraft, found: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    context = _context(request, table, draft, found) | {
+        "names": list(property_types(table)),
+        "functions": "\n".join(it.usage for it in FUNCTIONS.values()),
+    }
+    return render(request, "console/entities/bulk_edit/show.html", context, status=status)
