@@ -41,6 +41,7 @@ _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
         if job.arguments["branch"] is None
         else _("Reset %(name)s") % {"name": job.account.name if job.account else ""}
     ),
+    "entity.bulk-edit-preview": lambda job: _("Preview an edit of %(table)s") % {"table": job.table_name},
     "entity.import": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "entity.import-local": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "table.distribute": lambda job: (

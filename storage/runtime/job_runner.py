@@ -13,7 +13,7 @@ from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
 from storage.models import Job
 from storage.operations.accounts.removal import DELETION_JOB
-from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB
+from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB, PREVIEW_JOB
 from storage.operations.entities.import_jobs import IMPORT_JOB
 from storage.operations.entities.imports import LOCAL_IMPORT_JOB
 from storage.operations.health import database_version
@@ -44,6 +44,7 @@ _ALL: Final[tuple[JobKind[Any, Any], ...]] = (
     INDEX_JOB,
     LOCAL_IMPORT_JOB,
     account_import.IMPORT_JOB,
+    PREVIEW_JOB,
     RESTORE_JOB,
     UNDO_JOB,
 )

@@ -1,5 +1,7 @@
 """A bulk edit as a job: in steps, paused, cancelled and undone; tests/faults kills it."""
 
+from dataclasses import replace
+
 import pytest
 
 from storage.domain.entities.entity import EntityKey
@@ -8,8 +10,8 @@ from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
-from storage.operations.entities import bulk_edit_jobs, bulk_edits
-from storage.operations.entities.bulk_edits import BulkEditRefused, SkippedEntity
+from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits
+from storage.operations.entities.bulk_edits import BulkEditRefused, BulkEditRequest, SkippedEntity, Work
 from storage.operations.jobs import jobs, running
 from storage.operations.tables import tables
 from storage.operations.undo import undo
@@ -104,3 +106,55 @@ def test_a_job_that_fails_is_recorded_as_far_as_it_came(table):
     account_settings.change(table.account, by=ADA, read_only=False)
     undo.undo(done, ADA)
     assert content(table) == {"a": 1, "b": 2, "c": 2**31 - 1, "d": 4, "e": 5}
+
+
+@pytest.fixture
+def small_pages(monkeypatch):
+    read = Work.read
+    monkeypatch.setattr(Work, "read", lambda work, position: read(work, position, 2))
+
+
+DELETION = BulkEditRequest("", ({"op": "delete"},))
+
+
+@pytest.mark.parametrize("wanted", [INCREMENT, MOVE, DELETION])
+def test_a_complete_preview_is_a_job_that_writes_nothing(table, small_pages, wanted):
+    job = bulk_edit_jobs.start_preview(table, wanted, by=ADA)
+    assert bulk_edit_jobs.preview_of(job, table, wanted) is None
+    job = job_runner.finish(job)
+    found, expected = (
+        bulk_edit_jobs.preview_of(job, table, wanted),
+        bulk_edit_previews.preview(table, wanted),
+    )
+    assert replace(found, read_at=0) == replace(expected, read_at=0)
+    assert (found.matches, found.is_exact, found.is_complete) == (5, True, True)
+    assert (job.done, job.total, sum(job.counts.values())) == (5, 5, 5)
+    assert content(table) == {"a": 1, "b": 2, "c": 2**31 - 1, "d": 4, "e": 5}
+    assert bulk_edit_jobs.preview_of(job, table, replace(wanted, filter="N ge 2")) is None
+
+
+def test_a_preview_shows_what_it_knows_and_gives_way_to_the_next(table, small_pages, monkeypatch):
+    monkeypatch.setattr(bulk_edit_jobs, "_PREVIEW_INTERVAL", 0)
+    first = bulk_edit_jobs.start_preview(table, INCREMENT, by=ADA)
+    page = bulk_edit_previews.Examination.advance
+    seen = []
+
+    def advance(examination):
+        page(examination)
+        first.refresh_from_db()
+        seen.append(bulk_edit_jobs.preview_of(first, table, INCREMENT))
+        if len(seen) == 2:
+            bulk_edit_jobs.start_preview(table, MOVE, by=ADA)
+
+    monkeypatch.setattr(bulk_edit_previews.Examination, "advance", advance)
+    job_runner.run_all()
+    first.refresh_from_db()
+    assert seen[0] is None
+    assert (seen[1].examined, seen[1].matches, seen[1].is_complete) == (2, 5, False)
+    second = jobs.find(jobs.JobFilter())[0]
+    assert [(it.status, it.done) for it in (first, second)] == [
+        (JobStatus.CANCELLED, 2),
+        (JobStatus.DONE, 5),
+    ]
+    assert not Activity.objects.filter(verb__startswith="job.").exists()
+    assert not jobs.for_tray("ada")

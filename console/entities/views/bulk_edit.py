@@ -34,10 +34,11 @@ from storage.domain.values.numbers import read_number
 from storage.editing.bulk_edit import InvalidOperation, Presence
 from storage.editing.expressions.functions import FUNCTIONS
 from storage.models import Table
-from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits
-from storage.operations.entities.bulk_edit_previews import PREVIEW_LIMIT
+from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits, entities
+from storage.operations.entities.bulk_edit_previews import BulkEditPreview
+from storage.operations.jobs import jobs
 
-_WHILE_TYPING: Final = timedelta(seconds=2)
+_WHILE_TYPING: Final = timedelta(seconds=1.5)
 _newest: Final[dict[tuple[int, int], object]] = {}  # previews that are computed, by user and table
 KINDS: Final = (
     ("set", gettext_lazy("Set a property")),
@@ -68,7 +69,11 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     match action:
         case "run":
             return _run(request, table, draft)
-        case "preview" | "examine" | "count":
+        case "examine":
+            return _examine(request, table, draft)
+        case "follow":
+            return _follow(request, table, draft)
+        case "preview" | "count":
             return _preview(request, table, draft, action)
     return _arrange(request, table, draft, action)
 
@@ -86,7 +91,7 @@ def _begin(request: HttpRequest, table: Table) -> HttpResponse:
             notify_error(request, _("Select at least one row."))
             return see_other(draft.grid_address(table))
         draft = replace(draft, state=replace(draft.state, filter=write_keys(selection.keys)))
-    return see_other(draft.address(table))
+    return redirect(draft.address(table))
 
 
 def _arrange(request: HttpRequest, table: Table, draft: BulkEditDraft, action: str) -> HttpResponse:
@@ -108,10 +113,13 @@ def _at_address(response: HttpResponse, table: Table, draft: BulkEditDraft) -> H
 def _preview(request: HttpRequest, table: Table, draft: BulkEditDraft, action: str) -> HttpResponse:
     with _superseding(request, table) as clock:
         found = _foresee(table, draft, action, clock)
+    return _answer(request, table, draft, found | {"is_asked": action != "preview"})
+
+
+def _answer(request: HttpRequest, table: Table, draft: BulkEditDraft, found: dict[str, Any]) -> HttpResponse:
     if not wants_part(request):
         return _show(request, table, draft, found)
-    found |= {"beside": True, "is_asked": action != "preview"}
-    context = _context(request, table, draft, found)
+    context = _context(request, table, draft, found | {"beside": True})
     return _at_address(render(request, "console/entities/bulk_edit/_answer.html", context), table, draft)
 
 
@@ -128,15 +136,22 @@ def _superseding(request: HttpRequest, table: Table) -> Iterator[Callable[[], fl
 
 
 def _foresee(table: Table, draft: BulkEditDraft, action: str, clock: Callable[[], float]) -> dict[str, Any]:
-    """Return what the edit would do, or why it cannot; longer than while typing if asked."""
-    limit = PREVIEW_LIMIT if action == "examine" else _WHILE_TYPING
+    """Return what the edit would do, or why it cannot."""
     try:
-        found = bulk_edit_previews.preview(table, draft.request, limit=limit, clock=clock)
+        found = bulk_edit_previews.preview(table, draft.request, limit=_WHILE_TYPING, clock=clock)
         if action == "count" and not found.is_exact:
             found.matches, found.is_exact = bulk_edits.count(table, draft.request), True
+    except InvalidOperation as error:
+        total = bulk_edits.expect(table, draft.request, bulk_edit_previews.COUNT_MOMENT)
+        return _explain(draft, error) | {"total": total}
     except (StorageError, Refused) as error:
         return _explain(draft, error)
-    return {"preview": PreviewView(found), "read_at": found.read_at}
+    return _show_preview(found)
+
+
+def _show_preview(found: BulkEditPreview) -> dict[str, Any]:
+    total = entities.Total(found.matches, found.is_exact)
+    return {"preview": PreviewView(found), "total": total, "read_at": found.read_at}
 
 
 def _explain(draft: BulkEditDraft, error: StorageError | Refused) -> dict[str, Any]:
@@ -155,11 +170,40 @@ def _explain(draft: BulkEditDraft, error: StorageError | Refused) -> dict[str, A
     return {"problem": problem}
 
 
+def _examine(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
+    """Have a job examine all entities; the page follows it."""
+    try:
+        job = bulk_edit_jobs.start_preview(table, draft.request, by=actor_of(request))
+    except (StorageError, Refused) as error:
+        response = _answer(request, table, draft, _explain(draft, error))
+        response.headers["HX-Retarget"] = "#bulk-preview"
+        return response
+    if not wants_part(request):
+        return redirect("jobs:show", job.pk)
+    return render(request, "console/entities/bulk_edit/_more.html", {"table": table, "job": job})
+
+
+def _follow(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
+    """Show what the job knows by now; at its end also what depends on it."""
+    job = jobs.get(read_number(request.POST.get("job", "")) or 0)
+    found = None if job is None else bulk_edit_jobs.preview_of(job, table, draft.request)
+    if job is None or found is None:
+        return HttpResponse(status=204)
+    shown = _show_preview(found)
+    if job.ended_at is None:
+        context = shown | {"table": table, "draft": draft, "job": job}
+        return render(request, "console/entities/bulk_edit/_preview.html", context)
+    if (error := jobs.error_of(job)) is not None:
+        shown["error"] = describe_refusal(Refused(error))
+    return _answer(request, table, draft, shown | {"is_asked": True})
+
+
 # the run
 
 
 def _run(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
     number = request.POST.get("number", "").strip()
+    bulk_edit_jobs.end_previews(table, by=actor_of(request))
     try:
         job = bulk_edit_jobs.start(
             table,

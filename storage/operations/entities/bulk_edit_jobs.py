@@ -1,9 +1,15 @@
-"""Bulk edits as jobs: each chunk is committed with where the job stands, so that no entity is edited twice."""
+"""Bulk edits and their complete previews as jobs.
+
+Each chunk of an edit is committed with where the job stands, so that no entity is edited twice.
+"""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from django.utils import timezone
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -14,7 +20,8 @@ from storage.domain.service.jobs import JobStatus
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity, Job, Table
 from storage.operations.activity import activity
-from storage.operations.entities import bulk_edits
+from storage.operations.entities import bulk_edit_previews, bulk_edits
+from storage.operations.entities.bulk_edit_previews import BulkEditPreview, Examination
 from storage.operations.entities.bulk_edits import (
     BulkEditRefused,
     BulkEditRequest,
@@ -23,7 +30,8 @@ from storage.operations.entities.bulk_edits import (
     SkippedEntity,
 )
 from storage.operations.jobs import jobs
-from storage.operations.jobs.kinds import Failure, JobKind, Run, Step
+from storage.operations.jobs.kinds import Failure, JobKind, NoState, Run, Step
+from storage.operations.jobs.pacing import Pace
 from storage.operations.relations import history
 
 
@@ -57,6 +65,7 @@ class _BulkEditJob(JobKind[Arguments, State]):
         return Step(
             State(after.dump()),
             done=after.counts.seen - before.counts.seen,
+            total=after.counts.seen if after.is_finished else None,
             counts=_difference(before.counts, after.counts),
             failures=[_failure(it) for it in skipped],
             is_finished=after.is_finished,
@@ -79,15 +88,57 @@ class _BulkEditJob(JobKind[Arguments, State]):
 BULK_EDIT_JOB: Final = _BulkEditJob()
 
 
-def _read_request(run: Run[Arguments]) -> BulkEditRequest:
+def _read_request(run: Run[Any]) -> BulkEditRequest:
     return BulkEditRequest.load(json.loads(run.arguments.request))
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewArguments:
+    request: str
+
+
+class _PreviewJob(JobKind[PreviewArguments, NoState]):
+    """Say what an edit would do to every entity of its query, however many there are."""
+
+    name, is_transactional = "entity.bulk-edit-preview", False
+    arguments, state, capability = PreviewArguments, NoState, Capability.WRITE
+
+    def begin(self, run: Run[PreviewArguments]) -> Step[NoState]:
+        return Step(NoState(), total=bulk_edits.expect(run.table, _read_request(run)).number)
+
+    def step(self, run: Run[PreviewArguments], state: NoState) -> Step[NoState]:
+        examination, pace = Examination.begin(run.table, _read_request(run)), Pace()
+        known, saved = run.job.done, time.monotonic()  # known: also by a process that was interrupted
+        while True:
+            before = examination.preview.examined
+            examination.advance()
+            examined = examination.preview.examined
+            done, result = max(0, examined - known), {"preview": examination.summarize().dump()}
+            if examination.is_complete:
+                counts = examination.preview.counts
+                return Step(state, done, examined, _numbers(counts), result=result, is_finished=True)
+            if time.monotonic() > saved + _PREVIEW_INTERVAL:
+                run.save(Step(state, done, result=result))
+                known, saved = max(known, examined), time.monotonic()
+            time.sleep(pace.after_step(examined - before)[1])
+            pace.begin_step()
+
+
+PREVIEW_JOB: Final = _PreviewJob()
+_PREVIEW_INTERVAL: Final = 0.5  # seconds after which its progress is saved
 
 
 _COUNTED: Final = ("changed", "moved", "deleted", "unchanged", "skipped")
 
 
 def _difference(before: Counts, after: Counts) -> dict[str, int]:
-    found = {name: getattr(after, name) - getattr(before, name) for name in _COUNTED}
+    known = _numbers(before)
+    found = {name: number - known.get(name, 0) for name, number in _numbers(after).items()}
+    return {name: number for name, number in found.items() if number}
+
+
+def _numbers(counts: Counts) -> dict[str, int]:
+    found = {name: getattr(counts, name) for name in _COUNTED}
     return {name: number for name, number in found.items() if number}
 
 
@@ -125,6 +176,31 @@ def start(
     progress = bulk_edits.begin(table, request, number=number, read_at=read_at)
     arguments = Arguments(json.dumps(request.dump()), progress.dump())
     return jobs.start(BULK_EDIT_JOB, arguments, account=table.account, table=table, by=by)
+
+
+def start_preview(table: Table, request: BulkEditRequest, *, by: Actor) -> Job:
+    """Have a job examine all entities, in the place of others that the same user has started on the table."""
+    bulk_edits.check(table, request)
+    end_previews(table, by=by)
+    arguments = PreviewArguments(json.dumps(request.dump()))
+    job = jobs.start(PREVIEW_JOB, arguments, account=table.account, table=table, by=by)
+    job.seen_at = timezone.now()  # its end is no news: the user waits for it, or wants it no more
+    job.save(update_fields=("seen_at",))
+    return job
+
+
+def end_previews(table: Table, *, by: Actor) -> None:
+    """End the previews of a table that a user has started, because they are of no use any more."""
+    jobs.abandon(jobs.unfinished(PREVIEW_JOB, table=table).filter(actor__name=by.name))
+
+
+def preview_of(job: Job, table: Table, request: BulkEditRequest) -> BulkEditPreview | None:
+    """Return what a job knows by now; None if nothing, or if it is a preview of something else."""
+    written = job.arguments.get("request")
+    if job.kind != PREVIEW_JOB.name or job.table_id != table.pk or written != json.dumps(request.dump()):
+        return None
+    found = job.result.get("preview")
+    return None if found is None else bulk_edit_previews.load(table, request, found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,27 +3,37 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from django.utils import timezone
 
 from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.query import Position
+from storage.domain.values.edm import Edm
 from storage.editing.bulk_edit import Edited, Obstacle, ObstacleKind, TypeChange
 from storage.editing.conversions import Loss
 from storage.models import Table
 from storage.operations.changes import past
 from storage.operations.entities import entities
-from storage.operations.entities.bulk_edits import BulkEditRequest, Counts, SkippedEntity, Work, check
+from storage.operations.entities.bulk_edits import (
+    COUNT_LIMIT,
+    BulkEditRequest,
+    Counts,
+    SkippedEntity,
+    Work,
+    check,
+)
 from storage.operations.relations import history
 from storage.sql import django as sql
 from storage.sql import restoring
 
 SAMPLE: Final = 10  # entities of a preview: the first ones, and as many from anywhere
 PREVIEW_LIMIT: Final = timedelta(seconds=10)
+COUNT_MOMENT: Final = timedelta(seconds=1)  # to count what could not be examined
 
 
 class LossOfProperty(NamedTuple):
@@ -51,6 +61,45 @@ class BulkEditPreview:
     losses: Counter[LossOfProperty] = field(default_factory=Counter)
     samples: list[Edited] = field(default_factory=list)
 
+    def dump(self) -> dict[str, Any]:
+        """Return the preview as JSON, with the keys of its sample."""
+        return {
+            "read_at": self.read_at,
+            "matches": self.matches,
+            "is_exact": self.is_exact,
+            "examined": self.examined,
+            "is_complete": self.is_complete,
+            "can_undo": self.can_undo,
+            "counts": self.counts.dump(),
+            "types": [[*it, number] for it, number in self.types.items()],
+            "losses": [[*it, number] for it, number in self.losses.items()],
+            "samples": [it.old_key for it in self.samples],
+        }
+
+
+def load(table: Table, request: BulkEditRequest, found: Mapping[str, Any]) -> BulkEditPreview:
+    """Read a preview that was dumped; its sample is evaluated again."""
+    work = Work.of(table, request, timezone.now(), notes_types=True)
+    keys = [EntityKey(*it) for it in found["samples"]]
+    edited, _ = work.evaluate(entities.get_many(table, keys))
+    sample = {it.old_key: it for it in edited}
+    return BulkEditPreview(
+        **{
+            name: found[name]
+            for name in ("read_at", "matches", "is_exact", "examined", "is_complete", "can_undo")
+        },
+        counts=Counts.load(found["counts"]),
+        types=Counter(
+            {TypeChange(name, *map(_load_type, it)): number for name, *it, number in found["types"]}
+        ),
+        losses=Counter({LossOfProperty(name, Loss(loss)): number for name, loss, number in found["losses"]}),
+        samples=[sample[key] for key in keys if key in sample],
+    )
+
+
+def _load_type(name: str | None) -> Edm | None:
+    return None if name is None else Edm(name)
+
 
 def preview(
     table: Table,
@@ -63,40 +112,72 @@ def preview(
 
     When the time is up it says what it knows by then; with losses as if they were allowed or not, as in the request.
     """
-    check(table, request)
-    work = Work.of(table, request, timezone.now(), notes_types=True)
-    found = BulkEditPreview(past.closed_present().ticks, can_undo=history.is_recorded(table.account))
-    examination = _Examination(work, found)
+    examination = Examination.begin(table, request)
     deadline = clock() + limit.total_seconds()
-    position: Position | None = None
-    while not found.is_complete and clock() < deadline:
-        page = work.read(position)
-        examination.add(page.entities)
-        position, found.is_complete = page.next, page.next is None
-    examination.finish()
-    if found.is_complete:
-        found.matches, found.is_exact = found.examined, True
-    else:
-        total = entities.total(table, work.query)
-        found.matches, found.is_exact = total.number, total.is_exact
-        if found.matches is not None:
-            found.matches = max(found.matches, found.examined)
-    return found
+    while not examination.is_complete and clock() < deadline:
+        examination.advance(timedelta(seconds=max(0.1, deadline - clock())))
+    return examination.summarize()
 
 
 @dataclass(slots=True)
-class _Examination:
+class Examination:
     """A preview in the making, page by page as the run would go."""
 
+    table: Table
     work: Work
     preview: BulkEditPreview
+    position: Position | None = None
+    first: list[Edited] = field(default_factory=list)
     spread: list[Edited] = field(default_factory=list)
     typical: list[Edited] = field(default_factory=list)  # one of each kind
-    inserted: set[EntityKey] = field(default_factory=set)
-    deleted: set[EntityKey] = field(default_factory=set)
+    # hashes of keys, because they may be those of all entities of a table
+    inserted: set[int] = field(default_factory=set)
+    deleted: set[int] = field(default_factory=set)
     chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - the same sample each time
 
-    def add(self, found: Sequence[StoredEntity]) -> None:
+    @classmethod
+    def begin(cls, table: Table, request: BulkEditRequest) -> Self:
+        """Raise what ``bulk_edits.check`` does."""
+        check(table, request)
+        work = Work.of(table, request, timezone.now(), notes_types=True)
+        can_undo = history.is_recorded(table.account)
+        return cls(table, work, BulkEditPreview(past.closed_present().ticks, can_undo=can_undo))
+
+    @property
+    def is_complete(self) -> bool:
+        return self.preview.is_complete
+
+    def advance(self, limit: timedelta = COUNT_LIMIT) -> None:
+        """Examine the next page, or all other entities at once where counting them is enough."""
+        if self.work.editor.deletes and self.preview.examined and self._count_deleted(limit):
+            return
+        page = self.work.read(self.position)
+        self._add(page.entities)
+        self.position, self.preview.is_complete = page.next, page.next is None
+
+    def _count_deleted(self, limit: timedelta) -> bool:
+        try:
+            number = entities.count(self.table, self.work.query, limit=limit)
+        except OperationTimedOut:
+            return False
+        self.preview.counts.deleted = self.preview.examined = number
+        self.preview.is_complete = True
+        return True
+
+    def summarize(self) -> BulkEditPreview:
+        """Return what is known by now."""
+        found = self.preview
+        found.samples = [*self.first, *sorted([*self.spread, *self.typical], key=lambda it: it.old_key)]
+        if found.is_complete:
+            found.matches, found.is_exact = found.examined, True
+        elif found.matches is None:
+            total = entities.total(self.table, self.work.query, limit=COUNT_MOMENT)
+            found.matches, found.is_exact = total.number, total.is_exact
+        if found.matches is not None:
+            found.matches = max(found.matches, found.examined)
+        return found
+
+    def _add(self, found: Sequence[StoredEntity]) -> None:
         counts = self.preview.counts
         self.preview.examined += len(found)
         edited, skipped = self.work.evaluate(found)
@@ -114,7 +195,9 @@ class _Examination:
         if not keys:
             return set()
         there = set(sql.run_in_lane(restoring.existing(self.work.relation, keys)))
-        return (there - self.deleted) | (self.inserted & set(keys))
+        return {
+            it for it in keys if hash(it) in self.inserted or (it in there and hash(it) not in self.deleted)
+        }
 
     def _count(self, edited: Edited) -> None:
         counts = self.preview.counts
@@ -122,8 +205,8 @@ class _Examination:
             counts.deleted += 1
         elif edited.is_moved:
             counts.moved += 1
-            self.inserted.add(edited.key)
-            self.deleted.add(edited.old_key)
+            self.inserted.add(hash(edited.key))
+            self.deleted.add(hash(edited.old_key))
         else:
             counts.changed += 1
         is_new = [self.preview.types[it] == 0 for it in edited.types]
@@ -137,14 +220,10 @@ class _Examination:
     def _sample(self, edited: Edited, *, is_typical: bool) -> None:
         number = self.preview.counts.written
         if number <= SAMPLE:
-            self.preview.samples.append(edited)
+            self.first.append(edited)
         elif is_typical:
             self.typical.append(edited)
         elif len(self.spread) < SAMPLE:
             self.spread.append(edited)
         elif (place := self.chance.randrange(number - SAMPLE)) < SAMPLE:
             self.spread[place] = edited
-
-    def finish(self) -> None:
-        others = sorted([*self.spread, *self.typical], key=lambda it: it.old_key)
-        self.preview.samples += others

@@ -112,6 +112,28 @@ class Counts:
             if self.obstacles[it.obstacle] <= EXAMPLES:
                 self.examples.append(it)
 
+    def dump(self) -> dict[str, Any]:
+        """Return the counts as JSON."""
+        return {
+            "changed": self.changed,
+            "moved": self.moved,
+            "deleted": self.deleted,
+            "unchanged": self.unchanged,
+            "obstacles": [[*_dump(obstacle), number] for obstacle, number in self.obstacles.items()],
+            "examples": [[*key, *_dump(obstacle)] for key, obstacle in self.examples],
+        }
+
+    @classmethod
+    def load(cls, found: Mapping[str, Any]) -> Self:
+        return cls(
+            found["changed"],
+            found["moved"],
+            found["deleted"],
+            found["unchanged"],
+            Counter({_load(it[:3]): it[3] for it in found["obstacles"]}),
+            [SkippedEntity(EntityKey(*it[:2]), _load(it[2:])) for it in found["examples"]],
+        )
+
 
 @dataclass(slots=True)
 class Progress:
@@ -128,33 +150,19 @@ class Progress:
 
     def dump(self) -> dict[str, Any]:
         """Return the progress as JSON."""
-        counts = self.counts
         return {
             "began": self.began.isoformat(),
             "read_at": self.read_at,
             "position": self.position,
             "is_finished": self.is_finished,
-            "changed": counts.changed,
-            "moved": counts.moved,
-            "deleted": counts.deleted,
-            "unchanged": counts.unchanged,
-            "obstacles": [[*_dump(obstacle), number] for obstacle, number in counts.obstacles.items()],
-            "examples": [[*key, *_dump(obstacle)] for key, obstacle in counts.examples],
+            **self.counts.dump(),
         }
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
-        counts = Counts(
-            found["changed"],
-            found["moved"],
-            found["deleted"],
-            found["unchanged"],
-            Counter({_load(it[:3]): it[3] for it in found["obstacles"]}),
-            [SkippedEntity(EntityKey(*it[:2]), _load(it[2:])) for it in found["examples"]],
-        )
         position = found["position"] and Position(*found["position"])
         began = datetime.fromisoformat(found["began"])
-        return cls(began, found["read_at"], position, found["is_finished"], counts)
+        return cls(began, found["read_at"], position, found["is_finished"], Counts.load(found))
 
 
 def _dump(obstacle: Obstacle) -> tuple[str, str, str]:
@@ -248,9 +256,10 @@ def begin(
     return Progress(to_datetime(present), latest)
 
 
-def expect(table: Table, request: BulkEditRequest) -> entities.Total:
-    """Return how many entities the query finds, an estimate if counting takes longer than a moment."""
-    return entities.total(table, Work.of(table, request, timezone.now()).query)
+def expect(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> entities.Total:
+    """Return how many entities the query finds, an estimate if counting takes too long; operations do not matter."""
+    query = EntityQuery(parse_filter(request.filter, Dialect.CONSOLE, timezone.now()))
+    return entities.total(table, query, limit=limit)
 
 
 def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> int:

@@ -159,10 +159,12 @@ class Total:
     is_exact: bool = False
 
 
-def total(table: Table, wanted: EntityQuery, past: Past | None = None) -> Total:
+def total(
+    table: Table, wanted: EntityQuery, past: Past | None = None, *, limit: timedelta = _MOMENT
+) -> Total:
     """Count the entities of a query if that is quick, else return the planner's estimate."""
     try:
-        return Total(count(table, wanted, past, limit=_MOMENT), is_exact=True)
+        return Total(count(table, wanted, past, limit=limit), is_exact=True)
     except OperationTimedOut:
         pass
     try:

@@ -243,6 +243,11 @@ def _lock(job: Job) -> Job:
     return found
 
 
+def abandon(several: QuerySet[Job]) -> None:
+    """Have jobs end whose result is no longer needed; no activity records it."""
+    several.filter(ended_at=None).update(wish=Wish.CANCEL)
+
+
 def tidy(now: datetime) -> None:
     """Delete the jobs that ended long ago, with their files."""
     Job.objects.filter(ended_at__lt=now - RETENTION).delete()

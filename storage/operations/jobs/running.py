@@ -363,7 +363,7 @@ class _Runner:
             rate=0,
             error="" if refusal is None else refusal.dump(),
             ended_at=now,
-            seen_at=now if self.is_awaited else None,
+            seen_at=now if self.is_awaited else F("seen_at"),
             activity=job.activity_id if done is None else done.pk,
         )
         files.keep_after(job)

@@ -94,7 +94,7 @@ def test_says_what_it_would_do(visit, rows):
     assert "Skipped: N would lose the digits after the decimal point." in lossy
     assert "disabled" in lossy.partition('id="bulk-run-button"')[2][:40]
     lossy = markup.text(
-        ask(eve, "examine", **{"f": "RowKey eq '<b>'", "0-expression": "int32(1.5)", "loss": "1"})
+        ask(eve, "preview", **{"f": "RowKey eq '<b>'", "0-expression": "int32(1.5)", "loss": "1"})
     )
     assert "<span>N would lose the digits after the decimal point.</span>" in lossy
     retyped = markup.text(ask(eve, "preview", **{"0-expression": "string(N)"}))
@@ -103,6 +103,24 @@ def test_says_what_it_would_do(visit, rows):
     assert "Skipped: Another entity has the new key." in moved and "<b>1</b><span>get another key" in moved
     deleted = markup.text(ask(eve, "preview", **{"0-op": "delete", "f": ""}))
     assert "Delete 4 entities" in deleted and '<del class="mono">1</del>' in deleted
+
+
+def test_a_job_examines_what_is_too_much_while_typing(visit, rows, monkeypatch):
+    eve = visit("eve")
+    monkeypatch.setattr("console.entities.views.bulk_edit._WHILE_TYPING", bulk_edits.COUNT_LIMIT * 0)
+    shown = markup.text(ask(eve, "preview"))
+    assert "These numbers are of the first 0 entities." in shown and "Edit up to 3 entities" in shown
+    begun = ask(eve, "examine").content.decode()
+    [job] = re.findall(r'"job": "(\d+)"', begun)
+    assert ask(eve, "follow", job=job).status_code == 204
+    job_runner.run_all()
+    shown = markup.text(ask(eve, "follow", job=job))
+    assert "Edit 2 entities" in shown and "bulk-more" not in shown and 'name="read_at"' in shown
+    assert ask(eve, "follow", job=job, **{"0-expression": "N + 2"}).status_code == 204
+    refused = ask(eve, "examine", **{"0-expression": "uper(N)"})
+    assert refused["HX-Retarget"] == "#bulk-preview" and "Did you mean upper?" in markup.text(refused)
+    assert eve.post(PAGE, INCREMENT | {"do": "examine"})["Location"] == f"/ui/jobs/{int(job) + 1}/"
+    assert "3 entities" in markup.text(ask(eve, "preview", **{"0-expression": ""}))
 
 
 def test_what_is_wrong_is_marked_where_it_is(visit, rows):

@@ -145,8 +145,8 @@ account_login account_logout account_reauthenticate mfa_authenticate mfa_login_w
 mfa_reauthenticate_webauthn openid_connect_login people:join people:setup people:password
 accounts:invitation_withdraw accounts:member_remove accounts:new accounts:service_save accounts:settings
 activity:revert
-entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new entities:paste
-entities:row entities:show entities:staged
+entities:bulk_edit entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new
+entities:paste entities:row entities:show entities:staged
 grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts
 history:entity home:star
 jobs:cancel jobs:clear_tray jobs:pause jobs:resume
