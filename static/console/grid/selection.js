@@ -95,21 +95,21 @@ function selectPage(on = true) {
   draw();
 }
 
-/** All results: counted first, so that everybody knows what that means. */
+/** All results at once, whatever is done next; an estimate of their number is shown until they are counted. */
 async function selectAll() {
-  const it = form();
-  const button = it.querySelector("[data-select-all]");
-  const known = document.querySelector("#total[data-exact]")?.dataset.number;
-  let number = known;
-  if (!known) {
-    button.setAttribute("aria-busy", "true");
-    const answer = await get(it.dataset.countAddress).catch(() => null);
-    const found = answer?.found.getElementById("total");
-    button.removeAttribute("aria-busy");
-    if (found) document.getElementById("total")?.replaceWith(document.adoptNode(found));
-    number = found?.dataset.number;
-  }
-  everything = number ? Number(number).toLocaleString(document.documentElement.lang) : "…";
+  const { number, exact } = document.getElementById("total")?.dataset ?? {};
+  const write = (found) => Number(found).toLocaleString(document.documentElement.lang);
+  everything = (exact === undefined ? "~" : "") + (number ? write(number) : "…");
+  draw();
+  if (exact !== undefined) return;
+  const told = form().querySelector("[data-picked-count]");
+  told.setAttribute("aria-busy", "true");
+  const answer = await get(form().dataset.countAddress).catch(() => null);
+  told.removeAttribute("aria-busy");
+  const found = answer?.found.getElementById("total");
+  if (!found || everything === null) return;
+  document.getElementById("total")?.replaceWith(document.adoptNode(found));
+  if (found.dataset.number) everything = write(found.dataset.number);
   draw();
 }
 
