@@ -20,9 +20,10 @@ from console.site.tags import grouped
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service.jobs import JobStatus, Wish
-from storage.models import Job, JobFile
+from storage.models import Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edit_jobs
+from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB
 from storage.operations.jobs import files, jobs
 from storage.operations.relations import history
 from storage.operations.undo.undo import is_undoable
@@ -160,6 +161,17 @@ class JobView:
     @property
     def counts(self) -> list[tuple[str | Promise, int]]:
         return [(_COUNTS.get(name, name), number) for name, number in self.job.counts.items()]
+
+    @property
+    def table(self) -> Table | None:
+        """The table, unless it was deleted."""
+        table = self.job.table
+        return None if table is None or table.deleted_at is not None or self.job.account is None else table
+
+    @property
+    def failed(self) -> int:
+        """Failures that are in no count; a bulk edit counts them as skipped."""
+        return 0 if self.job.kind == BULK_EDIT_JOB.name else self.job.failed
 
     @property
     def error(self) -> str:

@@ -36,6 +36,7 @@ from storage.editing.expressions.functions import FUNCTIONS
 from storage.models import Table
 from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits, entities
 from storage.operations.entities.bulk_edit_previews import BulkEditPreview
+from storage.operations.entities.bulk_edits import BulkEditRefused
 from storage.operations.jobs import jobs
 
 _WHILE_TYPING: Final = timedelta(seconds=1.5)
@@ -202,16 +203,19 @@ def _follow(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRes
 
 
 def _run(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
-    number = request.POST.get("number", "").strip()
+    number = request.POST.get("number", "")
     bulk_edit_jobs.end_previews(table, by=actor_of(request))
     try:
         job = bulk_edit_jobs.start(
             table,
             draft.request,
             by=actor_of(request),
-            number=read_number(number),
+            number=read_number("".join(filter(str.isdecimal, number))),
             read_at=read_number(request.POST.get("read_at", "")),
         )
+    except BulkEditRefused as error:
+        found = {"refusal": describe_refusal(error), "number": number}
+        return _show(request, table, draft, found, status=422)
     except (StorageError, Refused) as error:
         found = _explain(draft, error) | {"number": number}
         # a toast, which outlasts the preview that the page asks for
