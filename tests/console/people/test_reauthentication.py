@@ -143,7 +143,7 @@ SENSITIVE = {
 ORDINARY = """
 account_login account_logout account_reauthenticate mfa_authenticate mfa_login_webauthn mfa_reauthenticate
 mfa_reauthenticate_webauthn openid_connect_login people:join people:setup people:password
-accounts:invitation_withdraw accounts:member_remove accounts:new accounts:service_save accounts:settings
+accounts:export accounts:invitation_withdraw accounts:member_remove accounts:new accounts:service_save accounts:settings
 activity:revert
 entities:bulk_edit entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new
 entities:paste entities:row entities:show entities:staged
