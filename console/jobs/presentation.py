@@ -122,11 +122,13 @@ class JobView:
 
     @property
     def can_pause(self) -> bool:
-        return self.can_cancel and self.job.status != JobStatus.PAUSED and not self.job.wish
+        is_possible = not jobs.is_of_one_process(self.job)
+        return is_possible and self.can_cancel and self.job.status != JobStatus.PAUSED and not self.job.wish
 
     @property
     def can_resume(self) -> bool:
-        is_resumable = self.job.status in (JobStatus.PAUSED, JobStatus.FAILED, JobStatus.CANCELLED)
+        is_stopped = self.job.status in (JobStatus.PAUSED, JobStatus.FAILED, JobStatus.CANCELLED)
+        is_resumable = is_stopped and not jobs.is_of_one_process(self.job)
         return self.may_change and is_resumable and not self.job.wish
 
     @cached_property

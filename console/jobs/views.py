@@ -43,6 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
     wanted = JobFilter(
         account_ids=members.visible_accounts(user).values("pk"),
         is_server=user.is_admin,
+        reader=user.get_username(),
         user=user.get_username() if request.GET.get("mine") else "",
         statuses=[JobStatus(status)] if status in set(JobStatus) else (),
     )
@@ -90,8 +91,12 @@ def _find(request: HttpRequest, number: int) -> Job:
     job, user = jobs.get(number), user_of(request)
     if job is None:
         raise Http404
-    role = None if job.account is None else members.role_in(user, job.account)
-    if not (user.is_admin if job.account is None else role is not None and may(role, Capability.READ)):
+    if job.account is None:
+        is_visible = user.is_admin or jobs.started_by(job).name == user.get_username()
+    else:
+        role = members.role_in(user, job.account)
+        is_visible = role is not None and may(role, Capability.READ)
+    if not is_visible:
         raise Http404
     return job
 

@@ -155,6 +155,9 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.JOB_ENDED: _("The job %(job)s has ended."),
     Reason.JOB_STOPPED: _("The job %(job)s was paused or cancelled before its end."),
     Reason.JOB_PAUSED: _("The job %(job)s is paused already."),
+    Reason.JOB_OF_ONE_PROCESS: _(
+        "The job %(job)s reads a file of the command that started it, so it cannot be paused or resumed."
+    ),
     Reason.JOB_NOT_RESUMABLE: _("The job %(job)s is not paused, and has neither failed nor been cancelled."),
     Reason.JOB_DIES: _(
         "The same step was begun %(attempts)s times and did not end: the process died, or the database was "

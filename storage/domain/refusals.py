@@ -212,6 +212,9 @@ class Reason(StrEnum):
     JOB_ENDED = "The job {job} has ended."
     JOB_STOPPED = "The job {job} was paused or cancelled before its end."
     JOB_PAUSED = "The job {job} is paused already."
+    JOB_OF_ONE_PROCESS = (
+        "The job {job} reads a file of the command that started it, so it cannot be paused or resumed."
+    )
     JOB_NOT_RESUMABLE = "The job {job} is not paused, and has neither failed nor been cancelled."
     JOB_DIES = "The same step was begun {attempts} times and did not end: the process died, or the database was busy."
     JOB_FILE_EXPIRED = "The file {file} is no longer kept."

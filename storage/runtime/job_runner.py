@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Lock
+from threading import Event
 from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
@@ -19,6 +19,7 @@ from storage.operations.entities.imports import LOCAL_IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind
+from storage.operations.jobs.running import Kinds
 from storage.operations.snapshots import account_import
 from storage.operations.snapshots.account_copies import COPY_JOB
 from storage.operations.snapshots.account_export_jobs import EXPORT_JOB
@@ -50,9 +51,7 @@ _ALL: Final[tuple[JobKind[Any, Any], ...]] = (
 )
 KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _ALL}
 
-_AT_ONCE: Final = 2  # jobs that a process runs
 _INTERVAL: Final = 1.0  # seconds between looks for jobs, and after a failure
-_looking: Final = Lock()
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the steps that run
 
 
@@ -60,8 +59,10 @@ async def run() -> None:
     """Run jobs until cancelled; then the steps that run are waited for."""
     ends = Event()
     loop = asyncio.get_running_loop()
-    with_threads = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="job")
-    threads = [loop.run_in_executor(with_threads, _run, ends) for _ in range(_AT_ONCE)]
+    # one thread has no job whose step is long, so that a small job never waits for its end
+    lanes = (KINDS, {name: kind for name, kind in KINDS.items() if kind.is_transactional})
+    with_threads = ThreadPoolExecutor(max_workers=len(lanes), thread_name_prefix="job")
+    threads = [loop.run_in_executor(with_threads, _run, kinds, ends) for kinds in lanes]
     try:
         # a thread cannot be cancelled, only waited for
         await asyncio.shield(asyncio.gather(*threads))
@@ -71,17 +72,13 @@ async def run() -> None:
         await asyncio.wait(threads, timeout=_SHUTDOWN_TIMEOUT)
 
 
-def _run(ends: Event) -> None:
+def _run(kinds: Kinds, ends: Event) -> None:
     while not ends.is_set():
         try:
-            with _looking:  # one of the threads that have nothing to do
-                while not ends.is_set() and not running.pending(KINDS):
-                    connection.close()
-                    ends.wait(_INTERVAL)
-            if ends.is_set():
-                return
-            found = not database_version.is_outdated() and running.run_some(
-                KINDS, ends.wait, others=lambda: len(running.pending(KINDS)) > 1
+            found = (
+                bool(running.pending(kinds))
+                and not database_version.is_outdated()
+                and running.run_some(kinds, ends.wait, others=lambda: len(running.pending(kinds)) > 1)
             )
         except StorageError:
             found = False  # the database is busy, or a step took too long: it is tried again

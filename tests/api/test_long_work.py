@@ -73,6 +73,20 @@ def test_accounts_are_made_exported_and_deleted(ask, call, people):
     assert not Account.objects.filter(name="copy").exists()
 
 
+def test_an_owner_sees_how_the_deletion_ends(call, people):
+    ask = call("alice")
+    job = ask("DELETE", "accounts/acme?with_tables=true", Prefer="respond-async").json()
+    job_runner.run_all()
+    assert ask("GET", f"jobs/{job['id']}").json()["status"] == "done"
+    assert [it["id"] for it in ask("GET", "jobs").json()["items"]] == [job["id"]]
+    assert call("max")("GET", f"jobs/{job['id']}").status_code == 404
+
+
+def test_a_deletion_that_is_refused_is_refused_at_once(call, people):
+    answer = call("alice")("DELETE", "accounts/acme", Prefer="respond-async")
+    assert (answer.status_code, answer.json()["detail"][:22]) == (409, "The account has tables")
+
+
 def test_readers_do_not_download_the_settings_of_an_account(call, people):
     job = call("max")("POST", "accounts/acme/export").json()
     job_runner.run_all()

@@ -127,6 +127,18 @@ def test_another_process_goes_on_after_the_last_chunk(account, people):
     assert set(content(people).values()) == {0, 2, 7}
 
 
+def test_other_jobs_have_their_turn_between_two_chunks(account, people, monkeypatch):
+    monkeypatch.setattr(running, "_SLICE", 0)
+    monkeypatch.setattr(running, "_SETUP_SHARE", 0)
+    change_by_script(people, 2500)
+    job, done = start(account), []
+    while running.run(job.pk, job_runner.KINDS, lambda _: False, others=lambda: True):
+        job.refresh_from_db()
+        done.append(job.done)
+    assert done == [0, 1023, 2047, 2500, 2500]
+    assert sum(content(people).values()) == 2500
+
+
 def test_a_cancelled_undo_leaves_what_it_has_done_to_be_undone(account, people):
     change_by_script(people, 2500)
     job = start(account)

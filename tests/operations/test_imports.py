@@ -17,6 +17,8 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.changes import changes
 from storage.operations.entities import entities, imports
 from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
+from storage.operations.jobs import jobs
+from storage.operations.jobs.jobs import JobError
 from storage.operations.tables import tables
 from storage.operations.undo import undo
 from storage.transfer import entities as rows
@@ -127,6 +129,24 @@ def test_what_was_written_before_a_failure_stays_and_is_recorded(table):
     Account.objects.update(read_only=False)
     undo.undo(done, SERVER)
     assert content(table) == {}
+
+
+def test_is_cancelled_but_neither_paused_nor_resumed(table):
+    """Another process would not find the file."""
+
+    def stop(outcome):
+        if outcome.rows == 3:
+            job = Job.objects.get()
+            with pytest.raises(JobError, match="a file of the command"):
+                jobs.pause(job, by=ADA)
+            jobs.cancel(job, by=ADA)
+
+    with pytest.raises(JobError, match="paused or cancelled"):
+        run(table, FIRST, ImportMode.INSERT, progress=stop)
+    assert len(content(table)) == 3
+    assert Activity.objects.get(verb="entity.import").detail["interrupted"]
+    with pytest.raises(JobError, match="a file of the command"):
+        jobs.resume(Job.objects.get(), by=ADA)
 
 
 def test_steps_go_on_in_another_process(table):

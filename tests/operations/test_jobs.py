@@ -344,3 +344,27 @@ async def test_a_server_that_ends_waits_for_the_step_that_runs_and_begins_no_oth
     await asyncio.wait([task])
     found = await in_thread(jobs.get, job.pk)
     assert (found.status, found.done, await in_thread(rows, table)) == ("running", 10, 10)
+
+
+async def test_long_steps_leave_a_thread_to_small_jobs(monkeypatch):
+    end = threading.Event()
+
+    class Long(Filling):
+        name, is_transactional = "test.long", False
+
+        def step(self, run, state):
+            end.wait(60)
+            return super().step(run, state)
+
+    small, long = Filling(), Long()
+    monkeypatch.setattr(job_runner, "KINDS", {it.name: it for it in (small, long)})
+    table = await in_thread(lambda: tables.create(accounts.add("acme"), "people"))
+    blocked = [await in_thread(begin, table, long, 10) for _ in range(2)]
+    job = await in_thread(begin, table, small, 10)
+    task = asyncio.create_task(job_runner.run())
+    while (await in_thread(jobs.get, job.pk)).status != "done":
+        assert not task.done()
+    assert {(await in_thread(jobs.get, it.pk)).status for it in blocked} == {"running", "waiting"}
+    end.set()
+    task.cancel()
+    await asyncio.wait([task])

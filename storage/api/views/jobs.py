@@ -37,8 +37,8 @@ class JobListViewSet(ApiViewSet):
     @operation(
         "list_jobs",
         "List jobs",
-        "Returns the jobs of the accounts that the token's user can see, newest first; for admins of the server, also"
-        " those of no account. A job that ended is kept for seven days.",
+        "Returns the jobs of the accounts that the token's user can see, newest first; also own ones of no account, as"
+        " that of its deletion, and for admins of the server all of these. A job that ended is kept for seven days.",
         answer=page_of(serializers.JobSerializer),
         query=serializers.JobParameters,
     )
@@ -49,10 +49,12 @@ class JobListViewSet(ApiViewSet):
             shown = shown.filter(pk=token.account_id)
         if wanted["account"]:
             shown = shown.filter(name=wanted["account"])
+        is_of_server = token.account_id is None and not wanted["account"]
         found = jobs.find(
             JobFilter(
                 account_ids=shown.values("pk"),
-                is_server=token.user.is_admin and token.account_id is None and not wanted["account"],
+                is_server=token.user.is_admin and is_of_server,
+                reader=token.user.get_username() if is_of_server else "",
                 user=wanted["user"],
                 statuses=[JobStatus(wanted["status"])] if wanted["status"] else (),
             )
@@ -95,7 +97,10 @@ class JobViewSet(ApiViewSet):
     def _check(self, token: ApiToken, capability: Capability) -> None:
         if self.job.account is not None:
             access.find_account(token, self.job.account.name, capability)
-        elif not token.user.is_admin or token.account_id is not None:
+            return
+        user = token.user
+        is_own = jobs.started_by(self.job).name == user.get_username() and capability is Capability.READ
+        if not (user.is_admin or is_own) or token.account_id is not None:
             raise Http404
 
     @operation(

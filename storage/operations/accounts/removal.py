@@ -49,7 +49,7 @@ class _DeletionJob(JobKind[Arguments, State]):
     """
 
     name, arguments, state, capability = "account.delete", Arguments, State, Capability.OWN
-    is_transactional = False
+    is_transactional, goes_on = False, True
 
     def begin(self, run: Run[Arguments]) -> Step[State]:
         return Step(State(), total=Table.objects.filter(account=run.arguments.account).count())

@@ -121,7 +121,7 @@ def _count(outcome: Outcome) -> dict[Effect, int]:
 class OutcomeJob(JobKind[A, OutcomeState]):
     """``verb``: that of the activity which records what was done."""
 
-    state, is_transactional = OutcomeState, False
+    state, is_transactional, goes_on = OutcomeState, False, True
     verb: ClassVar[Verb]
 
     @abstractmethod

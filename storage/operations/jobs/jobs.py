@@ -24,6 +24,7 @@ S = TypeVar("S")
 
 TRAY: Final = 20  # jobs
 _OF_WHOLE_ACCOUNTS: Final = ("account.copy", "account.delete", "account.import", "branch.create")
+_OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
 
 
 class JobError(Refused):
@@ -81,11 +82,13 @@ def _new(kind: JobKind[A, S], arguments: A, account: Account | None, table: Tabl
 class JobFilter:
     """Conditions on jobs; an empty one matches all.
 
-    ``user``: the name of the one who started them. ``is_server``: also those that belong to no account.
+    ``user``: the name of the one who started them. Those that belong to no account, such as that of its deletion, match
+    ``account_ids`` if ``is_server``, or if ``reader`` has started them.
     """
 
     account_ids: Collection[int] | QuerySet[Any, Any] | None = None
     is_server: bool = False
+    reader: str = ""
     user: str = ""
     kinds: Collection[str] = ()
     statuses: Collection[JobStatus] = ()
@@ -96,7 +99,8 @@ def find(wanted: JobFilter) -> QuerySet[Job]:
     """Find jobs, the newest first."""
     conditions = Q()
     if wanted.account_ids is not None:
-        conditions &= Q(account__in=wanted.account_ids) | (Q(account=None) if wanted.is_server else Q())
+        of_none = Q(account=None) if wanted.is_server else Q(account=None, actor__name=wanted.reader or None)
+        conditions &= Q(account__in=wanted.account_ids) | of_none
     if wanted.user:
         conditions &= Q(actor__name=wanted.user)
     if wanted.kinds:
@@ -130,6 +134,11 @@ def of_whole_account(account: Account) -> Job | None:
 def detach(account: Account) -> None:
     """Keep the jobs that make or delete an account when it is deleted: then they belong to the server."""
     Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS).update(account=None)
+
+
+def is_of_one_process(job: Job) -> bool:
+    """Return whether only the process that has started a job can do it, because it reads a file of its machine."""
+    return job.kind in _OF_ONE_PROCESS
 
 
 def for_tray(user: str) -> list[Job]:
@@ -193,7 +202,9 @@ def cancel(job: Job, *, by: Actor) -> Job:
 
 
 def pause(job: Job, *, by: Actor) -> Job:
-    """Have a job wait until it is resumed; raises JobError if it has ended or is paused."""
+    """Have a job wait until it is resumed; raises JobError if it cannot, has ended or is paused."""
+    if is_of_one_process(job):
+        raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)
     return _wish(job, Wish.PAUSE, Verb.JOB_PAUSE, by)
 
 
@@ -215,6 +226,8 @@ def _wish(job: Job, wish: Wish, verb: Verb, by: Actor) -> Job:
 def resume(job: Job, *, by: Actor) -> Job:
     """Let a job that was paused, cancelled or has failed go on where it was; raises JobError for any other."""
     found = _lock(job)
+    if is_of_one_process(job):
+        raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)
     if found.wish == Wish.PAUSE and found.ended_at is None:
         found.wish = Wish.NONE  # before it was looked at
     elif found.status in RESUMABLE and not found.wish:

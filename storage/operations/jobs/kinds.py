@@ -145,7 +145,8 @@ class JobKind(ABC, Generic[A, S]):
     download what it has made. A kind that is not
     ``is_transactional`` has one long step that opens its own transactions, because PostgreSQL demands it or because
     its operation does: it calls Run.save in each of them, and when a process that died is replaced, its step is called
-    again with what was last saved, so it must be repeatable.
+    again with what was last saved, so it must be repeatable. If it ``goes_on`` then, rather than begin again, it also
+    gives others their turn where it calls Run.rest.
     """
 
     name: ClassVar[str]
@@ -154,6 +155,7 @@ class JobKind(ABC, Generic[A, S]):
     capability: ClassVar[Capability]
     reads_files: ClassVar[Capability] = Capability.READ
     is_transactional: ClassVar[bool] = True
+    goes_on: ClassVar[bool] = False
 
     @abstractmethod
     def begin(self, run: Run[A]) -> Step[S]:

@@ -40,6 +40,7 @@ _LOCKS: Final = 0x7461626A  # class of the advisory locks; the other key is the 
 _MOST_ATTEMPTS: Final = 5  # at a step, before a job has failed that ends its process each time
 _SLICE: Final = 5.0  # seconds after which another job takes its turn
 _LOOK: Final = 0.2  # seconds between looks at a job that another process runs
+_SETUP_SHARE: Final = 10  # a turn lasts at least so many times what its step takes before it saves first
 _RATE_SPAN: Final = 5.0  # seconds over which a rate is smoothed
 
 # a job goes on when the database does
@@ -187,6 +188,9 @@ class _Runner:
     patience_ends: float | None = None  # when another process is to go on with the job
     is_awaited: bool = False  # by a caller, who sees how it ends, and to whom errors are raised
     pace: Pace = field(default_factory=Pace)
+    began: float = field(default_factory=time.monotonic)
+    turn: float = field(default_factory=lambda: _SLICE)  # seconds after which others may have theirs
+    has_saved: bool = False  # what a long step has done in this turn
     has_ended: bool = False  # with the last step
 
     @classmethod
@@ -212,7 +216,6 @@ class _Runner:
 
     def run(self) -> bool:
         """Return whether the job went on."""
-        until = time.monotonic() + _SLICE
         size = FIRST_SIZE
         try:
             if self.job.attempts > _MOST_ATTEMPTS:
@@ -220,7 +223,7 @@ class _Runner:
                 return True
             while not self._heed_wish() and not self._step(size):
                 size, seconds = self.pace.after_step(size)
-                if self.rest(seconds) or (time.monotonic() > until and self.others()):
+                if self.rest(seconds) or self._is_turn_over():
                     break
                 self.pace.begin_step()
         except (JobInterrupted, _StepTaken):
@@ -236,6 +239,9 @@ class _Runner:
                 logger.exception("The job %s has failed", self.job)
             self._fail(error)
         return True
+
+    def _is_turn_over(self) -> bool:
+        return time.monotonic() > self.began + self.turn and self.others()
 
     def _heed_wish(self) -> bool:
         """Do what a user wishes to become of the job; return whether it does not go on."""
@@ -279,10 +285,13 @@ class _Runner:
         ):
             raise JobInterrupted
         self._store(step)
+        if not self.has_saved:
+            self.has_saved = True
+            self.turn = max(_SLICE, _SETUP_SHARE * (time.monotonic() - self.began))
 
     def _rest(self) -> None:
         _, seconds = self.pace.after_step(FIRST_SIZE)
-        if self.rest(seconds):
+        if self.rest(seconds) or (self.kind.goes_on and self._is_turn_over()):
             raise JobInterrupted
         self.pace.begin_step()
 
