@@ -134,19 +134,17 @@ def test_a_complete_preview_is_a_job_that_writes_nothing(table, small_pages, wan
 
 
 def test_a_preview_shows_what_it_knows_and_gives_way_to_the_next(table, small_pages, monkeypatch):
-    monkeypatch.setattr(bulk_edit_jobs, "_PREVIEW_INTERVAL", 0)
     first = bulk_edit_jobs.start_preview(table, INCREMENT, by=ADA)
-    page = bulk_edit_previews.Examination.advance
     seen = []
 
-    def advance(examination):
-        page(examination)
+    def advance(examination, limit):
+        examination._advance()
         first.refresh_from_db()
         seen.append(bulk_edit_jobs.preview_of(first, table, INCREMENT))
         if len(seen) == 2:
             bulk_edit_jobs.start_preview(table, MOVE, by=ADA)
 
-    monkeypatch.setattr(bulk_edit_previews.Examination, "advance", advance)
+    monkeypatch.setattr(bulk_edit_previews.Examination, "advance_for", advance)
     job_runner.run_all()
     first.refresh_from_db()
     assert seen[0] is None

@@ -4,9 +4,9 @@ Each chunk of an edit is committed with where the job stands, so that no entity 
 """
 
 import json
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Final
 
 from django.utils import timezone
@@ -31,7 +31,6 @@ from storage.operations.entities.bulk_edits import (
 )
 from storage.operations.jobs import jobs
 from storage.operations.jobs.kinds import Failure, JobKind, NoState, Run, Step
-from storage.operations.jobs.pacing import Pace
 from storage.operations.relations import history
 
 
@@ -107,25 +106,22 @@ class _PreviewJob(JobKind[PreviewArguments, NoState]):
         return Step(NoState(), total=bulk_edits.expect(run.table, _read_request(run)).number)
 
     def step(self, run: Run[PreviewArguments], state: NoState) -> Step[NoState]:
-        examination, pace = Examination.begin(run.table, _read_request(run)), Pace()
-        known, saved = run.job.done, time.monotonic()  # known: also by a process that was interrupted
+        examination, known = Examination.begin(run.table, _read_request(run)), run.job.done
         while True:
-            before = examination.preview.examined
-            examination.advance()
-            examined = examination.preview.examined
-            done, result = max(0, examined - known), {"preview": examination.summarize().dump()}
-            if examination.is_complete:
-                counts = examination.preview.counts
-                return Step(state, done, examined, _numbers(counts), result=result, is_finished=True)
-            if time.monotonic() > saved + _PREVIEW_INTERVAL:
-                run.save(Step(state, done, result=result))
-                known, saved = max(known, examined), time.monotonic()
-            time.sleep(pace.after_step(examined - before)[1])
-            pace.begin_step()
+            examination.advance_for(_PREVIEW_STEP)
+            found = examination.summarize()
+            # what a process that was interrupted has done is not counted twice
+            step = Step(state, max(0, found.examined - known), result={"preview": found.dump()})
+            if found.is_complete:
+                counts = _numbers(found.counts)
+                return replace(step, total=found.examined, counts=counts, is_finished=True)
+            run.save(step)
+            known = max(known, found.examined)
+            run.rest()
 
 
 PREVIEW_JOB: Final = _PreviewJob()
-_PREVIEW_INTERVAL: Final = 0.5  # seconds after which its progress is saved
+_PREVIEW_STEP: Final = timedelta(seconds=0.5)  # after which its progress is saved
 
 
 _COUNTED: Final = ("changed", "moved", "deleted", "unchanged", "skipped")

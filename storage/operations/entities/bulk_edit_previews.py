@@ -20,7 +20,6 @@ from storage.models import Table
 from storage.operations.changes import past
 from storage.operations.entities import entities
 from storage.operations.entities.bulk_edits import (
-    COUNT_LIMIT,
     BulkEditRequest,
     Counts,
     SkippedEntity,
@@ -113,9 +112,7 @@ def preview(
     When the time is up it says what it knows by then; with losses as if they were allowed or not, as in the request.
     """
     examination = Examination.begin(table, request)
-    deadline = clock() + limit.total_seconds()
-    while not examination.is_complete and clock() < deadline:
-        examination.advance(timedelta(seconds=max(0.1, deadline - clock())))
+    examination.advance_for(limit, clock)
     return examination.summarize()
 
 
@@ -127,6 +124,7 @@ class Examination:
     work: Work
     preview: BulkEditPreview
     position: Position | None = None
+    is_too_many: bool = False  # to count
     first: list[Edited] = field(default_factory=list)
     spread: list[Edited] = field(default_factory=list)
     typical: list[Edited] = field(default_factory=list)  # one of each kind
@@ -143,22 +141,25 @@ class Examination:
         can_undo = history.is_recorded(table.account)
         return cls(table, work, BulkEditPreview(past.closed_present().ticks, can_undo=can_undo))
 
-    @property
-    def is_complete(self) -> bool:
-        return self.preview.is_complete
+    def advance_for(self, limit: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
+        """Examine pages until the time is up; of a deletion, all other entities at once by counting them."""
+        deadline = clock() + limit.total_seconds()
+        while not self.preview.is_complete and clock() < deadline:
+            if not (self.work.editor.deletes and self.preview.examined and self._count_deleted()):
+                self._advance()
 
-    def advance(self, limit: timedelta = COUNT_LIMIT) -> None:
-        """Examine the next page, or all other entities at once where counting them is enough."""
-        if self.work.editor.deletes and self.preview.examined and self._count_deleted(limit):
-            return
+    def _advance(self) -> None:
         page = self.work.read(self.position)
         self._add(page.entities)
         self.position, self.preview.is_complete = page.next, page.next is None
 
-    def _count_deleted(self, limit: timedelta) -> bool:
+    def _count_deleted(self) -> bool:
+        if self.is_too_many:
+            return False
         try:
-            number = entities.count(self.table, self.work.query, limit=limit)
+            number = entities.count(self.table, self.work.query, limit=COUNT_MOMENT)
         except OperationTimedOut:
+            self.is_too_many = True
             return False
         self.preview.counts.deleted = self.preview.examined = number
         self.preview.is_complete = True
