@@ -15,16 +15,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.entities.bulk_edit_preview import describe_obstacle
+from console.entities.entity_page import EntityTarget
 from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from storage.domain.access.actor import Actor
-from storage.domain.refusals import Reason, Refusal, Refused
+from storage.domain.refusals import Refused
 from storage.domain.service.jobs import JobStatus, Wish
 from storage.models import Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edit_jobs
 from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB
 from storage.operations.jobs import files, jobs
+from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history
 from storage.operations.undo.undo import is_undoable
 
@@ -85,6 +87,15 @@ _COUNTS: Final[Mapping[str, Promise]] = {
     "skipped": gettext_lazy("skipped"),
 }
 STATUS_CHOICES: Final = [(status.value, label) for status, label in _STATUSES.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureView:
+    """``address``: of the entity that could not be edited."""
+
+    subject: str
+    reason: str
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,8 +192,15 @@ class JobView:
         return "" if error is None else describe_refusal(Refused(error))
 
     @property
-    def failures(self) -> list[tuple[str, str]]:
-        return [(it.subject, _describe_failure(it.refusal)) for it in jobs.failures_of(self.job)]
+    def failures(self) -> list[FailureView]:
+        return [self._view_failure(it) for it in jobs.failures_of(self.job)]
+
+    def _view_failure(self, failure: Failure) -> FailureView:
+        skipped = bulk_edit_jobs.read_skipped(failure)
+        if skipped is None:
+            return FailureView(failure.subject, describe_refusal(Refused(failure.refusal)))
+        address = "" if self.table is None else EntityTarget(self.table, skipped.key).address()
+        return FailureView(failure.subject, describe_obstacle(skipped.obstacle), address)
 
     @property
     def other_failures(self) -> int:
@@ -204,14 +222,6 @@ class JobView:
     @property
     def by(self) -> Actor:
         return jobs.started_by(self.job)
-
-
-def _describe_failure(refusal: Refusal) -> str:
-    if refusal.reason is Reason.NOT_EDITED:
-        obstacle = bulk_edit_jobs.read_obstacle(str(refusal.facts["why"]))
-        if obstacle is not None:
-            return describe_obstacle(obstacle)
-    return describe_refusal(Refused(refusal))
 
 
 def describe_duration(duration: timedelta) -> str:

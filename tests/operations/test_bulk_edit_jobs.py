@@ -59,9 +59,9 @@ def test_steps_with_progress_failures_and_undo(table):
         Obstacle(ObstacleKind.WRONG_TYPE, "gone", "+ of String: Int32"),
     ],
 )
-def test_the_obstacle_of_a_failure_is_read_again(obstacle):
-    failure = bulk_edit_jobs._failure(SkippedEntity(EntityKey("p", "a"), obstacle))
-    assert bulk_edit_jobs.read_obstacle(failure.refusal.facts["why"]) == obstacle
+def test_the_entity_of_a_failure_is_read_again(obstacle):
+    skipped = SkippedEntity(EntityKey("p", "a, b"), obstacle)
+    assert bulk_edit_jobs.read_skipped(bulk_edit_jobs._failure(skipped)) == skipped
 
 
 def test_moved_entities_are_met_again_by_no_step(table):

@@ -4,7 +4,7 @@ Each chunk of an edit is committed with where the job stands, so that no entity 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -139,25 +139,20 @@ def _numbers(counts: Counts) -> dict[str, int]:
 
 
 def _failure(skipped: SkippedEntity) -> Failure:
-    return Failure(_write_key(skipped.key), Reason.NOT_EDITED.of(why=_describe(skipped.obstacle)))
+    key, obstacle = skipped
+    why = ": ".join(filter(None, (obstacle.property, obstacle.kind, obstacle.detail)))
+    details = {"kind": obstacle.kind.value, "property": obstacle.property, "detail": str(obstacle.detail)}
+    subject = f"{key.partition_key}, {key.row_key}"
+    return Failure(subject, Reason.NOT_EDITED.of(why=why), key._asdict() | details)
 
 
-def _write_key(key: EntityKey) -> str:
-    return f"{key.partition_key}, {key.row_key}"
-
-
-def _describe(obstacle: Obstacle) -> str:
-    parts: Sequence[str] = (obstacle.property, obstacle.kind, obstacle.detail)
-    return ": ".join(filter(None, parts))
-
-
-def read_obstacle(text: str) -> Obstacle | None:
-    """Return the obstacle that a failure of a job names, for doors with words of their own."""
-    kinds, parts = set(ObstacleKind), text.split(": ", 2)
-    if len(parts) > 1 and parts[1] in kinds:
-        return Obstacle(ObstacleKind(parts[1]), parts[0], *parts[2:])
-    kind, _, detail = text.partition(": ")
-    return Obstacle(ObstacleKind(kind), detail=detail) if kind in kinds else None
+def read_skipped(failure: Failure) -> SkippedEntity | None:
+    """Return the entity that the failure of an edit is about; None if it is one of another job."""
+    found = failure.details
+    if failure.refusal.reason is not Reason.NOT_EDITED or "kind" not in found:
+        return None
+    obstacle = Obstacle(ObstacleKind(found["kind"]), found["property"], found["detail"])
+    return SkippedEntity(EntityKey(found["partition_key"], found["row_key"]), obstacle)
 
 
 def start(

@@ -169,7 +169,7 @@ def error_of(job: Job) -> Refusal | None:
 
 def failures_of(job: Job) -> list[Failure]:
     """Return the first failures of single lines or entities; Job.failed counts all."""
-    return [Failure(it["subject"], Refusal.load(it["refusal"])) for it in job.failures]
+    return [Failure(it["subject"], Refusal.load(it["refusal"]), it.get("details", {})) for it in job.failures]
 
 
 def time_left(job: Job) -> timedelta | None:

@@ -46,10 +46,14 @@ FIRST_SIZE: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What could not be done, and why. ``subject``: a line of a file, or the keys of an entity."""
+    """What could not be done, and why.
+
+    ``subject``: a line of a file, or the keys of an entity. ``details``: what a kind needs to show it in other words.
+    """
 
     subject: str
     refusal: Refusal
+    details: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

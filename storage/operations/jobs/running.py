@@ -380,6 +380,6 @@ class _Runner:
 
 def _write_failures(step: Step[Any]) -> list[object]:
     return [
-        activity.in_json({"subject": it.subject, "refusal": it.refusal.dump()})
+        activity.in_json({"subject": it.subject, "refusal": it.refusal.dump(), "details": it.details})
         for it in step.failures[:FAILURES_KEPT]
     ]
