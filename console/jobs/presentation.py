@@ -18,6 +18,7 @@ from console.entities.bulk_edit_preview import describe_obstacle
 from console.entities.entity_page import EntityTarget
 from console.site.refusals import describe_refusal
 from console.site.tags import grouped
+from console.snapshots.originals import describe_original
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Refused
 from storage.domain.service.jobs import JobStatus, Wish
@@ -28,6 +29,8 @@ from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history
+from storage.operations.snapshots.account_building import built_by
+from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.undo.undo import is_undoable
 
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
@@ -205,6 +208,14 @@ class JobView:
     @property
     def other_failures(self) -> int:
         return self.job.failed - len(self.job.failures)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be done with the branch that it has made."""
+        job = self.job
+        if job.kind != BRANCH_JOB.name or job.status != JobStatus.DONE or job.account is None:
+            return []
+        return [describe_original(it) for it in built_by(job).originals]
 
     @property
     def can_undo(self) -> bool:

@@ -101,7 +101,7 @@ def _find(request: HttpRequest, number: int) -> Job:
     return job
 
 
-def _changing(change: jobs.Change, text: Callable[[], str]) -> Callable[..., HttpResponseBase]:
+def _changing(change: jobs.Change, text: Callable[[Job], str]) -> Callable[..., HttpResponseBase]:
     """Return a view that lets something become of a job."""
 
     @login_required
@@ -112,15 +112,25 @@ def _changing(change: jobs.Change, text: Callable[[], str]) -> Callable[..., Htt
             raise PermissionDenied
         with notify_refusals(request):
             change(job, by=actor_of(request))
-            notify_success(request, text())
+            notify_success(request, text(job))
         return redirect("jobs:show", number)
 
     return view
 
 
-cancel = _changing(jobs.cancel, lambda: _("The job ends after its present step. What it has done stays."))
-pause = _changing(jobs.pause, lambda: _("The job waits after its present step until you resume it."))
-resume = _changing(jobs.resume, lambda: _("The job goes on where it was."))
+cancel = _changing(
+    jobs.cancel,
+    lambda job: (
+        _("The job ends, and the incomplete account is removed.")
+        if jobs.makes_account(job)
+        else _("The job ends after its present step. What it has done stays.")
+    ),
+)
+pause = _changing(jobs.pause, lambda job: _("The job waits after its present step until you resume it."))
+resume = _changing(
+    jobs.resume,
+    lambda job: _("The job begins again.") if jobs.makes_account(job) else _("The job goes on where it was."),
+)
 
 
 @login_required

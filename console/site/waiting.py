@@ -6,12 +6,18 @@ from django.http import HttpRequest
 
 from console.site.access import actor_of
 from storage.models import Job
-from storage.operations.jobs import running
+from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobRequest
 
 PATIENCE: Final = 5.0  # seconds
+LARGE: Final = 20_000  # entities, whose copy may take longer, and would begin again
 
 
-def complete(request: HttpRequest, wanted: JobRequest[Any, Any]) -> Job:
-    """Return the job once it has ended or was stopped, or when it takes long: then a server process goes on with it."""
+def complete(request: HttpRequest, wanted: JobRequest[Any, Any], *, entities: int = 0) -> Job:
+    """Return the job once it has ended or was stopped, or when it takes long: then a server process goes on with it.
+
+    ``entities``: how many a copy has, about, which is not begun in the request if they are many.
+    """
+    if entities > LARGE:
+        return jobs.start_requested(wanted, by=actor_of(request))
     return running.complete(wanted, by=actor_of(request), patience=PATIENCE)

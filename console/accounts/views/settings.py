@@ -20,15 +20,17 @@ from console.accounts.forms.settings import (
 )
 from console.people.reauthentication import is_post, recently_authenticated_if
 from console.queries import saved_changes
+from console.site import waiting
 from console.site.access import account_required, actor_of, admin_required
 from console.site.account_settings import SECTIONS, TEXTS
 from console.site.forms import changed_values, include_initial_values
-from console.site.notices import notify_error, notify_success
-from console.site.refusals import describe_refusal
+from console.site.notices import notify_success
+from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
 from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
+from storage.domain.service.jobs import JobStatus
 from storage.models import Account, Activity
 from storage.operations.access import sas
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
@@ -148,9 +150,9 @@ def export(request: HttpRequest, account: Account) -> HttpResponse:
 def delete(request: HttpRequest, account: Account) -> HttpResponse:
     """Delete the account permanently, after the user typed its name."""
     form = ConfirmNameForm(request.POST if request.method == "POST" else None, account=account)
-    if request.method == "POST" and not account.protected and form.is_valid() and _remove(request, form):
-        notify_success(request, _("Deleted the account %(account)s.") % {"account": account.name})
-        return redirect("home:index")
+    if request.method == "POST" and not account.protected and form.is_valid():
+        with notify_refusals(request):
+            return _remove(request, account)
     context = {
         "form": form,
         "contents": totals.contents([account.pk]).get(account.pk, Contents()),
@@ -159,10 +161,13 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
     return render(request, "console/accounts/delete.html", context, status=422 if form.is_bound else 200)
 
 
-def _remove(request: HttpRequest, form: forms.Form) -> bool:
-    try:
-        removal.remove(form.cleaned_data["name"], with_tables=True, by=actor_of(request))
-    except AccountError as error:
-        notify_error(request, describe_refusal(error))
-        return False
-    return True
+def _remove(request: HttpRequest, account: Account) -> HttpResponse:
+    """Delete an account at once, or by a job if it has many tables."""
+    if removal.has_many_tables(account.pk):
+        job = waiting.complete(request, removal.request(account, with_tables=True))
+        if job.status != JobStatus.DONE:
+            return redirect("jobs:show", job.pk)
+    else:
+        removal.remove(account.name, with_tables=True, by=actor_of(request))
+    notify_success(request, _("Deleted the account %(account)s.") % {"account": account.name})
+    return redirect("home:index")

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from console.activity import sentences
 from console.activity.undo import gives_power, may_see, may_undo, undo_several
 from console.people import reauthentication
+from console.site import waiting
 from console.site.access import actor_of, user_of
 from console.site.addresses import is_console_path
 from console.site.notices import find_unrecorded, notify_error, notify_success
@@ -23,13 +24,15 @@ from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
+from storage.domain.service.jobs import JobStatus
 from storage.domain.values.numbers import read_numbers
-from storage.models import Activity
+from storage.models import Activity, Job
 from storage.operations.access import members
 from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.activity import activity
 from storage.operations.jobs.jobs import JobError
-from storage.operations.undo.undo import CannotUndo, Reason
+from storage.operations.undo import undo as operations
+from storage.operations.undo.undo import CannotUndo, Reason, undone_by
 
 _MOST: Final = 1000  # activities that are undone together
 
@@ -44,7 +47,11 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
     find_unrecorded(request, several)
     undone: Sequence[Activity] = []
     try:
-        undone = undo_several(several, actor_of(request))
+        job = _undo_by_job(request, several)
+        if job is None:
+            undone = undo_several(several, actor_of(request))
+        elif job.status == JobStatus.DONE:
+            undone = [undone_by(job, several[0])]
     except CannotUndo as cannot:
         notify_error(request, sentences.explain_refusal(cannot), link=_conflict_address(cannot))
     except OperationalError:
@@ -52,10 +59,20 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
     except (StorageError, QuotaReached, JobError) as error:
         notify_error(request, describe_refusal(error))
     else:
-        notify_success(request, sentences.report_undo(undone), undo=undone)
+        if undone:
+            notify_success(request, sentences.report_undo(undone), undo=undone)
+        elif job is not None:
+            address = reverse("jobs:show", args=(job.pk,))
+            notify_success(request, _("The undo takes longer and goes on as a job."), link=address)
     if wants_part(request):
         return HttpResponse(render_to_string("components/toasts_beside.html", {}, request))
     return redirect(_next_address(request, several[0], undone))
+
+
+def _undo_by_job(request: HttpRequest, several: Sequence[Activity]) -> Job | None:
+    """Undo an activity of many changes, and wait for it, but not for long; None for any other."""
+    wanted = operations.request(several[0]) if len(several) == 1 else None
+    return None if wanted is None else waiting.complete(request, wanted)
 
 
 def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:

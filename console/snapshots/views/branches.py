@@ -14,10 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 from console.grid.formats import escape_surrogates, value_text
 from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
 from console.site import waiting
-from console.site.access import account_required, actor_of, admin_required
+from console.site.access import account_required, admin_required
 from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.snapshots.forms import NOW, BranchForm
+from console.snapshots.originals import describe_original
 from storage.domain.access.roles import Capability
 from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
 from storage.domain.errors import StorageError
@@ -28,9 +29,11 @@ from storage.domain.values.edm import EdmValue
 from storage.models import Account, Table
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes.outcome_jobs import outcome_of
+from storage.operations.counting import totals
+from storage.operations.counting.totals import Contents
 from storage.operations.entities import masking
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
-from storage.operations.snapshots.account_building import BuiltAccount
+from storage.operations.snapshots.account_building import BuiltAccount, built_by
 from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.snapshots.snapshots import SnapshotError
 from storage.operations.tables import tables
@@ -93,13 +96,15 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
             form.add_error(None, _("Choose at least one table."))
         if not errors and form.is_valid():
             try:
-                made = branches.create(
-                    account, _wanted(request, account, form, filters), by=actor_of(request)
-                )
+                wanted = branches.request(account, _wanted(request, account, form, filters))
+                entities = totals.contents([account.pk]).get(account.pk, Contents()).entities
+                job = waiting.complete(request, wanted, entities=entities)
             except (AccountError, MaskingError, SnapshotError) as error:
                 form.add_error(None, describe_refusal(error))
             else:
-                return _answer(request, account, made)
+                if job.status != JobStatus.DONE:
+                    return redirect("jobs:show", job.pk)
+                return _answer(request, account, built_by(job))
     context = {
         "form": form,
         "tables": [_branch_table(request, it, errors, place) for place, it in enumerate(found)],
@@ -164,11 +169,7 @@ def _answer(request: HttpRequest, account: Account, made: BuiltAccount) -> HttpR
     ).replace("%(name)s", made.account.name)
     notify_success(request, count_text(text, made.entities))
     for it in made.originals:
-        notify_error(
-            request,
-            _("%(place)s has original values that should be masked, so the branch stays frozen.")
-            % {"place": f"{it.table}.{it.property}"},
-        )
+        notify_error(request, describe_original(it))
     return redirect("snapshots:index", account.name)
 
 

@@ -56,7 +56,7 @@ class _DeletionJob(JobKind[Arguments, State]):
 
     def step(self, run: Run[Arguments], state: State) -> Step[State]:
         wanted = run.arguments
-        while _has_many_tables(wanted.account):
+        while has_many_tables(wanted.account):
             with invalidating_catalogs():
                 account = _lock(wanted.account)
                 if account is None or not _may_be_deleted(account, wanted):
@@ -111,7 +111,7 @@ def purge(account: Account, now: datetime) -> None:
 
 
 def _remove(wanted: Arguments, account: Account, by: Actor) -> None:
-    if not _has_many_tables(account.pk):
+    if not has_many_tables(account.pk):
         with invalidating_catalogs():
             _delete(wanted, by=by)
         return
@@ -124,7 +124,8 @@ def _remove(wanted: Arguments, account: Account, by: Actor) -> None:
     running.complete(JobRequest(DELETION_JOB, wanted, account), by=by)
 
 
-def _has_many_tables(account: int) -> bool:
+def has_many_tables(account: int) -> bool:
+    """Return whether a deletion takes several transactions."""
     return Table.objects.filter(account=account).count() > _DROPPED_TOGETHER
 
 

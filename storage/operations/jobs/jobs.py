@@ -23,7 +23,8 @@ A = TypeVar("A")
 S = TypeVar("S")
 
 TRAY: Final = 20  # jobs
-_OF_WHOLE_ACCOUNTS: Final = ("account.copy", "account.delete", "account.import", "branch.create")
+_MAKING_ACCOUNTS: Final = ("account.copy", "account.import", "branch.create")
+_OF_WHOLE_ACCOUNTS: Final = (*_MAKING_ACCOUNTS, "account.delete")
 _OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
 
 
@@ -136,6 +137,11 @@ def detach(account: Account) -> None:
     Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS).update(account=None)
 
 
+def makes_account(job: Job) -> bool:
+    """Return whether a job makes an account, all of it or none."""
+    return job.kind in _MAKING_ACCOUNTS
+
+
 def is_of_one_process(job: Job) -> bool:
     """Return whether only the process that has started a job can do it, because it reads a file of its machine."""
     return job.kind in _OF_ONE_PROCESS
@@ -179,7 +185,10 @@ def time_left(job: Job) -> timedelta | None:
 
 
 def percentage(job: Job) -> int | None:
-    return 100 if job.status == JobStatus.DONE else domain.percentage(job.done, job.total)
+    if job.status == JobStatus.DONE:
+        return 100
+    found = domain.percentage(job.done, job.total)
+    return None if found is None else min(found, 99)  # the total may be an estimate
 
 
 def version(job: Job) -> str:

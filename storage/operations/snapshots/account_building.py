@@ -93,8 +93,12 @@ class BuildJob(JobKind[A, BuildState]):
     def build(self, building: "Building[A]") -> None:
         """Create an account, fill it, and release it."""
 
+    def count(self, run: Run[A]) -> int | None:
+        """Return about how many entities there are to be copied; None if that cannot be followed."""
+        return None
+
     def begin(self, run: Run[A]) -> Step[BuildState]:
-        return Step(BuildState())
+        return Step(BuildState(), total=self.count(run))
 
     def step(self, run: Run[A], state: BuildState) -> Step[BuildState]:
         _remove(state.account)  # of a process that has died
@@ -157,7 +161,7 @@ class Building(Generic[A]):
         with invalidating_catalogs():
             lock(account)  # before the job, as a deletion does
             result = {"account": account.pk, "tables": self.tables, "entities": self.entities}
-            self.run.save(Step(self.state, result=result, is_finished=True))
+            self.run.save(Step(self.state, total=self.entities, result=result, is_finished=True))
             if changed:
                 account_settings.change(account, by=self.run.by, **changed)
 

@@ -15,9 +15,11 @@ from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Table
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
+from storage.operations.counting import totals
+from storage.operations.counting.totals import Contents
 from storage.operations.entities import entities
 from storage.operations.jobs import running
-from storage.operations.jobs.kinds import JobRequest
+from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.snapshots import account_building, sides
 from storage.operations.snapshots.account_building import (
     Building,
@@ -111,6 +113,10 @@ class Arguments:
 
 class _CopyJob(BuildJob[Arguments]):
     name, arguments = "account.copy", Arguments
+
+    def count(self, run: Run[Arguments]) -> int | None:
+        source = run.arguments.source
+        return totals.contents([source]).get(source, Contents()).entities
 
     def build(self, building: Building[Arguments]) -> None:
         wanted, kind = building.run.arguments, AccountKind(building.run.arguments.kind)

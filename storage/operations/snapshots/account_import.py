@@ -20,7 +20,7 @@ from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists
 from storage.operations.jobs import jobs, local, running
-from storage.operations.jobs.kinds import JobRequest
+from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import history
 from storage.operations.snapshots import account_building
 from storage.operations.snapshots.account_building import Building, BuildJob, BuiltAccount, built_by
@@ -110,6 +110,10 @@ class Arguments:
 
 class _ImportJob(BuildJob[Arguments]):
     name, arguments = "account.import", Arguments
+
+    def count(self, run: Run[Arguments]) -> int | None:
+        found: tuple[CheckedFile, Progress] | None = local.find(run.arguments.place)
+        return None if found is None else found[0].entities
 
     def build(self, building: Building[Arguments]) -> None:
         wanted = building.run.arguments

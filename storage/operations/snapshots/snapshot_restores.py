@@ -205,17 +205,15 @@ def reset_to(snapshot: Snapshot, *, by: Actor = SERVER) -> Outcome:
     return outcome_of(running.complete(request_reset_to(snapshot), by=by))
 
 
-def undo(account: Account, done: Activity, *, by: Actor) -> Activity:
-    """Restore the snapshot that a restore took before it; raises SnapshotNotFound when that is gone."""
+def request_undo(account: Account, done: Activity) -> JobRequest[Arguments, OutcomeState]:
+    """Return the job that restores what a restore has kept before it; raises SnapshotNotFound when that is gone."""
     before = snapshots.get(account, str(done.detail["before"]))
     wanted = RestoreRequest(
         with_policies=bool(done.detail["policies"]),
         with_settings=bool(done.detail["settings"]),
         deletes=done.detail["created"],
     )
-    restored = running.complete(request(before, wanted, undoes=done), by=by)
-    assert restored.activity is not None
-    return restored.activity
+    return request(before, wanted, undoes=done)
 
 
 class _Restoration:

@@ -19,7 +19,7 @@ from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began, outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.jobs import running
-from storage.operations.jobs.kinds import JobRequest, Run
+from storage.operations.jobs.kinds import JobRequest, Run, Step
 from storage.operations.relations import table_relations
 from storage.operations.relations.record import recorded_changes
 from storage.sql import changes as statements
@@ -87,6 +87,11 @@ class Arguments:
 class _UndoJob(OutcomeJob[Arguments]):
     name, arguments, capability = "entity.revert", Arguments, Capability.MANAGE_TABLES
     verb = Verb.ENTITY_REVERT
+
+    def begin(self, run: Run[Arguments]) -> Step[OutcomeState]:
+        """Count changes until it is known how many entities they are of."""
+        counts = changes.count_by_table(run.account, run.arguments.read_closed_filter())
+        return Step(OutcomeState(), total=sum(counts.values()))
 
     def apply(self, progress: Progress[Arguments]) -> None:
         run = progress.run

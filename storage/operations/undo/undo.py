@@ -1,9 +1,9 @@
 """Undo recorded activities whose result was not changed since."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -22,7 +22,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.etag import Precondition
-from storage.models import Account, Activity, Table
+from storage.models import Account, Activity, Job, Table
 from storage.operations.access import policies, sas
 from storage.operations.access.sas import SasDescription
 from storage.operations.accounts import account_settings, service_properties
@@ -31,6 +31,8 @@ from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.changes import changes, versions
 from storage.operations.entities import edits
+from storage.operations.jobs import running
+from storage.operations.jobs.kinds import JobRequest
 from storage.operations.relations import history
 from storage.operations.relations.record import kept_history
 from storage.operations.snapshots import snapshot_restores
@@ -115,11 +117,36 @@ def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
         return [_undo(done, by) for done in sorted(several, key=lambda done: done.pk, reverse=True)]
 
 
+def request(done: Activity) -> JobRequest[Any, Any] | None:
+    """Return the job that undoes an activity of many changes, None for any other; raises CannotUndo."""
+    wanted = _UNDO_BY_JOB.get(done.effective_verb)
+    if wanted is None:
+        return None
+    with _explaining_refusals(done):
+        return wanted(done)
+
+
+def undone_by(job: Job, done: Activity) -> Activity:
+    """Return the activity of a job that has undone another; raises CannotUndo if it could not."""
+    if job.activity is None:  # everything has newer work
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return job.activity
+
+
 def _undo(done: Activity, by: Actor) -> Activity:
     if not is_undoable(done):
         raise CannotUndo(Reason.NEVER, done)
-    try:
+    with _explaining_refusals(done):
         undone = STORAGE_UNDO[done.effective_verb](done, by)
+    if undone is None:  # another activity had the same effect
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    return undone
+
+
+@contextmanager
+def _explaining_refusals(done: Activity) -> Iterator[None]:
+    try:
+        yield
     except activity.UndoneAlready:
         raise CannotUndo(Reason.ALREADY_UNDONE, done) from None
     except activity.ChangedSince:
@@ -128,9 +155,6 @@ def _undo(done: Activity, by: Actor) -> Activity:
         raise CannotUndo(Reason.GONE, done) from None
     except InsufficientAccountPermissions:
         raise CannotUndo(Reason.READ_ONLY, done) from None
-    if undone is None:  # another activity had the same effect
-        raise CannotUndo(Reason.CHANGED_SINCE, done)
-    return undone
 
 
 # entities
@@ -180,13 +204,31 @@ def _entity_refused(done: Activity, key: EntityKey, failure: ChangeSetError) -> 
     return failure.error
 
 
-def _undo_revert(done: Activity, by: Actor) -> Activity:
-    """As far as there is no newer work, in several transactions."""
+def _undo_by_job(done: Activity, by: Actor) -> Activity:
+    """Undo an activity as far as there is no newer work, in several transactions."""
+    return undone_by(running.complete(_UNDO_BY_JOB[done.effective_verb](done), by=by), done)
+
+
+def _request_revert(done: Activity) -> JobRequest[Any, Any]:
     _check_first(done)
-    undone = data_undo.undo(_account(done), changes.selection_of(done), by=by, undoes=done)
-    if undone.activity is None:
-        raise CannotUndo(Reason.CHANGED_SINCE, done)
-    return undone.activity
+    return data_undo.request(_account(done), changes.selection_of(done), undoes=done)
+
+
+def _request_restore(done: Activity) -> JobRequest[Any, Any]:
+    _check_first(done)
+    try:
+        return snapshot_restores.request_undo(_account(done), done)
+    except SnapshotNotFound:
+        raise CannotUndo(Reason.TOO_OLD, done) from None
+
+
+_UNDO_BY_JOB: Final[Mapping[Verb, Callable[[Activity], JobRequest[Any, Any]]]] = {
+    Verb.ENTITY_REVERT: _request_revert,
+    Verb.ENTITY_APPLY: _request_revert,
+    Verb.ENTITY_BULK_EDIT: _request_revert,
+    Verb.ENTITY_IMPORT: _request_revert,
+    Verb.SNAPSHOT_RESTORE: _request_restore,
+}
 
 
 # tables and settings
@@ -262,14 +304,6 @@ def _undo_account_change(done: Activity, by: Actor) -> Activity | None:
     return account_settings.change(account, by=by, undoes=done, **before)
 
 
-def _undo_restore(done: Activity, by: Actor) -> Activity:
-    _check_first(done)
-    try:
-        return snapshot_restores.undo(_account(done), done, by=by)
-    except SnapshotNotFound:
-        raise CannotUndo(Reason.TOO_OLD, done) from None
-
-
 def _account(done: Activity) -> Account:
     account = Account.objects.filter(pk=done.account_id or 0).first()
     if account is None:
@@ -294,10 +328,7 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.ENTITY_CHANGE: _undo_entities,
     Verb.ENTITY_DELETE: _undo_entities,
     Verb.ENTITY_REKEY: _undo_entities,
-    Verb.ENTITY_REVERT: _undo_revert,
-    Verb.ENTITY_APPLY: _undo_revert,
-    Verb.ENTITY_BULK_EDIT: _undo_revert,
-    Verb.ENTITY_IMPORT: _undo_revert,
+    **dict.fromkeys(_UNDO_BY_JOB, _undo_by_job),
     Verb.TABLE_CREATE: _undo_creation,
     Verb.TABLE_RESTORE: _undo_creation,
     Verb.TABLE_DELETE: _undo_deletion,
@@ -311,5 +342,4 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.SAS_UNBLOCK: _undo_block,
     Verb.PROPERTIES_SET: _undo_properties,
     Verb.ACCOUNT_CHANGE: _undo_account_change,
-    Verb.SNAPSHOT_RESTORE: _undo_restore,
 }

@@ -9,12 +9,16 @@ from django.urls import reverse
 from console.site import waiting
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Job, Table
+from storage.operations.accounts import removal
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
-from storage.operations.tables import indexes
+from storage.operations.tables import indexes, tables
 from storage.operations.tables.indexes import INDEX_JOB, Arguments
 from storage.runtime import job_runner
+from storage.sql.background import has_rows
 from storage.sql.django import execute
 from tests.operations.test_changes import actor, entity, write
 
@@ -144,6 +148,60 @@ def test_a_page_waits_for_its_work_but_not_for_long(visit, people, monkeypatch):
     assert "Undo changes" in text(client.get(page(job))) and job.ended_at is None
     job_runner.run_all()
     assert "finished 1 of 1 100 % deleted 1 Account acme" in text(client.get(page(job)))
+
+
+def test_a_large_undo_goes_on_as_a_job(visit, people, monkeypatch):
+    monkeypatch.setattr(waiting, "PATIENCE", 0)
+    table, client = Table.objects.get(), visit("max")
+    write(table, actor(2, "script"), Insert(entity("a", 1)))
+    client.post("/ui/a/acme/activity/revert/?how=key")
+    job_runner.run_all()
+    done = Job.objects.get().activity
+    assert done.detail["rows"] == 1 and not has_rows(table)
+
+    client.post(f"/ui/undo/{done.pk}/")
+    assert "The undo takes longer and goes on as a job." in text(client.get(LIST))
+    job_runner.run_all()
+    assert has_rows(table)
+
+    client.post(f"/ui/undo/{done.pk}/")
+    assert "This was already undone." in text(client.get(LIST))
+
+
+def test_a_large_account_is_branched_and_deleted_by_jobs(proven, people, monkeypatch):
+    monkeypatch.setattr(waiting, "LARGE", -1)
+    monkeypatch.setattr(removal, "_DROPPED_TOGETHER", 1)
+    mail = EdmValue(Edm.STRING, "ada@shop.test")
+    leaky = Entity(EntityKey("p", "a"), {"Mail": mail, "Copy": mail})
+    table = Table.objects.get()
+    write(table, actor(2, "script"), Insert(leaky))
+    tables.create(table.account, "second")
+    client = proven("ada")
+    branch = {
+        "name": "staging",
+        "snapshot": ":now",
+        "hours": "8",
+        "table": "people",
+        "mask-people-Mail": "email",
+    }
+    answer = client.post("/ui/a/acme/snapshots/branch/", branch)
+    job = Job.objects.get()
+    assert answer["Location"] == page(job) and job.status == "waiting"
+    client.post(f"{page(job)}cancel/")
+    assert "The job ends, and the incomplete account is removed." in text(client.get(page(job)))
+    job_runner.run_all()
+    client.post(f"{page(job)}resume/")
+    assert "The job begins again." in text(client.get(page(job)))
+    job_runner.run_all()
+    shown = text(client.get(page(job)))
+    assert "Make the branch staging" in shown and "people.Copy has original values" in shown
+
+    owner = proven("alice")
+    monkeypatch.setattr(waiting, "LARGE", 0)
+    assert owner.post("/ui/a/acme/delete/", {"name": "acme"})["Location"] == "/ui/"
+    assert "Deleted the account acme." in text(owner.get("/ui/"))
+    shown = owner.get(page(Job.objects.latest("pk")))
+    assert "Delete account acme" in text(shown) and "Delete account acme" in text(owner.get(LIST))
 
 
 def test_an_account_is_exported_for_those_who_manage_it(visit, people):

@@ -1,0 +1,10 @@
+"""Original values that were found in a branch although they should be masked."""
+
+from django.utils.translation import gettext as _
+
+from storage.operations.snapshots.account_building import Original
+
+
+def describe_original(found: Original) -> str:
+    text = _("%(place)s has original values that should be masked, so the branch stays frozen.")
+    return text % {"place": f"{found.table}.{found.property}"}
