@@ -62,9 +62,9 @@ def two_workers(start, scratch):
 @pytest.fixture(scope="package")
 def two_servers(start, scratch):
     """Two servers on one database, the second with no database of its own."""
-    secret = {"TABLERO_SECRET": uuid4().hex}
-    data = scratch / "shared"
-    with start(data, env=secret) as first:
+    data = seeded(scratch / "shared")
+    secret = {"TABLERO_SECRET": (data / "secret").read_text().strip()}
+    with start(data) as first:
         url = f"postgresql:///tablero?host={DataFolder(data).socket_folder}&user=tablero"
         with start(scratch / "second", env={**secret, "DATABASE_URL": url}) as second:
             yield first, second
@@ -76,12 +76,9 @@ def table():
     return f"t{uuid4().hex}"
 
 
-@pytest.fixture(params=["one server", "two workers", "two servers"])
+@pytest.fixture(params=["two workers", "two servers"])
 def crowd(request):
-    match request.param:
-        case "one server":
-            return Crowd([request.getfixturevalue("server")])
-        case "two workers":
-            return Crowd([request.getfixturevalue("two_workers")])
-        case _:
-            return Crowd(request.getfixturevalue("two_servers"))
+    """Of two processes, each of which has many clients, as one alone would have."""
+    if request.param == "two workers":
+        return Crowd([request.getfixturevalue("two_workers")])
+    return Crowd(request.getfixturevalue("two_servers"))
