@@ -73,17 +73,21 @@ def test_killed_server_takes_postgresql_along_and_starts_again(used):
             assert is_ready(again)
 
 
-def test_killed_supervisor_takes_postgresql_along_and_both_return(used):
+def test_whatever_is_killed_of_the_database_comes_back(used):
     with start_server(used) as live:
+        wait_until(lambda: is_ready(live))
+        backend = next(
+            p for p in psutil.Process(live.postmaster()).children() if "idle" in " ".join(p.cmdline())
+        )
+        backend.kill()
+        wait_until(lambda: is_ready(live))
+
         postmaster = live.postmaster()
-        psutil.Process(postmaster).parent().kill()
+        psutil.Process(postmaster).parent().kill()  # the supervisor, which takes PostgreSQL along
         wait_until(lambda: not psutil.pid_exists(postmaster))
         wait_until(lambda: is_ready(live))
         assert live.postmaster() != postmaster
 
-
-def test_killed_postgresql_comes_back(used):
-    with start_server(used) as live:
         for _ in range(2):
             postmaster = live.postmaster()
             backends = psutil.Process(postmaster).children()
@@ -92,16 +96,6 @@ def test_killed_postgresql_comes_back(used):
             assert not any(is_alive(backend) for backend in backends)
             wait_until(lambda: is_ready(live))
         assert any("started again" in line for line in live.output)
-
-
-def test_killed_backend_comes_back(used):
-    with start_server(used) as live:
-        wait_until(lambda: is_ready(live))
-        backend = next(
-            p for p in psutil.Process(live.postmaster()).children() if "idle" in " ".join(p.cmdline())
-        )
-        backend.kill()
-        wait_until(lambda: is_ready(live))
 
 
 # whoever runs the tests in the background may have had SIGQUIT ignored, and that is inherited
@@ -160,22 +154,14 @@ def test_postgresql_that_still_works_may_take_its_time_to_end(scratch, monkeypat
     assert child.returncode == 0
 
 
-def test_end_in_order_needs_no_recovery(used):
+def test_data_have_one_server_and_commands_use_its_database_or_start_it(used):
     with start_server(used) as live:
+        assert f"is in use by another Tablero (process {live.pid})" in last_words(used)
+        assert "devstoreaccount1" in account_list(used)
         postmaster = live.postmaster()
         assert live.stop() == 0
         assert not psutil.pid_exists(postmaster)
-    assert "database system is shut down" in (used / "postgres.log").read_text()
-
-
-def test_second_server_on_the_same_data_is_refused(used):
-    with start_server(used) as live:
-        assert f"is in use by another Tablero (process {live.pid})" in last_words(used)
-
-
-def test_commands_use_the_database_of_a_live_server_or_start_it(used):
-    with start_server(used):
-        assert "devstoreaccount1" in account_list(used)
+    assert "database system is shut down" in (used / "postgres.log").read_text()  # needs no recovery
     assert "devstoreaccount1" in account_list(used)
     assert not (used / "database" / "postmaster.pid").exists()
 

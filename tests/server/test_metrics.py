@@ -97,10 +97,11 @@ def test_a_crash_loses_no_more_than_five_seconds_and_an_orderly_end_nothing(used
         assert settles_at(25, recorded, live)
 
 
-def test_metrics_are_for_who_has_the_token(server, used):
+def test_metrics_are_for_who_has_the_token_and_tell_what_the_server_is(server, used):
     assert get(f"{server.url}/ui/metrics")[0] == 404
     assert get(f"{server.url}/ui/metrics", "Bearer ")[0] == 404
-    with start_server(used, "--metrics-listen", "127.0.0.1:0", env=TOKEN) as live:
+    arguments = ("--metrics-listen", "127.0.0.1:0", "--metrics-accounts", "0")
+    with start_server(used, *arguments, env=TOKEN) as live:
         for authorization in (
             None,
             "Bearer",
@@ -124,6 +125,30 @@ def test_metrics_are_for_who_has_the_token(server, used):
         with start_server(used / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
             assert other.process.wait(30) == 1
             assert "choose another address with --metrics-listen" in other.output[-1]
+
+        assert requests.get(f"{live.url}/missing/Tables", timeout=30).status_code == 403
+        assert get(f"{live.url}/ui/login/")[0] == 200
+        assert get(f"{live.url}/ui/api/v1/accounts")[0] == 401
+        assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=30).status_code >= 400
+        wanted = [
+            f'tablero_build_info{{version="{release.version()}"}} 1.0',
+            'tablero_page_requests_total{method="GET",part="console",status="200"} 1.0',
+            'tablero_page_requests_total{method="GET",part="api",status="401"} 1.0',
+            'tablero_requests_total{account="(other)"',
+            'tablero_requests_total{account="(none)"',
+            "tablero_disk_free_bytes ",
+            "tablero_last_backup_timestamp_seconds 0.0",
+            "tablero_database_size_bytes ",
+            "tablero_database_connections ",
+            "tablero_pool_connections ",
+            "tablero_jobs_late 0.0",
+        ]
+        deadline = time.monotonic() + 60
+        while missing := [line for line in wanted if line not in (text := metrics_of(live))]:
+            assert time.monotonic() < deadline, missing
+            time.sleep(0.2)
+        assert 'operation=""' not in text
+        assert 'account="devstoreaccount1"' not in text
 
 
 def test_logs_what_an_account_wants_to_have_logged(used):
@@ -153,35 +178,6 @@ def test_logs_what_an_account_wants_to_have_logged(used):
         "CreateTable", "InsertEntity", "DeleteEntity", "EntityGroupTransaction", "InsertEntity", "InsertEntity",
     ]  # fmt: skip
     assert lines[-2][12] == "\"/devstoreaccount1/people(PartitionKey='p',RowKey='a')\""
-
-
-def test_what_the_server_is_and_what_people_ask_of_it(used):
-    with start_server(used, "--metrics-accounts", "0", env=TOKEN) as live:
-        list_tables(live, 1)
-        assert requests.get(f"{live.url}/missing/Tables", timeout=30).status_code == 403
-        assert get(f"{live.url}/ui/login/")[0] == 200
-        assert get(f"{live.url}/ui/api/v1/accounts")[0] == 401
-        assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=30).status_code >= 400
-        assert settles_at(1, scraped, live)
-        wanted = [
-            f'tablero_build_info{{version="{release.version()}"}} 1.0',
-            'tablero_page_requests_total{method="GET",part="console",status="200"} 1.0',
-            'tablero_page_requests_total{method="GET",part="api",status="401"} 1.0',
-            'tablero_requests_total{account="(other)"',
-            'tablero_requests_total{account="(none)"',
-            "tablero_disk_free_bytes ",
-            "tablero_last_backup_timestamp_seconds 0.0",
-            "tablero_database_size_bytes ",
-            "tablero_database_connections ",
-            "tablero_pool_connections ",
-            "tablero_jobs_late 0.0",
-        ]
-        deadline = time.monotonic() + 60
-        while missing := [line for line in wanted if line not in (text := metrics_of(live))]:
-            assert time.monotonic() < deadline, missing
-            time.sleep(0.2)
-        assert 'operation=""' not in text
-        assert 'account="devstoreaccount1"' not in text
 
 
 def metrics_of(live):
