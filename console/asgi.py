@@ -20,8 +20,9 @@ setup(set_prefix=False)  # which the service's models need
 
 from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
-from storage.api import problems, streams  # noqa: E402
+from storage.api import problems, streams, uploads  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
+from storage.operations.jobs import files  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
 from storage.protocol.http_request import RequestHead, announced_size  # noqa: E402
@@ -50,6 +51,8 @@ BODY_LIMIT: Final = 1024 * 1024
 # an entity of 1 MiB in UTF-8, plus compressed copies of its original and, in a conflict, its intended state
 ENTITY_LIMIT: Final = 8 * 1024 * 1024
 _REST_OPTIONS: Final = (b"restype", b"comp", b"sig")
+# an upload of any size is in memory with one piece at a time, and its copies
+UPLOAD_SHARE: Final = files.PIECE // 2
 ENTITY_PATH = re.compile(r"/ui/a/[^/]+/t/[^/]+/entity/")
 HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES)
 
@@ -81,13 +84,15 @@ def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
 
 
 async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
+    await _answer(scope, receive, _counting(scope, send))
+
+
+async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve a page; the first one imports all of them, in a thread, so that the Table service goes on meanwhile."""
     if settings.ROOT_URLCONF not in sys.modules:
         await asyncio.to_thread(import_module, settings.ROOT_URLCONF)
         gc.freeze()  # as the server does with what is there at its start
-    await streams.run(
-        django, service.live_feed, service.access_changes, scope, receive, _counting(scope, send)
-    )
+    await streams.run(django, service.live_feed, service.access_changes, scope, receive, send)
 
 
 def _counting(scope: Scope, send: Send) -> Send:
@@ -123,6 +128,9 @@ memory.count_refusal = prometheus.count_memory_refusal
 async def _console(application: Any, scope: Scope, receive: Receive, send: Send) -> None:
     headers = dict(scope["headers"])
     size = announced_size(headers)
+    if uploads.takes_upload(scope):
+        await _receive_upload(scope, receive, _counting(scope, send), size)
+        return
     if not size and b"transfer-encoding" not in headers:
         await application(scope, receive, send)
         return
@@ -135,7 +143,21 @@ async def _console(application: Any, scope: Scope, receive: Receive, send: Send)
     finally:
         body.release()
     if body.refused:
-        await _refuse_body(body, scope, send)
+        await _refuse_body(body.refused, body.retry_after, scope, send)
+
+
+async def _receive_upload(scope: Scope, receive: Receive, send: Send, size: int) -> None:
+    held = 0
+    try:
+        held = await memory.console.wait(UPLOAD_SHARE)
+        patience = longest_arrival(files.PIECE)
+        await uploads.run(_answer, scope, receive, send, size=size, patience=patience)
+    except uploads.UploadRefused as refused:
+        await _refuse_body(refused.status, 0, scope, send)
+    except ServerBusy as error:
+        await _refuse_body(503, error.retry_after, scope, send)
+    finally:
+        memory.console.release(held)
 
 
 class _Body:
@@ -191,14 +213,14 @@ class _Body:
         return {"type": "http.disconnect"}  # the application then ends without an answer
 
 
-async def _refuse_body(body: _Body, scope: Scope, send: Send) -> None:
-    problem = api.refused_body(body.refused, scope["path"])
+async def _refuse_body(status: int, retry_after: int, scope: Scope, send: Send) -> None:
+    problem = api.refused_body(status, scope["path"])
     headers = [(b"Content-Length", b"%d" % len(problem)), (b"Connection", b"close")]
-    if body.retry_after:
-        headers.append((b"Retry-After", b"%d" % body.retry_after))
+    if retry_after:
+        headers.append((b"Retry-After", b"%d" % retry_after))
     if problem:
         headers.append((b"Content-Type", problems.MEDIA_TYPE.encode()))
-    await send({"type": "http.response.start", "status": body.refused, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": problem})
 
 

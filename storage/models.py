@@ -297,7 +297,9 @@ class IdempotencyRecord(models.Model):
     key = models.CharField(max_length=255)
     digest = models.CharField(max_length=64)  # of the request
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    fingerprint = models.CharField(max_length=64, blank=True, default="")  # of an issued token
+    fingerprint = models.CharField(
+        max_length=64, blank=True, default=""
+    )  # of an issued token, or the number of a job
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -769,3 +771,30 @@ class JobFilePiece(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file_id} from {self.start}"
+
+
+class ImportDraft(models.Model):
+    """An import that a user prepares: a file, how it is read, what becomes of its columns, and its jobs.
+
+    One whose import was started has no file, which is that of the job; its mapping is proposed for the next file.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
+    table_name = models.CharField(max_length=63)  # of a table that need not exist yet
+    owner = models.CharField(max_length=256)  # the name of a user
+    file = models.OneToOneField(JobFile, on_delete=models.CASCADE, null=True, related_name="draft")
+    file_name = models.CharField(max_length=255)
+    size = models.BigIntegerField()  # that the file is going to have
+    # JSON texts: names of columns may hold what PostgreSQL's JSON cannot
+    wishes = models.TextField(blank=True, default="")  # how the file is read, if not as it was found out
+    mapping = models.TextField(blank=True, default="")
+    mode = models.CharField(max_length=7)  # operations.entities.imports.ImportMode
+    check_job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
+    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = (models.Index(fields=("account", "table_name"), name="import_drafts_by_table"),)
+
+    def __str__(self) -> str:
+        return f"{self.file_name} into {self.table_name}"

@@ -10,13 +10,22 @@ from console.site.refusals import TEXTS
 from storage.domain.refusals import Reason, Refusal
 from tests.live_server import ROOT
 
+# of exports and of the mappings that scripts send
+OF_SCRIPTS = {"FILE_ROWS_CHANGED", "FILE_ROWS_HALF_CHARACTER", "FILE_MAPPING_MALFORMED"}
+
+
+def _is_of_rows(reason):
+    is_of_rows = reason.name.startswith(("FILE_ROWS_", "FILE_MAPPING_")) and reason.name not in OF_SCRIPTS
+    return is_of_rows or reason.name in ("FILE_NOT_READ", "FILE_TOO_LARGE")
+
+
 # what only commands, the start of a server and readers of the change feed are told
 NOT_IN_CONSOLE = {
     Reason.ACCOUNT_HAS_TABLES,
     Reason.ACCOUNT_KIND_IS_FIXED,
     Reason.DECLARATION_MALFORMED,
     Reason.DISTRIBUTED_HAS_NO_FEED,
-    *(it for it in Reason if it.name.startswith("FILE_")),
+    *(it for it in Reason if it.name.startswith("FILE_") and not _is_of_rows(it)),
     Reason.KEYS_SEALED_OTHERWISE,
     Reason.KEY_NOT_BASE64,
     Reason.LABEL_NAME,

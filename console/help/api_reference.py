@@ -106,7 +106,12 @@ def _operation(method: str, path: str, given: Schema) -> Operation:
         list(_members(body.get("schema", {}))),
         [answer for answer in answers if answer.status < "400"],
         [answer for answer in answers if answer.status >= "400"],
-        curl(method.upper(), path, examples[0] if examples else None),
+        curl(
+            method.upper(),
+            path,
+            examples[0] if examples else None,
+            sends_file="requestBody" in given and not body,
+        ),
     )
 
 
@@ -140,7 +145,7 @@ def _type(given: Schema) -> str:
     return f"{name} | null" if given.get("nullable") else str(name)
 
 
-def curl(method: str, path: str, example: Any) -> str:
+def curl(method: str, path: str, example: Any, *, sends_file: bool = False) -> str:
     """Write a command to paste; parts in braces are to be filled in."""
     lines = ['curl -H "Authorization: Bearer $TABLERO_TOKEN"']
     if method != "GET":
@@ -148,5 +153,7 @@ def curl(method: str, path: str, example: Any) -> str:
     if example is not None:
         data = shlex.quote(json.dumps(example, ensure_ascii=False))
         lines.append(f'  -H "Content-Type: application/json" -d {data}')
+    if sends_file:
+        lines.append("  -T people.csv")
     lines.append(f'  "$TABLERO_URL{path}"')
     return " \\\n".join(lines)

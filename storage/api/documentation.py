@@ -124,11 +124,13 @@ def operation(
     is_job: bool = False,
     has_etag: bool = False,
     example: Mapping[str, Any] | None = None,
+    file_examples: Mapping[str, Any] | None = None,
     other_responses: Mapping[Any, Any] | None = None,
 ) -> Callable[[F], F]:
     """Declare an action of a view set; ``problems`` are those that not every action can answer.
 
     One that ``is_job`` answers 202 with its job, always if that is its ``answer``, else if the client prefers so.
+    ``file_examples``: the media types of files that the body may be, each with an example.
     """
     responses = {} if is_job and answer is JobSerializer else _responses(answer, is_creation=is_creation)
     responses |= other_responses or {}
@@ -142,10 +144,16 @@ def operation(
             operation_id=id,
             summary=summary,
             description=description,
-            request=body,
+            request=dict.fromkeys(file_examples, OpenApiTypes.BINARY) if file_examples else body,
             responses=responses,
             parameters=[*([query] if query else []), *headers, *([_ETAG] if has_etag else [])],
-            examples=[OpenApiExample(summary, value=dict(example), request_only=True)] if example else [],
+            examples=[
+                *([OpenApiExample(summary, value=dict(example), request_only=True)] if example else []),
+                *(
+                    OpenApiExample(type_, value=value, request_only=True, media_type=type_)
+                    for type_, value in (file_examples or {}).items()
+                ),
+            ],
         )(view)
 
     return decorate

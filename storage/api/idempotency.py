@@ -29,6 +29,12 @@ def request_digest(request: Request) -> str:
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+def upload_digest(request: Request, size: int) -> str:
+    """Return a digest of a request with an upload, whose body has not arrived."""
+    content = [request.method, request.path, sorted(request.query_params.lists()), size]
+    return hashlib.sha256(orjson.dumps(content)).hexdigest()
+
+
 def read_key(request: Request) -> str:
     key: str = request.headers.get(HEADER, "")
     if key and not _KEY.fullmatch(key):

@@ -241,6 +241,7 @@ class Reason(StrEnum):
     FILE_KEY_TWICE = "Line {line} of the file has the same keys as the line before."
     FILE_DISORDER = "Line {line} of the file has keys that belong before those of the line before."
     # files of rows
+    FILE_TOO_LARGE = "Your uploads may have {megabytes} megabytes more until your imports have ended."
     FILE_ROWS_EMPTY = "The file is empty."
     FILE_ROWS_BINARY = "The file is not text, and neither Parquet nor compressed with gzip or ZIP."
     FILE_ROWS_DAMAGED = "The file is damaged: its content cannot be decompressed."

@@ -9,8 +9,6 @@ from typing import Any
 import django.db.models.deletion
 from django.db import migrations, models
 
-from storage.migrations._stored_changes import STORED_CHANGES
-
 _SERVER = {
     "kind": "server",
     "name": "",
@@ -204,5 +202,4 @@ class Migration(migrations.Migration):
         ),
         migrations.RunPython(start_what_was_asked_for, migrations.RunPython.noop),
         migrations.DeleteModel("DistributionRequest"),
-        STORED_CHANGES,
     ]

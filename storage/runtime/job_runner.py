@@ -11,10 +11,12 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
+from storage.domain.service.jobs import Unit
 from storage.models import Job
 from storage.operations.accounts.removal import DELETION_JOB
 from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB, PREVIEW_JOB
-from storage.operations.entities.import_jobs import IMPORT_JOB
+from storage.operations.entities.export_jobs import TABLE_EXPORT_JOB
+from storage.operations.entities.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB
 from storage.operations.entities.imports import LOCAL_IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
@@ -22,7 +24,7 @@ from storage.operations.jobs.kinds import JobKind
 from storage.operations.jobs.running import Kinds
 from storage.operations.snapshots import account_import
 from storage.operations.snapshots.account_copies import COPY_JOB
-from storage.operations.snapshots.account_export_jobs import EXPORT_JOB
+from storage.operations.snapshots.account_export_jobs import ACCOUNT_EXPORT_JOB
 from storage.operations.snapshots.applying import APPLY_JOB
 from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.snapshots.snapshot_restores import RESTORE_JOB
@@ -34,20 +36,22 @@ from storage.sql.django import is_unavailable
 logger = logging.getLogger(__name__)
 
 _ALL: Final[tuple[JobKind[Any, Any], ...]] = (
+    ACCOUNT_EXPORT_JOB,
     APPLY_JOB,
     BRANCH_JOB,
     BULK_EDIT_JOB,
     COPY_JOB,
     DELETION_JOB,
     DISTRIBUTION_JOB,
-    EXPORT_JOB,
+    IMPORT_CHECK_JOB,
     IMPORT_JOB,
     INDEX_JOB,
     LOCAL_IMPORT_JOB,
-    account_import.IMPORT_JOB,
     PREVIEW_JOB,
     RESTORE_JOB,
+    TABLE_EXPORT_JOB,
     UNDO_JOB,
+    account_import.IMPORT_JOB,
 )
 KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _ALL}
 
@@ -115,6 +119,12 @@ def capability_to_change(job: Job, user: str) -> Capability:
     if jobs.started_by(job).name == user:
         return needed
     return max(needed, Capability.MANAGE_TABLES, key=lambda capability: LEAST_ROLE[capability])
+
+
+def unit_of(job: Job) -> Unit:
+    """Return what the progress of a job counts."""
+    kind = KINDS.get(job.kind)
+    return Unit.ENTITIES if kind is None else kind.unit(kind.read_arguments(job.arguments))
 
 
 def capability_to_download(job: Job) -> Capability:

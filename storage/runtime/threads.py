@@ -33,6 +33,8 @@ _threads = ThreadPoolExecutor(max_workers=RESERVED_CONNECTIONS - 1, thread_name_
 _standby = ThreadPoolExecutor(max_workers=4, thread_name_prefix="standby")
 # streams ask all at once whether they may go on, which must not delay requests either
 _access = ThreadPoolExecutor(max_workers=2, thread_name_prefix="access")
+# what is uploaded must not take the connections of pages
+_uploads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="upload")
 # background jobs may take minutes and must not delay requests
 _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")
 
@@ -60,6 +62,11 @@ async def on_replica(alias: str, operation: Callable[P, T], *args: P.args, **kwa
 async def in_access_thread(operation: Callable[[], T]) -> T:
     """Run a question about the access of a stream."""
     return await _run(_access, operation)
+
+
+async def in_upload_thread(operation: Callable[[], T]) -> T:
+    """Write a piece of a file that is being uploaded."""
+    return await _run(_uploads, operation)
 
 
 async def in_probe_thread(operation: Callable[[], T]) -> T:

@@ -209,8 +209,9 @@ def _is_utf8(sample: bytes) -> bool:
 
 def decode_sample(sample: bytes, encoding: str) -> str:
     try:
+        sample[:4].decode(encoding, "replace")  # which refuses those of Python's codecs that are of no text
         text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
-    except LookupError:
+    except (LookupError, ValueError):
         raise FileRefused(Reason.FILE_ROWS_ENCODING, encoding=encoding) from None
     return text.removeprefix("\ufeff")
 

@@ -137,24 +137,36 @@ class ColumnMapping:
         if not isinstance(found, Mapping):
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why="it must be a JSON object.")
         try:
-            known = {**found, "columns": tuple(map(_load_column, found.get("columns", ())))}
+            keys = {"partition_key": "{PartitionKey}", "row_key": "{RowKey}"}
+            known = {**keys, **found, "columns": tuple(map(_load_column, found.get("columns", ())))}
             if "empty" in known:
                 known["empty"] = Empty(known["empty"])
+            _check_texts(known, "partition_key", "row_key", "key_replacement")
             return cls(**known)
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
 
 
 def _load_column(found: Mapping[str, Any]) -> Column:
-    type_ = found.get("type")
+    type_, unset = found.get("type"), found.get("unset", ())
+    _check_texts(found, "source", "target", "type")
+    if isinstance(unset, str) or not all(isinstance(text, str) for text in unset):
+        raise TypeError("unset must be a list of texts.")
     return Column(
         **{
+            "target": found["source"],
             **found,
             "type": None if type_ is None else read_type(type_),
             "on_misfit": OnMisfit(found.get("on_misfit", OnMisfit.REJECT)),
-            "unset": tuple(found.get("unset", ())),
+            "unset": tuple(unset),
         }
     )
+
+
+def _check_texts(found: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if not isinstance(found.get(name, ""), str | None):
+            raise TypeError(f"{name} must be a text.")
 
 
 def read_type(text: str) -> Edm:

@@ -94,15 +94,21 @@ def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> 
         partition_key=partition_key or proposal.mapping.partition_key,
         row_key=row_key or proposal.mapping.row_key,
     )
-    names = ", ".join(proposal.names)
     if not proposal.names:  # without rows, no key is missing
         return replace(mapping, partition_key="{PartitionKey}", row_key="{RowKey}")
-    for name, text in (("PartitionKey", mapping.partition_key), ("RowKey", mapping.row_key)):
-        if not text:
-            example = proposal.names[0] if proposal.names else "id"
-            raise MappingRefused(Reason.FILE_ROWS_NO_KEY, property=name, example=example, columns=names)
+    require_keys(mapping, proposal.names)
     in_keys = mapping.whole_keys()
     return replace(mapping, columns=tuple(it for it in mapping.columns if it.source not in in_keys))
+
+
+def require_keys(mapping: ColumnMapping, columns: Sequence[str]) -> None:
+    """Raise MappingRefused unless a mapping makes both keys; ``columns`` are those of the file."""
+    for name, text in (("PartitionKey", mapping.partition_key), ("RowKey", mapping.row_key)):
+        if not text:
+            example = (*columns, "id")[0]
+            raise MappingRefused(
+                Reason.FILE_ROWS_NO_KEY, property=name, example=example, columns=", ".join(columns)
+            )
 
 
 def _is_control(name: str) -> bool:

@@ -58,6 +58,11 @@ class Fault(StrEnum):
     EXISTS = "An entity with its keys exists."
     OTHER = "{text}"
 
+    @property
+    def code(self) -> str:
+        """The name for programs, such as not-of-type."""
+        return self.name.lower().replace("_", "-")
+
 
 class Repair(StrEnum):
     """What would make entities of a group of rejected rows."""

@@ -12,6 +12,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
 from storage.operations.entities import edits
+from storage.runtime import job_runner
 
 PATH = "accounts/acme/tables/people/export"
 
@@ -48,3 +49,26 @@ def test_refuses(call, two):
     assert victor("GET", f"{PATH}?filter=RowKey eq").status_code == 400
     assert victor("GET", PATH.replace("people", "gone")).status_code == 404
     assert call("sam", "read")("GET", PATH).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
+def test_a_job_makes_a_file_to_download_in_parts(call, two):
+    victor = call("victor", "read")
+    begun = victor("POST", PATH, {"filter": "RowKey eq '1'"}, Prefer="respond-async")
+    assert (begun.status_code, begun.json()["files"]) == (202, [])
+    job = victor("POST", PATH, {"format": "csv", "escape_formulas": True}).json()
+    zipped = victor("POST", "accounts/acme/export", {"format": "csv", "tables": ["people"]}).json()
+    job_runner.run_all()
+    [file] = victor("GET", f"jobs/{job['id']}").json()["files"]
+    address = f"jobs/{job['id']}/files/{file['id']}"
+    whole = content(victor("GET", address))
+    part = victor("GET", address, Range="bytes=5-")
+    assert (part.status_code, b"".join(part.streaming_content)) == (206, whole[5:])
+    assert b"'=1+1" in whole
+
+    zipped = victor("GET", f"jobs/{zipped['id']}").json()
+    assert ([it["name"] for it in zipped["files"]], zipped["unit"]) == (["acme.zip"], "entities")
+    wanted = {"format": "csv", "tables": ["gone"]}
+    assert victor("POST", "accounts/acme/export", wanted).status_code == 404
+    assert call("max")("POST", "accounts/acme/export", {"tables": ["people"]}).status_code == 400
+    assert victor("POST", PATH, {"filter": "RowKey eq"}).status_code == 400

@@ -7,9 +7,10 @@ from rest_framework import serializers
 
 from storage.api.paging import PageParameters
 from storage.api.serializers.fields import InstantField
-from storage.domain.service.jobs import JobStatus, Wish
+from storage.domain.service.jobs import JobStatus, Unit, Wish
 from storage.models import Job
 from storage.operations.jobs import files, jobs
+from storage.runtime import job_runner
 
 
 class JobParameters(PageParameters):
@@ -47,6 +48,7 @@ class JobSerializer(serializers.Serializer[Any]):
     request_id = serializers.UUIDField(help_text="Of all its changes in the history.")
     done = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True, help_text="Null as long as it is unknown.")
+    unit = serializers.SerializerMethodField(help_text="What `done` and `total` count.")
     percentage = serializers.SerializerMethodField()
     per_second = serializers.FloatField(source="rate")
     seconds_left = serializers.SerializerMethodField(help_text="An estimate; null as long as there is none.")
@@ -67,6 +69,10 @@ class JobSerializer(serializers.Serializer[Any]):
 
     def get_started_by(self, job: Job) -> str:
         return jobs.started_by(job).name
+
+    @extend_schema_field(serializers.ChoiceField(choices=[it.value for it in Unit]))
+    def get_unit(self, job: Job) -> str:
+        return job_runner.unit_of(job)
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
     def get_percentage(self, job: Job) -> int | None:

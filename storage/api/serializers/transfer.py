@@ -1,10 +1,29 @@
-"""Exports of tables."""
+"""Imports into tables and exports of them."""
 
+import json
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 
-from storage.api.serializers.fields import QueryParameters
+from storage.api.serializers.fields import (
+    OptionalCharField,
+    QueryParameters,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+)
+from storage.api.serializers.jobs import JobSerializer
 from storage.domain.filters.parser import CONSOLE_LIMIT
 from storage.operations.entities.exports import FORMATS
+from storage.operations.entities.imports import ImportMode
+from storage.transfer.layout import FileFormat
+from storage.transfer.mapping import ColumnMapping, MappingRefused
+from storage.transfer.rejects import Fault, Repair
+
+_TEMPLATE_LIMIT = 4096
 
 
 class ExportParameters(QueryParameters):
@@ -25,3 +44,152 @@ class ExportParameters(QueryParameters):
         default=False,
         help_text="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
     )
+
+
+class ExportSerializer(StrictSerializer):
+    format = StrictChoiceField(choices=FORMATS, default="ndjson")
+    filter = OptionalCharField(max_length=CONSOLE_LIMIT, help_text="Only what this filter finds.")
+    escape_formulas = StrictBooleanField(
+        default=False,
+        help_text="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
+    )
+
+
+WHOLE_ACCOUNT = "account"
+
+
+class AccountExportSerializer(StrictSerializer):
+    format = StrictChoiceField(
+        choices=(WHOLE_ACCOUNT, *FORMATS),
+        default=WHOLE_ACCOUNT,
+        help_text="`account`: tables, policies and settings as one file for `account import`. The others: a ZIP file"
+        " with a file for each table, which readers may export too.",
+    )
+    tables = serializers.ListField(
+        child=StrictCharField(max_length=63),
+        default=list,
+        max_length=10_000,
+        help_text="Only these tables in a ZIP file.",
+    )
+    escape_formulas = StrictBooleanField(
+        default=False,
+        help_text="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
+    )
+
+
+class MappingField(serializers.CharField):
+    """A mapping as a JSON text, as `manage.py import --save-mapping` writes it."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        text = super().to_internal_value(data)
+        super().run_validators(text)
+        try:
+            return ColumnMapping.load(json.loads(text))
+        except RecursionError:
+            raise ValidationError("It is nested too deeply.") from None
+        except (ValueError, MappingRefused) as error:
+            raise ValidationError(str(error)) from None
+
+    def run_validators(self, value: Any) -> None:
+        """Do nothing: the text was validated before it became a mapping."""
+
+
+class ImportParameters(QueryParameters):
+    mode = serializers.ChoiceField(
+        choices=[it.value for it in ImportMode],
+        default=ImportMode.INSERT.value,
+        help_text="What becomes of entities that exist: `insert` rejects the row, `skip` keeps the entity, `merge`"
+        " changes the properties in the file, `replace` removes the others.",
+    )
+    dry_run = serializers.BooleanField(default=False, help_text="Only say what would be done.")
+    create = serializers.BooleanField(default=False, help_text="Create the table if it does not exist.")
+    name = serializers.CharField(
+        max_length=255, default="", help_text="Of the file, for the activity log, such as `people.csv`."
+    )
+    partition_key = serializers.CharField(
+        max_length=_TEMPLATE_LIMIT,
+        default="",
+        trim_whitespace=False,
+        help_text="How the key is made, such as `{country}`; by default the column PartitionKey.",
+    )
+    row_key = serializers.CharField(
+        max_length=_TEMPLATE_LIMIT,
+        default="",
+        trim_whitespace=False,
+        help_text="Such as `{tenant}-{id}`; `{#row}` is the number of the row, `{#guid}` a new GUID.",
+    )
+    mapping = MappingField(
+        required=False,
+        max_length=48 * 1024,
+        help_text="What becomes of the columns, as JSON: the `mapping` of an earlier answer, or a part of one, such as"
+        ' `{"partition_key": "{country}", "row_key": "{id}", "columns": [{"source": "age", "target": "Age",'
+        ' "type": "Int32", "on_misfit": "unset"}]}`. Without one, it is proposed as in a dry run.',
+    )
+    format = serializers.ChoiceField(
+        choices=[it.value for it in FileFormat],
+        default="",
+        help_text="By default this, the encoding and the delimiter are found out from the first 256 KiB.",
+    )
+    encoding = serializers.CharField(max_length=32, default="", help_text="Such as `windows-1254`.")
+    delimiter = serializers.CharField(
+        max_length=1, default="", trim_whitespace=False, help_text="One character, such as `;`."
+    )
+    header = serializers.BooleanField(
+        default=True, help_text="Whether the first line of CSV has the names of the columns."
+    )
+
+
+class RejectGroupSerializer(serializers.Serializer[Any]):
+    # of a RejectGroup
+
+    reason = serializers.ChoiceField(choices=[it.code for it in Fault], source="fault.code")
+    detail = serializers.CharField(source="sentence")
+    column = serializers.CharField(help_text="Empty if it is not that of one.")
+    type = serializers.CharField(
+        source="type.short_name",
+        allow_null=True,
+        default=None,
+        help_text="That the column has, if it matters.",
+    )
+    rows = serializers.IntegerField()
+    lines = serializers.ListField(child=serializers.IntegerField(), help_text="The first of them.")
+    values = serializers.SerializerMethodField(help_text="The most frequent ones.")
+    repairs = serializers.ListField(
+        child=serializers.ChoiceField(choices=[it.value for it in Repair]),
+        help_text="What would bring the rows in: `string` and `unset` are the `on_misfit` of the column, `replace` is"
+        " `key_replacement` of the mapping, the others are modes.",
+    )
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_values(self, group: Any) -> list[str]:
+        return [text for text, _ in group.texts.most_common(5)]
+
+
+class RepeatedKeySerializer(serializers.Serializer[Any]):
+    line = serializers.IntegerField()
+    first = serializers.IntegerField(help_text="The line of the first row with the same keys.")
+
+
+class ImportResultSerializer(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField()
+    rows = serializers.IntegerField()
+    inserted = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    skipped = serializers.IntegerField(help_text="Rows that were left out because their entity exists.")
+    rejected = serializers.IntegerField()
+    rejects = RejectGroupSerializer(many=True, help_text="Rejected rows by reason, the most frequent first.")
+    repeated = serializers.IntegerField(
+        help_text="Of a dry run: rows with the keys of an earlier row of the file."
+    )
+    repeated_keys = RepeatedKeySerializer(many=True, help_text="The first of them.")
+    layout = serializers.DictField(
+        help_text="How the file was read: its format, encoding, delimiter, columns …"
+    )
+    mapping = serializers.DictField(help_text="What became of its columns; send it with the next file.")
+    activity = serializers.IntegerField(
+        allow_null=True, help_text="ID of the activity, null if nothing was written."
+    )
+    request = serializers.CharField(
+        allow_null=True, help_text="Request ID of all changes of the import; send it to `undo`."
+    )
+    job = JobSerializer(help_text="Its `files` have the rejected rows with their reasons, as they were.")

@@ -17,7 +17,9 @@ from storage.api.serializers import accounts as serializers
 from storage.api.serializers.answers import page_of
 from storage.api.serializers.fields import read_expiry
 from storage.api.serializers.jobs import JobSerializer
+from storage.api.serializers.transfer import WHOLE_ACCOUNT, AccountExportSerializer
 from storage.api.views.base import AccountScopedViewSet, ApiViewSet
+from storage.api.views.transfer import check_library
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
 from storage.domain.service.connections import ConnectionFormat, connection_string
@@ -31,9 +33,11 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists, AccountHasTables
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
+from storage.operations.entities import export_jobs
 from storage.operations.jobs import jobs
 from storage.operations.snapshots import account_building, account_copies, account_export_jobs
 from storage.operations.snapshots.account_building import BuiltAccount
+from storage.operations.tables import tables
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
 _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -142,7 +146,7 @@ class AccountViewSet(AccountScopedViewSet):
         "thaw": Capability.OWN,
         "check_copy": Capability.READ,
         "copy": Capability.OWN,
-        "export": Capability.MANAGE_ACCESS,
+        "export": Capability.READ,
     }
 
     @operation("get_account", "Get an account", answer=serializers.AccountSerializer)
@@ -253,13 +257,30 @@ class AccountViewSet(AccountScopedViewSet):
         "export_account",
         "Export an account",
         "A job writes all tables, policies and settings into a file, as of one moment, which it has for a day; `account"
-        " import` makes an account of it. Account keys are not in the file.",
+        " import` makes an account of it. Account keys are not in the file, which needs the role maintainer and the"
+        " scope manage. In another `format`, it is a ZIP file with a file for each table.",
+        body=AccountExportSerializer,
         answer=JobSerializer,
         is_job=True,
+        example={"format": "typed.csv", "tables": ["people", "orders"]},
     )
     def export(self, request: Request, account: str) -> Response:
-        wanted = account_export_jobs.request(self.account)
-        return self.answer_job(jobs.start_requested(wanted, by=self.by))
+        data = self.read_body()
+        format_, names = data["format"], dict.fromkeys(data["tables"])
+        if format_ == WHOLE_ACCOUNT:
+            access.check_scope(self.token, Capability.MANAGE_ACCESS)
+            access.find_account(self.token, account, Capability.MANAGE_ACCESS)
+            if names:
+                raise problems.invalid("Choose tables for another format.", "/tables")
+            return self.answer_job(
+                jobs.start_requested(account_export_jobs.request(self.account), by=self.by)
+            )
+        check_library(format_)
+        chosen = [tables.get(self.account, name) for name in names] or list(tables.listed(self.account))
+        job = export_jobs.start_zip(
+            self.account, chosen, format_, by=self.by, escapes_formulas=data["escape_formulas"]
+        )
+        return self.answer_job(job)
 
     def _copy(self, name: str, kind: AccountKind, *, skip: bool) -> tuple[BuiltAccount, bool]:
         digest = idempotency.request_digest(self.request)

@@ -1,25 +1,188 @@
-"""Download the entities of a table as a file."""
+"""Import files into tables, and download the entities of a table as a file."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
+from django.db import transaction
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 
-from storage.api import problems
-from storage.api.documentation import operation
+from storage.api import access, idempotency, problems, uploads
+from storage.api.documentation import IDEMPOTENCY_KEY, operation
 from storage.api.problems import Problem
 from storage.api.serializers import transfer as serializers
+from storage.api.serializers.jobs import JobSerializer
+from storage.api.uploads import Upload
 from storage.api.views.base import AccountScopedViewSet
+from storage.api.views.diff import EscapingRenderer
 from storage.domain.access.roles import Capability
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.service.quotas import DOWNLOADS
-from storage.operations.accounts import quotas
-from storage.operations.entities import exports
+from storage.models import Job, JobFile, Table
+from storage.operations.access import idempotency_keys
+from storage.operations.access.idempotency_keys import ConcurrentRequest
+from storage.operations.accounts import accounts, quotas
+from storage.operations.entities import export_jobs, exports, import_jobs
+from storage.operations.entities import uploads as upload_quota
 from storage.operations.entities.exports import PARQUET, Export, Scope
+from storage.operations.entities.imports import ImportMode, ImportOutcome
+from storage.operations.entities.uploads import UploadTooLarge
+from storage.operations.jobs import files, jobs
+from storage.operations.tables import tables
+from storage.runtime import job_runner
 from storage.runtime.threads import Download, TooManyDownloads
-from storage.transfer import parquet
-from storage.transfer.layout import FileRefused
+from storage.transfer import parquet, proposals
+from storage.transfer.layout import FileFormat, FileRefused, Wishes
+from storage.transfer.mapping import ColumnMapping, MappingRefused
+
+
+class ImportViewSet(AccountScopedViewSet):
+    renderer_classes = (EscapingRenderer,)
+    tag = "Import and export"
+    capabilities = {"run": Capability.WRITE}
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        """Count an upload as one request: it is answered twice, see storage.api.uploads."""
+        return [] if self.upload.has_arrived else super().get_throttles()
+
+    @cached_property
+    def upload(self) -> Upload:
+        return uploads.of_request(self.request._request)
+
+    @operation(
+        "import_table",
+        "Import a file into a table",
+        "The body is the file, of any size: CSV of any dialect, JSON, NDJSON or Parquet, also as gzip or in a ZIP file;"
+        " its media type does not matter. It is received only after the request is authorized. What fits is imported by"
+        " a job, which goes on if the client does not wait or the server is stopped; with `dry_run` nothing is written."
+        " The import is one activity that can be undone. A request that is repeated with the same `Idempotency-Key`"
+        " answers the job of the first one.",
+        query=serializers.ImportParameters,
+        answer=serializers.ImportResultSerializer,
+        headers=[IDEMPOTENCY_KEY],
+        problems=[problems.CONFLICT, problems.KEY_REUSED],
+        is_job=True,
+        file_examples={
+            "text/csv": "country,id,age\nse,1,36\ntr,2,41\n",
+            "application/x-ndjson": '{"PartitionKey": "se", "RowKey": "1", "Age": 36}\n',
+            "application/octet-stream": "country,id,age\nse,1,36\n",
+        },
+    )
+    def run(self, request: Request, account: str, table: str) -> Response:
+        data, upload = self.read_query(), self.upload
+        found = self._find_table(create=data["create"])
+        accounts.check_writable(self.account)
+        job = self._job_of_same_request()
+        if job is not None:
+            return self._answer(job)
+        if upload.file is None:
+            try:
+                room = upload_quota.require_room(self.by, upload.size)
+            except UploadTooLarge as refused:
+                raise Problem(problems.TOO_LARGE, str(refused)) from None
+            upload.accept(files.create(data["name"] or "upload", account=self.account, by=self.by), room)
+        assert upload.file is not None
+        if not upload.has_arrived:
+            return Response(status=202)  # which the client does not get
+        try:
+            job = self._start(found, upload.file, data)
+        except ConcurrentRequest:
+            files.discard(upload.file)
+            job = self._job_of_same_request()
+            assert job is not None
+        except (FileRefused, MappingRefused) as refused:
+            files.discard(upload.file)
+            raise Problem(problems.INVALID, str(refused)) from None
+        except Exception:
+            files.discard(upload.file)
+            raise
+        return self._answer(job)
+
+    def _find_table(self, *, create: bool) -> Table:
+        """Return the table, or one that is not created yet."""
+        if not create:
+            return self.table()
+        found = tables.get_or_new(self.account, self.kwargs["table"])
+        if found.pk is None:
+            access.check_scope(self.token, Capability.MANAGE_TABLES)
+            access.find_account(self.token, self.account.name, Capability.MANAGE_TABLES)
+        return found
+
+    def _job_of_same_request(self) -> Job | None:
+        key = idempotency.read_key(self.request)
+        found = idempotency.find(self.token, key, self._digest, timezone.now()) if key else None
+        return None if found is None else jobs.get(int(found.fingerprint))
+
+    @property
+    def _digest(self) -> str:
+        return idempotency.upload_digest(self.request, self.upload.size)
+
+    @transaction.atomic
+    def _start(self, table: Table, file: JobFile, data: dict[str, Any]) -> Job:
+        now = timezone.now()
+        format_ = FileFormat(data["format"]) if data["format"] else None
+        wishes = Wishes(format_, "", data["encoding"], data["delimiter"], has_header=data["header"])
+        source = import_jobs.open_rows(file, wishes=wishes)
+        mapping: ColumnMapping | None = data.get("mapping")
+        names: Sequence[str] = source.layout.columns
+        if mapping is None:
+            proposal = source.propose(now)
+            mapping, names = (
+                proposals.complete(proposal, data["partition_key"], data["row_key"]),
+                proposal.names,
+            )
+        else:
+            keys = {name: data[name] for name in ("partition_key", "row_key") if data[name]}
+            mapping = replace(mapping, **keys)
+        mapping.check(names)
+        mode = ImportMode(data["mode"])
+        if data["dry_run"]:
+            job = import_jobs.start_check(table, file, source, mapping, mode, by=self.by, takes_file=True)
+        else:
+            if table.pk is None:
+                table = tables.create(self.account, table.name, by=self.by)
+            job = import_jobs.start(table, file, source, mapping, mode, by=self.by)
+        key = idempotency.read_key(self.request)
+        if key:
+            idempotency_keys.save(self.token, key, self._digest, self.account, str(job.pk))
+        return job
+
+    def _answer(self, job: Job) -> Response:
+        if self.is_async:
+            return self.answer_job(job)
+        job = job_runner.finish(job)
+        outcome, error = import_jobs.outcome_of(job), jobs.error_of(job)
+        if error is not None:
+            done = (
+                f" {outcome.written:,} entities were written by the job {job.pk}." if outcome.written else ""
+            )
+            raise Problem(problems.CONFLICT, f"{error}{done}")
+        return self.answer(_describe(job, outcome))
+
+
+def _describe(job: Job, outcome: ImportOutcome) -> dict[str, Any]:
+    arguments = import_jobs.arguments_of(job)
+    names = ("rows", "inserted", "changed", "skipped", "rejected", "repeated")
+    return {
+        **{name: getattr(outcome, name) for name in names},
+        "dry_run": job.kind == import_jobs.IMPORT_CHECK_JOB.name,
+        "rejects": outcome.groups.listed(),
+        "repeated_keys": [{"first": first, "line": line} for first, line in outcome.repeated_lines],
+        "layout": json.loads(arguments.layout),
+        "mapping": json.loads(arguments.mapping),
+        "activity": outcome.activity and outcome.activity.pk,
+        "request": outcome.activity and outcome.activity.request_id,
+        "job": job,
+    }
+
 
 _JSON = "application/json"
 _ENTITIES = {"type": "array", "items": {"type": "object"}}
@@ -27,7 +190,7 @@ _ENTITIES = {"type": "array", "items": {"type": "object"}}
 
 class ExportViewSet(AccountScopedViewSet):
     tag = "Import and export"
-    capabilities = {"export": Capability.READ}
+    capabilities = {"export": Capability.READ, "start": Capability.READ}
 
     @operation(
         "export_table",
@@ -42,19 +205,7 @@ class ExportViewSet(AccountScopedViewSet):
         },
     )
     def export(self, request: Request, account: str, table: str) -> StreamingHttpResponse:
-        data, found = self.read_query(), self.table()
-        filter_ = parse(data["filter"], Dialect.CONSOLE, timezone.now())
-        if data["format"] == PARQUET:
-            _check_library()
-        wanted = Export(
-            found,
-            data["format"],
-            self.by,
-            Scope.TABLE if filter_ is None else Scope.QUERY,
-            filter=filter_,
-            text=data["filter"],
-            escapes_formulas=data["escape_formulas"],
-        )
+        wanted = self._read_export(self.read_query())
         pieces = exports.write(wanted)
         # given a synchronous iterator, an ASGI server would first collect all of it
         is_streamed = isinstance(request._request, ASGIRequest)
@@ -63,15 +214,45 @@ class ExportViewSet(AccountScopedViewSet):
         except TooManyDownloads:
             detail = f"A token can have {quotas.limit(DOWNLOADS)} downloads at a time; finish one first."
             raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "5"}) from None
-        name = f"{found.name}.{data['format']}"
+        name = f"{wanted.table.name}.{wanted.format}"
         return StreamingHttpResponse(
             content,
-            content_type=exports.MEDIA_TYPES[data["format"]],
+            content_type=exports.MEDIA_TYPES[wanted.format],
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
+    @operation(
+        "start_table_export",
+        "Export a table as a job",
+        "The job makes a file, which is kept for a day and can be downloaded in parts: see its `files`. It goes on if"
+        " the server is stopped.",
+        body=serializers.ExportSerializer,
+        answer=JobSerializer,
+        is_job=True,
+        example={"format": "ndjson", "filter": "PartitionKey eq 'se'"},
+    )
+    def start(self, request: Request, account: str, table: str) -> Response:
+        return self.answer_job(export_jobs.start(self._read_export(self.read_body())))
 
-def _check_library() -> None:
+    def _read_export(self, data: dict[str, Any]) -> Export:
+        found = self.table()
+        filter_ = parse(data["filter"], Dialect.CONSOLE, timezone.now())
+        check_library(data["format"])
+        return Export(
+            found,
+            data["format"],
+            self.by,
+            Scope.TABLE if filter_ is None else Scope.QUERY,
+            filter=filter_,
+            text=data["filter"],
+            escapes_formulas=data["escape_formulas"],
+        )
+
+
+def check_library(format_: str) -> None:
+    """Raise Problem for Parquet if its library is not installed."""
+    if format_ != PARQUET:
+        return
     try:
         parquet.library()
     except FileRefused as error:

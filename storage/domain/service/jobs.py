@@ -20,6 +20,15 @@ class JobStatus(StrEnum):
         return self in ENDED
 
 
+class Unit(StrEnum):
+    """What the progress of a job counts."""
+
+    BYTES = "bytes"
+    ENTITIES = "entities"
+    ROWS = "rows"
+    TABLES = "tables"
+
+
 class Wish(StrEnum):
     """What a user wants to become of a job; it is looked at between two steps. The values are stored."""
 

@@ -49,6 +49,8 @@ API_TOKENS: Final = Quota("api_token", Per.USER, 100, 10_000)  # not revoked
 STREAMS: Final = Quota("stream", Per.USER, 20, 1_000)  # of a user's session or token, in a process
 ACCOUNT_STREAMS: Final = Quota("account_stream", Per.ACCOUNT, 500, 1_000)  # in a process
 DOWNLOADS: Final = Quota("download", Per.USER, 8, 64)  # unfinished, in a process
+# of files that wait for the jobs that read them
+UPLOADS: Final = Quota("upload_megabyte", Per.USER, 20_480, 10_000_000)
 INDEXES: Final = Quota("index", Per.TABLE, 20, 100)  # of properties; each makes writes slower
 
 QUOTAS: Final = (
@@ -62,5 +64,6 @@ QUOTAS: Final = (
     STREAMS,
     ACCOUNT_STREAMS,
     DOWNLOADS,
+    UPLOADS,
     INDEXES,
 )

@@ -2,49 +2,40 @@
 
 import argparse
 import json
-import shutil
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any, BinaryIO, Final
+from typing import Any, Final
 
 from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
-from django.utils import timezone
 
-from storage.domain.errors import ResourceNotFound
-from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import fold_table_name
 from storage.management.command import DatabaseCommand, find_usable_account
+from storage.management.importing import (
+    add_options,
+    format_of,
+    open_rows,
+    open_stream,
+    read_mapping,
+    read_wishes,
+    writing_rejects,
+)
 from storage.models import Account, Table
 from storage.operations.activity.activity import command_actor
-from storage.operations.entities import imports
-from storage.operations.entities.import_jobs import IMPORT_JOB, arguments_for
+from storage.operations.entities import import_jobs, imports
 from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
-from storage.operations.jobs import files, jobs
+from storage.operations.jobs import files
 from storage.operations.tables import tables
-from storage.transfer import proposals
 from storage.transfer.entities import Chunk
 from storage.transfer.file import RowFile
-from storage.transfer.layout import FileFormat, FileRefused, Wishes, members
-from storage.transfer.mapping import ColumnMapping, Empty, MappingRefused, OnMisfit, read_type
+from storage.transfer.layout import FileFormat, Wishes, members
+from storage.transfer.mapping import ColumnMapping
 from storage.transfer.proposals import Proposal
-from storage.transfer.rejects import Reject, RejectWriter
 
 _EVERY: Final = 1.0  # seconds between two lines of progress
-_DELIMITERS: Final = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
-
-
-def read_pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.rpartition("=")
-    if not separator or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} must be written as COLUMN=VALUE")
-    return name, value
 
 
 class Command(DatabaseCommand):
@@ -78,65 +69,16 @@ class Command(DatabaseCommand):
             type=Path,
             help="import what fits, and write the other rows into a file with their reasons",
         )
-        keys = parser.add_argument_group("columns")
-        keys.add_argument(
-            "--partition-key",
-            metavar="TEMPLATE",
-            default="",
-            help="such as '{country}'; by default the column PartitionKey",
-        )
-        keys.add_argument(
-            "--row-key",
-            metavar="TEMPLATE",
-            default="",
-            help="such as '{tenant}-{id}'; {#row} is the number of the row, {#guid} a new GUID",
-        )
-        keys.add_argument("--type", metavar="COLUMN=TYPE", type=read_pair, action="append", default=[])
-        keys.add_argument("--rename", metavar="COLUMN=PROPERTY", type=read_pair, action="append", default=[])
-        keys.add_argument("--ignore", metavar="COLUMN", action="append", default=[])
-        keys.add_argument(
-            "--unset", metavar="COLUMN=TEXT", type=read_pair, action="append", default=[],
-            help="a text that stands for no value, such as age=n/a",
-        )  # fmt: skip
-        keys.add_argument(
-            "--misfit",
-            metavar="COLUMN=WHAT",
-            type=read_pair,
-            action="append",
-            default=[],
-            help="what becomes of values that are not of the type of the column: reject, string or unset",
-        )
-        keys.add_argument(
-            "--empty-strings", action="store_true", help="empty fields of String columns are empty Strings"
-        )
-        keys.add_argument(
-            "--replace-in-keys", metavar="TEXT", help="takes the place of characters that keys cannot have"
-        )
-        keys.add_argument(
-            "--unescape-formulas",
-            action="store_true",
-            help="remove the apostrophes of an export with --escape-formulas",
-        )
-        keys.add_argument("--mapping", metavar="FILE", type=Path, help="read all of this from a file")
-        keys.add_argument(
-            "--save-mapping", metavar="FILE", type=Path, help="write it into a file for --mapping"
-        )
-        layout = parser.add_argument_group("format, if it is not found out rightly")
-        layout.add_argument("--format", choices=[it.value for it in FileFormat])
-        layout.add_argument("--encoding", default="", help="such as utf-8 or windows-1254")
-        layout.add_argument("--delimiter", default="", help="a character, or tab")
-        layout.add_argument(
-            "--no-header", action="store_true", help="the first line is a row; columns are column1 …"
-        )
+        add_options(parser)
 
     def handle(self, *args: Any, table: str, file: str, **options: Any) -> None:
         account_name, _, name = table.partition("/")
-        account, wishes = find_usable_account(account_name), _read_wishes(options)
+        account, wishes = find_usable_account(account_name), read_wishes(options)
         if not name:
             self._import_account(account, file, wishes, options)
             return
         found = _find_table(account, name, creates=options["create"])
-        with _opening(file, wishes) as row_file:
+        with open_rows(file, wishes) as row_file:
             source = self._prepare(row_file, found, Path(file).name, options)
             if options["job"] and not options["dry_run"]:
                 self._start_job(source, file)
@@ -157,14 +99,14 @@ class Command(DatabaseCommand):
         ):
             raise CommandError("These files are of one table; write it as ACCOUNT/TABLE.")
         with ExitStack() as stack:
-            opening = stack.enter_context(_opening_stream(file))
+            opening = stack.enter_context(open_stream(file))
             with opening() as stream:
                 names = members(stream)
             sources = []
             for member in names:
                 name = Path(member).name.partition(".")[0]
                 found = _find_table(account, name, creates=options["create"])
-                wished = replace(wishes, member=member, format=wishes.format or _format_of(member))
+                wished = replace(wishes, member=member, format=wishes.format or format_of(member))
                 self.stdout.write(f"{name}:")
                 sources.append(self._prepare(RowFile(opening, wished), found, member, options))
             checked = [self._check(source, options) for source in sources]
@@ -177,14 +119,14 @@ class Command(DatabaseCommand):
     def _prepare(self, file: RowFile, table: Table, name: str, options: dict[str, Any]) -> "_Source":
         """Say how a file is read and what becomes of its columns."""
         self._describe_layout(file)
-        mapping, proposal = _read_mapping(file, options)
+        mapping, proposal = read_mapping(file, options)
         self._describe_mapping(mapping, proposal)
         if options["save_mapping"]:
             options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
         return _Source(Import(table, ImportMode(options["mode"]), command_actor(), name), file, mapping)
 
     def _check(self, source: "_Source", options: dict[str, Any]) -> ImportOutcome:
-        with _writing_rejects(source.file, options["rejects"] if options["dry_run"] else None) as write:
+        with writing_rejects(source.file, options["rejects"] if options["dry_run"] else None) as write:
             outcome = imports.check(
                 source.wanted, source.chunks(), on_rejects=write, progress=self._progress("checked")
             )
@@ -201,7 +143,7 @@ class Command(DatabaseCommand):
         self._create(wanted)
         wanted.outcome = ImportOutcome()
         try:
-            with _writing_rejects(source.file, options["rejects"]) as write:
+            with writing_rejects(source.file, options["rejects"]) as write:
                 outcome = imports.run(
                     wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
                 )
@@ -233,8 +175,7 @@ class Command(DatabaseCommand):
         with source.file.open() as stream:
             file = files.create(wanted.name, account=account, by=wanted.by)
             files.upload(file, iter(lambda: stream.read(files.PIECE), b""))
-        arguments = arguments_for(file, source.file, source.mapping, wanted.mode)
-        job = jobs.start(IMPORT_JOB, arguments, account=account, table=table, files=[file], by=wanted.by)
+        job = import_jobs.start(table, file, source.file, source.mapping, wanted.mode, by=wanted.by)
         self.stdout.write(
             f"Job {job.pk} imports {path} into {table.name}. Look at it with: job show {job.pk}"
         )
@@ -309,94 +250,12 @@ def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
                 yield "--mode merge or --mode replace"
 
 
-@contextmanager
-def _opening(file: str, wishes: Wishes) -> Iterator[RowFile]:
-    with _opening_stream(file) as opening:
-        yield RowFile(opening, wishes)
-
-
-@contextmanager
-def _opening_stream(file: str) -> Iterator[Callable[[], IO[bytes]]]:
-    """Yield what opens a file, or a copy of the standard input, which cannot be read twice."""
-    with ExitStack() as stack:
-        if file == "-":
-            spooled = stack.enter_context(TemporaryFile())
-            shutil.copyfileobj(sys.stdin.buffer, spooled)
-
-            def opening() -> IO[bytes]:
-                spooled.seek(0)
-                return open(spooled.fileno(), "rb", closefd=False)
-
-        else:
-            path = Path(file)
-
-            def opening() -> IO[bytes]:
-                return path.open("rb")
-
-        try:
-            yield opening
-        except OSError as error:
-            raise FileRefused(Reason.FILE_NOT_READ, path=file, why=error.strerror) from None
-
-
-def _read_wishes(options: dict[str, Any]) -> Wishes:
-    delimiter = _DELIMITERS.get(options["delimiter"], options["delimiter"])
-    if len(delimiter) > 1:
-        raise CommandError("A delimiter is one character, or tab.")
-    format_ = FileFormat(options["format"]) if options["format"] else None
-    return Wishes(format_, "", options["encoding"], delimiter, has_header=not options["no_header"])
-
-
-def _read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping, Proposal | None]:
-    """Return the mapping of a file or a proposed one, with what the options change."""
-    proposal: Proposal | None = None
-    if options["mapping"] is not None:
-        try:
-            mapping = ColumnMapping.load(json.loads(options["mapping"].read_bytes()))
-        except ValueError as error:
-            raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
-    else:
-        proposal = file.propose(timezone.now())
-        mapping = proposals.complete(proposal, options["partition_key"], options["row_key"])
-    mapping = _change(mapping, options)
-    mapping.check(proposal.names if proposal is not None else file.layout.columns)
-    return mapping, proposal
-
-
-def _change(mapping: ColumnMapping, options: dict[str, Any]) -> ColumnMapping:
-    for name, text in options["type"]:
-        mapping = mapping.with_column(replace(mapping.column(name), type=read_type(text)))
-    for name, text in options["misfit"]:
-        if text not in list(OnMisfit):
-            raise CommandError(f"--misfit takes {', '.join(OnMisfit)}.")
-        mapping = mapping.with_column(replace(mapping.column(name), on_misfit=OnMisfit(text)))
-    for name, text in options["unset"]:
-        column = mapping.column(name)
-        mapping = mapping.with_column(replace(column, unset=(*column.unset, text)))
-    for name, target in (*options["rename"], *((name, "") for name in options["ignore"])):
-        mapping = mapping.with_column(replace(mapping.column(name), target=target))
-    changed: dict[str, Any] = {
-        "partition_key": options["partition_key"] or mapping.partition_key,
-        "row_key": options["row_key"] or mapping.row_key,
-    }
-    if options["empty_strings"]:
-        changed["empty"] = Empty.STRING
-    if options["unescape_formulas"]:
-        changed["unescapes_formulas"] = True
-    if options["replace_in_keys"] is not None:
-        changed["key_replacement"] = options["replace_in_keys"]
-    return replace(mapping, **changed)
-
-
 def _find_table(account: Account, name: str, *, creates: bool) -> Table:
     """Return a table, or one that is not created yet."""
-    try:
-        return tables.get(account, name)
-    except ResourceNotFound:
-        if not creates:
-            raise CommandError(f"The table {name} does not exist; create it with --create.") from None
-        fold_table_name(name, AccountKind(account.kind))
-        return Table(account=account, name=name)
+    found = tables.get_or_new(account, name)
+    if found.pk is None and not creates:
+        raise CommandError(f"The table {name} does not exist; create it with --create.")
+    return found
 
 
 @dataclass(slots=True)
@@ -415,30 +274,3 @@ def _require_fitting(checked: Sequence[ImportOutcome], advice: str) -> None:
     rejected, rows = (sum(getattr(it, name) for it in checked) for name in ("rejected", "rows"))
     if rejected:
         raise CommandError(f"Nothing was imported: {rejected:,} of {rows:,} rows do not fit. {advice}")
-
-
-def _format_of(member: str) -> FileFormat | None:
-    extension = member.rpartition(".")[2].lower()
-    return FileFormat(extension) if extension in list(FileFormat) else None
-
-
-@contextmanager
-def _writing_rejects(file: RowFile, path: Path | None) -> Iterator[imports.OnRejects]:
-    """Yield what writes rejects into a file, which is made with the first of them."""
-    if path is None:
-        yield lambda rejects: None
-        return
-    writer, opened = RejectWriter(file.layout), list[BinaryIO]()
-
-    def write(rejects: Sequence[Reject]) -> None:
-        if rejects and not opened:
-            opened.append(path.open("wb"))
-            opened[0].write(writer.head())
-        if rejects:
-            opened[0].write(writer.write(rejects))
-
-    try:
-        yield write
-    finally:
-        for stream in opened:
-            stream.close()

@@ -61,11 +61,12 @@ class Command(DatabaseCommand):
         self._write_line(job)
         by = jobs.started_by(job)
         self.stdout.write(f"started {job.created_at:%Y-%m-%d %H:%M:%S} UTC by {by.name or by.kind}")
+        unit = job_runner.unit_of(job)
         if job.total is not None:
-            self.stdout.write(f"{job.done:,} of {job.total:,}")
+            self.stdout.write(f"{job.done:,} of {job.total:,} {unit}")
         left = jobs.time_left(job)
         if left is not None:
-            self.stdout.write(f"{job.rate:,.0f} per second, {left} left")
+            self.stdout.write(f"{job.rate:,.0f} {unit} per second, {left} left")
         for name, number in job.counts.items():
             self.stdout.write(f"{name}: {number:,}")
         for failure in jobs.failures_of(job):

@@ -10,6 +10,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
 from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.activity import Verb
+from storage.domain.service.jobs import Unit
 from storage.models import Account, Snapshot, Table
 from storage.operations.accounts.account_settings import to_json
 from storage.operations.accounts.refusals import AccountError, AccountHasTables, AccountIsProtected, busy
@@ -50,6 +51,9 @@ class _DeletionJob(JobKind[Arguments, State]):
 
     name, arguments, state, capability = "account.delete", Arguments, State, Capability.OWN
     is_transactional, goes_on = False, True
+
+    def unit(self, arguments: Arguments) -> Unit:
+        return Unit.TABLES
 
     def begin(self, run: Run[Arguments]) -> Step[State]:
         return Step(State(), total=Table.objects.filter(account=run.arguments.account).count())

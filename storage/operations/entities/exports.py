@@ -1,6 +1,6 @@
 """Export entities as a file, piece by piece: what a query finds, some by their keys, or a whole table."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -65,10 +65,18 @@ class Export:
         return entities.all_pages(self.table, self.query, self.past)
 
 
-def write(wanted: Export) -> Generator[bytes, None, int]:
+Progress = Callable[[int], None]
+
+
+def _ignore(_: int) -> None:
+    pass
+
+
+def write(wanted: Export, progress: Progress = _ignore) -> Generator[bytes, None, int]:
     """Yield the pieces of a file and return the number of entities; recorded at the end, or where it was interrupted.
 
-    Raises FileRefused if an entity gets a property during the export that the file has no column for.
+    ``progress`` is called with the number of entities of each page. Raises FileRefused if an entity gets a property
+    during the export that the file has no column for.
     """
     count = 0
 
@@ -76,6 +84,7 @@ def write(wanted: Export) -> Generator[bytes, None, int]:
         nonlocal count
         for page in wanted.pages():
             count += len(page)
+            progress(len(page))
             yield page
 
     is_whole = False
@@ -97,7 +106,9 @@ def write(wanted: Export) -> Generator[bytes, None, int]:
     return count
 
 
-def write_zip(several: Iterable[Export]) -> Generator[bytes, None, dict[str, int]]:
+def write_zip(
+    several: Iterable[Export], progress: Progress = _ignore
+) -> Generator[bytes, None, dict[str, int]]:
     """Yield the pieces of a ZIP file with a file for each export; return the numbers of entities by table."""
     counts = {}
     sink = _Sink()
@@ -105,7 +116,7 @@ def write_zip(several: Iterable[Export]) -> Generator[bytes, None, dict[str, int
         for wanted in several:
             # how large it gets is not known when it begins
             with archive.open(f"{wanted.table.name}.{wanted.format}", "w", force_zip64=True) as file:
-                pieces = write(wanted)
+                pieces = write(wanted, progress)
                 try:
                     while True:
                         file.write(next(pieces))

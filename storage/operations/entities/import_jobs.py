@@ -1,40 +1,64 @@
-"""Imports as jobs: a step writes a chunk, and commits with it where the next one begins and what was rejected."""
+"""Imports and their checks as jobs.
 
+A step of an import writes a chunk, and commits with it where the next one begins and what was rejected. A check writes
+nothing but the rejected rows; a process that takes it over begins again.
+"""
+
+import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 from typing import Any, Final
 
+from django.db import transaction
+
+from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.domain.service.jobs import FAILURES_KEPT, JobStatus
+from storage.domain.service.jobs import JobStatus, Unit
 from storage.domain.values.kinds import AccountKind
-from storage.models import Activity, JobFile
+from storage.models import Activity, Job, JobFile, Table
 from storage.operations.activity import activity
-from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
-from storage.operations.jobs import files
-from storage.operations.jobs.kinds import Failure, JobKind, Run, Step
+from storage.operations.entities.imports import Check, Import, ImportMode, ImportOutcome
+from storage.operations.jobs import files, jobs
+from storage.operations.jobs.kinds import Failure, JobKind, NoState, Run, Step
 from storage.transfer.entities import Chunk
 from storage.transfer.file import RowFile
-from storage.transfer.layout import FileRefused, Layout
+from storage.transfer.layout import NO_WISHES, FileRefused, Layout, Wishes
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.rejects import Reject, RejectWriter
-from storage.transfer.rows import Position
+from storage.transfer.rows import START, Position
 
 _OPEN_FILES: Final = 8  # that this process keeps open between steps
 
 
 @dataclass(frozen=True, slots=True)
 class ImportArguments:
-    """What to import: a file of jobs, how it is read, and what becomes of its columns, as JSON."""
+    """What to import: a file of jobs, how it is read, and what becomes of its columns.
+
+    These are JSON texts: names of columns may hold what PostgreSQL's JSON cannot. ``new_table``: the name of a table
+    that does not exist when a file is checked.
+    """
 
     file: int
-    layout: Mapping[str, Any]
-    mapping: Mapping[str, Any]
+    layout: str
+    mapping: str
     mode: str
+    new_table: str = ""
+
+    @property
+    def unit(self) -> Unit:
+        """Bytes are counted, or else rows, of which it is not known how many there are."""
+        return Unit.BYTES if self.read_layout().can_seek else Unit.ROWS
+
+    def read_layout(self) -> Layout:
+        return Layout.load(json.loads(self.layout))
+
+    def read_mapping(self) -> ColumnMapping:
+        return ColumnMapping.load(json.loads(self.mapping))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +76,12 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
     name = "entity.import"
     arguments, state, capability = ImportArguments, ImportState, Capability.WRITE
 
+    def unit(self, arguments: ImportArguments) -> Unit:
+        return arguments.unit
+
     def begin(self, run: Run[ImportArguments]) -> Step[ImportState]:
-        source, layout = _file(run), Layout.load(dict(run.arguments.layout))
         assert run.job.started_at is not None
-        state = ImportState(run.job.started_at.isoformat())
-        # bytes; of other files rows are counted, and it is not known how many there are
-        return Step(state, total=source.size if layout.can_seek else None)
+        return Step(ImportState(run.job.started_at.isoformat()), total=_total(run))
 
     def step(self, run: Run[ImportArguments], state: ImportState) -> Step[ImportState]:
         start = Position(*state.position)
@@ -73,16 +97,13 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
             name: getattr(wanted.outcome, name) - getattr(before, name)
             for name in ("inserted", "changed", "skipped")
         }
-        failures = [_failure(it) for it in rejects[:FAILURES_KEPT]]
-        can_seek = Layout.load(dict(run.arguments.layout)).can_seek
-        done = chunk.position.offset - start.offset if can_seek else chunk.rows
-        return Step(after, done=done, counts=counts, failures=failures)
+        in_bytes = run.arguments.unit is Unit.BYTES
+        done = chunk.position.offset - start.offset if in_bytes else chunk.rows
+        return Step(after, done=done, counts=counts, failures=list(map(_failure, rejects)))
 
     def end(self, run: Run[ImportArguments], state: ImportState | None, status: JobStatus) -> Activity | None:
         _forget(run.job.pk)
-        for file in files.of_job(run.job):
-            if not file.is_complete:
-                files.complete(file)  # the rejected rows
+        _complete_rejects(run)
         if state is None:
             return None
         wanted = _import(run, state)
@@ -102,16 +123,118 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
 IMPORT_JOB: Final = ImportJob()
 
 
+class ImportCheckJob(JobKind[ImportArguments, NoState]):
+    """Say what the import of a file would do; the rows that it would reject are a file of the job."""
+
+    name, is_transactional = "entity.import-check", False
+    arguments, state, capability = ImportArguments, NoState, Capability.WRITE
+
+    def unit(self, arguments: ImportArguments) -> Unit:
+        return arguments.unit
+
+    def begin(self, run: Run[ImportArguments]) -> Step[NoState]:
+        return Step(NoState(), total=_total(run))
+
+    def step(self, run: Run[ImportArguments], state: NoState) -> Step[NoState]:
+        files.discard_results(run.job)  # of a process that was interrupted
+        run.save(Step(state, starts_over=True))
+        wanted = Import(_table_or_new(run), ImportMode(run.arguments.mode), run.by)
+        source = open_rows(_file(run), run.arguments.read_layout())
+        kind, last, in_bytes = AccountKind(run.account.kind), START, run.arguments.unit is Unit.BYTES
+        chunks = source.chunks(run.arguments.read_mapping(), kind, wanted.began)
+        with Check(wanted) as check:
+            for chunk in chunks:
+                rejects = check.add(chunk)
+                done = chunk.position.offset - last.offset if in_bytes else chunk.rows
+                last = chunk.position
+                with transaction.atomic():
+                    _keep_rejects(run, rejects)
+                    run.save(Step(state, done=done))
+                run.rest()
+            outcome = check.finish()
+        counts = {name: getattr(outcome, name) for name in ("inserted", "changed", "skipped", "rejected")}
+        result = {"outcome": outcome.dump()}
+        return Step(state, counts=counts, result=result, is_finished=True)
+
+    def end(self, run: Run[ImportArguments], state: NoState | None, status: JobStatus) -> None:
+        _complete_rejects(run)
+
+
+IMPORT_CHECK_JOB: Final = ImportCheckJob()
+
+
 def arguments_for(
     file: JobFile, source: RowFile, mapping: ColumnMapping, mode: ImportMode
 ) -> ImportArguments:
     """Return the arguments of a job that imports a file; it must belong to the job: see jobs.start."""
-    return ImportArguments(file.pk, asdict(source.layout), mapping.dump(), mode.value)
+    layout, columns = json.dumps(asdict(source.layout)), json.dumps(mapping.dump())
+    return ImportArguments(file.pk, layout, columns, mode.value)
 
 
-def open_rows(file: JobFile, layout: Layout | None = None) -> RowFile:
-    """Return a file of jobs as rows; raises FileRefused."""
-    return RowFile(lambda: files.open_file(file), known=layout)
+def start(
+    table: Table, file: JobFile, source: RowFile, mapping: ColumnMapping, mode: ImportMode, *, by: Actor
+) -> Job:
+    """Import a file into a table as a job, which takes the file over."""
+    arguments = arguments_for(file, source, mapping, mode)
+    return jobs.start(IMPORT_JOB, arguments, account=table.account, table=table, files=[file], by=by)
+
+
+def start_check(
+    table: Table,
+    file: JobFile,
+    source: RowFile,
+    mapping: ColumnMapping,
+    mode: ImportMode,
+    *,
+    by: Actor,
+    takes_file: bool = False,
+) -> Job:
+    """Check the import of a file into a table, which need not be created, as a job.
+
+    Unless it ``takes_file`` over, the file stays for the import.
+    """
+    arguments, exists = arguments_for(file, source, mapping, mode), table.pk is not None
+    if not exists:
+        arguments = replace(arguments, new_table=table.name)
+    return jobs.start(
+        IMPORT_CHECK_JOB,
+        arguments,
+        account=table.account,
+        table=table if exists else None,
+        files=[file] if takes_file else (),
+        by=by,
+    )
+
+
+def arguments_of(job: Job) -> ImportArguments:
+    """Return the arguments of an import or a check."""
+    return IMPORT_JOB.read_arguments(job.arguments)
+
+
+def outcome_of(job: Job) -> ImportOutcome:
+    """Return what an import or a check that has ended came to."""
+    if job.kind == IMPORT_CHECK_JOB.name:
+        found = job.result.get("outcome")
+    else:
+        found = None if job.state is None else job.state["outcome"]
+    outcome = ImportOutcome() if found is None else ImportOutcome.load(found)
+    if job.activity_id is not None:
+        outcome.activity = Activity.objects.filter(pk=job.activity_id).first()
+    return outcome
+
+
+def open_rows(file: JobFile, layout: Layout | None = None, wishes: Wishes = NO_WISHES) -> RowFile:
+    """Return a file of jobs as rows, found out or as they are known to be; raises FileRefused."""
+    return RowFile(lambda: files.open_file(file), wishes, layout)
+
+
+def _table_or_new(run: Run[ImportArguments]) -> Table:
+    name = run.arguments.new_table
+    return Table(account=run.account, name=name) if name else run.table
+
+
+def _total(run: Run[ImportArguments]) -> int | None:
+    return _file(run).size if run.arguments.unit is Unit.BYTES else None
 
 
 def _file(run: Run[ImportArguments]) -> JobFile:
@@ -151,9 +274,9 @@ def _next_chunk(run: Run[ImportArguments], state: ImportState, start: Position) 
         found = _open.pop(run.job.pk, None)
     if found is None or found.position != start:  # a step was rolled back, or done by another process
         found = _OpenFile(iter(()), start)
-        source = open_rows(_file(run), Layout.load(dict(run.arguments.layout)))
+        source = open_rows(_file(run), run.arguments.read_layout())
         kind, now = AccountKind(run.account.kind), datetime.fromisoformat(state.began)
-        mapping = ColumnMapping.load(run.arguments.mapping)
+        mapping = run.arguments.read_mapping()
         found.chunks = source.chunks(mapping, kind, now, start, lambda: found.size)
     found.size = run.size
     chunk = next(found.chunks, None)
@@ -177,9 +300,15 @@ def _forget(job: int) -> None:
 def _keep_rejects(run: Run[ImportArguments], rejects: list[Reject]) -> None:
     if not rejects:
         return
-    writer = RejectWriter(Layout.load(dict(run.arguments.layout)))
+    writer = RejectWriter(run.arguments.read_layout())
     file = files.of_run(run, f"rejects.{writer.extension}", "text/csv" if writer.extension == "csv" else "")
     files.append(file, (b"" if file.size else writer.head()) + writer.write(rejects))
+
+
+def _complete_rejects(run: Run[ImportArguments]) -> None:
+    for file in files.of_job(run.job):
+        if not file.is_complete:
+            files.complete(file)
 
 
 def _failure(reject: Reject) -> Failure:

@@ -26,7 +26,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import EntityAlreadyExists, StorageError
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
-from storage.domain.service.jobs import JobStatus
+from storage.domain.service.jobs import JobStatus, Unit
 from storage.models import Activity, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
@@ -66,6 +66,9 @@ def _ignore(_: object) -> None:
     pass
 
 
+_COUNTS: Final = ("rows", "inserted", "changed", "skipped", "repeated")
+
+
 @dataclass(slots=True)
 class ImportOutcome:
     """What became of the rows of a file, or would become of them.
@@ -97,13 +100,16 @@ class ImportOutcome:
 
     def dump(self) -> dict[str, Any]:
         """Return the state after a chunk as JSON, for ``load`` to go on with."""
-        counts = {name: getattr(self, name) for name in ("rows", "inserted", "changed", "skipped")}
-        return {**counts, "rejected": [group.dump() for group in self.groups.listed()]}
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        lines = [list(both) for both in self.repeated_lines]
+        return {**counts, "repeated_lines": lines, "rejected": [it.dump() for it in self.groups.listed()]}
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
-        counts = {name: found[name] for name in ("rows", "inserted", "changed", "skipped")}
-        return cls(**counts, groups=RejectGroups([RejectGroup.load(it) for it in found["rejected"]]))
+        counts = {name: found[name] for name in _COUNTS}
+        lines = [(first, line) for first, line in found["repeated_lines"]]
+        groups = RejectGroups([RejectGroup.load(it) for it in found["rejected"]])
+        return cls(**counts, repeated_lines=lines, groups=groups)
 
 
 @dataclass(slots=True)
@@ -194,6 +200,9 @@ class _LocalImportJob(JobKind[Arguments, State]):
     name, arguments, state, capability = "entity.import-local", Arguments, State, Capability.WRITE
     is_transactional = False
 
+    def unit(self, arguments: Arguments) -> Unit:
+        return Unit.ROWS
+
     def begin(self, run: Run[Arguments]) -> Step[State]:
         return Step(State())
 
@@ -269,32 +278,53 @@ def check(
     on_rejects: OnRejects = _ignore,
     progress: Progress = _ignore,
 ) -> ImportOutcome:
-    """Say what an import would do now; reads everything and writes nothing.
-
-    Without a table that exists, no entity does.
-    """
-    outcome, mode, table = wanted.outcome, wanted.mode, wanted.table
-    with _RepeatedKeys() as repeated:
+    """Say what an import would do now; reads everything and writes nothing."""
+    with Check(wanted) as checked:
         for chunk in _ahead(chunks):
-            keys = [entity.key for _, entity in chunk.entities]
-            existing = _present(table, keys) if table.pk is not None else set()
-            found = list(chunk.rejects)
-            for row, entity in chunk.entities:
-                repeated.add(entity.key, row.line)
-                if entity.key not in existing:
-                    outcome.inserted += 1
-                elif mode is ImportMode.INSERT:
-                    found.append(rejects.of_error(row, EntityAlreadyExists()))
-                elif mode is ImportMode.SKIP:
-                    outcome.skipped += 1
-                else:
-                    outcome.changed += 1
-            outcome.rows += chunk.rows
-            outcome.reject(found)
-            on_rejects(found)
-            progress(outcome)
-        outcome.repeated, outcome.repeated_lines = repeated.count()
-    return outcome
+            on_rejects(checked.add(chunk))
+            progress(wanted.outcome)
+        return checked.finish()
+
+
+class Check:
+    """What an import would do now, chunk by chunk. Without a table that exists, no entity does."""
+
+    def __init__(self, wanted: Import) -> None:
+        self._wanted = wanted
+        self._repeated = _RepeatedKeys()
+
+    def __enter__(self) -> Self:
+        self._repeated.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._repeated.__exit__()
+
+    def add(self, chunk: Chunk) -> list[Reject]:
+        """Look at a chunk, and return its rejects."""
+        outcome, mode, table = self._wanted.outcome, self._wanted.mode, self._wanted.table
+        keys = [entity.key for _, entity in chunk.entities]
+        existing = _present(table, keys) if table.pk is not None else set()
+        found = list(chunk.rejects)
+        for row, entity in chunk.entities:
+            self._repeated.add(entity.key, row.line)
+            if entity.key not in existing:
+                outcome.inserted += 1
+            elif mode is ImportMode.INSERT:
+                found.append(rejects.of_error(row, EntityAlreadyExists()))
+            elif mode is ImportMode.SKIP:
+                outcome.skipped += 1
+            else:
+                outcome.changed += 1
+        outcome.rows += chunk.rows
+        outcome.reject(found)
+        return found
+
+    def finish(self) -> ImportOutcome:
+        """Return the outcome, with the rows that repeat keys."""
+        outcome = self._wanted.outcome
+        outcome.repeated, outcome.repeated_lines = self._repeated.count()
+        return outcome
 
 
 _BUCKETS: Final = 64

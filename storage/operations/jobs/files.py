@@ -5,9 +5,10 @@ with the step. A file that is not complete, or belongs to no job, expires after 
 """
 
 import io
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -35,11 +36,16 @@ def create(
         name=name,
         account=account,
         job=job,
-        owner=by.name[:256],
+        owner=owner_of(by),
         content_type=content_type,
         is_result=job is not None,
         expires_at=timezone.now() + FILE_RETENTION,
     )
+
+
+def owner_of(by: Actor) -> str:
+    """Return what the files of a user are found by."""
+    return by.name[:256]
 
 
 @transaction.atomic
@@ -52,6 +58,29 @@ def append(file: JobFile, content: bytes) -> None:
     file.size += len(content)
 
 
+def discard(file: JobFile) -> None:
+    """Delete a file unless it is that of a job, such as an upload that was interrupted."""
+    JobFile.objects.filter(pk=file.pk, job=None).delete()
+
+
+def discard_results(job: Job) -> None:
+    """Delete what a job has made, because it begins again."""
+    JobFile.objects.filter(job=job, is_result=True).delete()
+
+
+@transaction.atomic
+def append_at(file: JobFile, start: int, content: bytes) -> int:
+    """Write bytes that begin at ``start``, except those that the file has already; return its size.
+
+    So a piece may arrive twice; one that does not join the others is left out, and the size says where to go on.
+    """
+    found = JobFile.objects.select_for_update().get(pk=file.pk)
+    if start <= found.size < start + len(content):
+        append(found, content[found.size - start :])
+    file.size = found.size
+    return found.size
+
+
 def complete(file: JobFile) -> None:
     """Say that nothing more is written to a file, so that it can be read."""
     JobFile.objects.filter(pk=file.pk).update(is_complete=True)
@@ -59,15 +88,46 @@ def complete(file: JobFile) -> None:
 
 
 def upload(file: JobFile, pieces: Iterable[bytes]) -> None:
-    """Write a stream to a file, each piece in a transaction of its own, and complete it."""
-    waiting = bytearray()
-    for piece in pieces:
-        waiting += piece
-        while len(waiting) >= PIECE:
-            append(file, bytes(waiting[:PIECE]))
-            del waiting[:PIECE]
-    append(file, bytes(waiting))
+    """Write a stream to a file and complete it."""
+    with writing(file) as stream:
+        for piece in pieces:
+            stream.write(piece)
     complete(file)
+
+
+@contextmanager
+def writing(file: JobFile) -> Iterator[BinaryIO]:
+    """Yield a stream that writes to a file, each piece in a transaction of its own.
+
+    Once the block has raised, what is written is lost, such as the rest of a compressor that was left in the middle.
+    """
+    writer = _FileWriter(file)
+    try:
+        yield cast("BinaryIO", writer)
+        writer.write_rest()
+    finally:
+        writer.is_over = True
+
+
+class _FileWriter(io.RawIOBase):
+    def __init__(self, file: JobFile) -> None:
+        self.is_over = False
+        self._file = file
+        self._waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any, /) -> int:
+        if not self.is_over:
+            self._waiting += content
+        while len(self._waiting) >= PIECE:
+            append(self._file, bytes(self._waiting[:PIECE]))
+            del self._waiting[:PIECE]
+        return len(content)
+
+    def write_rest(self) -> None:
+        append(self._file, bytes(self._waiting))
 
 
 def find(pk: int) -> JobFile | None:

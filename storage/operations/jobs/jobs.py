@@ -266,7 +266,8 @@ def _lock(job: Job) -> Job:
 
 
 def abandon(several: QuerySet[Job]) -> None:
-    """Have jobs end whose result is no longer needed; no activity records it."""
+    """Delete jobs whose result is no longer needed, or have them end; no activity records it."""
+    several.exclude(ended_at=None).delete()
     several.filter(ended_at=None).update(wish=Wish.CANCEL)
 
 

@@ -35,7 +35,7 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
 from storage.domain.refusals import Refusal
-from storage.domain.service.jobs import JobStatus
+from storage.domain.service.jobs import JobStatus, Unit
 from storage.models import Account, Activity, Job, Table
 
 A = TypeVar("A")  # the arguments
@@ -172,6 +172,10 @@ class JobKind(ABC, Generic[A, S]):
         Raise an error of the service, or Refused, to end the job as failed; ServerBusy and OperationTimedOut let it
         be tried again.
         """
+
+    def unit(self, arguments: A) -> Unit:
+        """Return what the progress counts."""
+        return Unit.ENTITIES
 
     def may_stop(self, state: S | None) -> bool:
         """Return whether a job may be paused or cancelled now; one that may not is run to its end."""

@@ -92,6 +92,17 @@ def get(account: Account, name: str) -> Table:
     return table
 
 
+def get_or_new(account: Account, name: str) -> Table:
+    """Get Table, or one without a number that is not created yet; raises a StorageError if that cannot be its name."""
+    try:
+        found = get(account, name)
+    except ResourceNotFound:
+        fold_table_name(name, AccountKind(account.kind))
+        found = Table(name=name)
+    found.account = account
+    return found
+
+
 def create(
     account: Account,
     name: str,

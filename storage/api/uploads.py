@@ -1,0 +1,180 @@
+"""Uploads: bodies of requests of any size, which go into a file of jobs piece by piece.
+
+Django stores a body on a disk before the view that authenticates the request runs. So the view of an upload answers
+twice. First it gets no body: it authenticates and authorizes, and answers, or accepts the upload by naming a file. Then
+the body is received into that file, and the view is called again, which checks everything again, because hours may have
+gone by, and uses the file.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+from storage.models import JobFile
+from storage.operations.jobs import files
+from storage.runtime.threads import in_upload_thread
+
+_PATHS: Final = re.compile(r"/ui/api/v1/accounts/[^/]+/tables/[^/]+/import")
+_STATE: Final = "upload"  # in the scope's state
+_LINGER: Final = (
+    5.0  # seconds for a client to read an answer while it still sends: closing would take it away
+)
+_OF_BODIES: Final = (b"content-length", b"transfer-encoding")
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Upload:
+    """The body of a request. ``size`` is what was announced, 0 if it comes in chunks.
+
+    ``file`` is where it goes once a view has accepted it, ``most`` how many bytes it may have.
+    """
+
+    size: int
+    file: JobFile | None = None
+    most: int = 0
+    has_arrived: bool = False
+
+    def accept(self, file: JobFile, most: int) -> None:
+        self.file, self.most = file, most
+
+
+class _WholeUpload(Upload):
+    """The body of a request that a WSGI server passes on, which can be read at once."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(int(request.META.get("CONTENT_LENGTH") or 0))
+        self._request = request
+
+    def accept(self, file: JobFile, most: int) -> None:
+        super().accept(file, most)
+        files.upload(file, iter(partial(self._request.read, files.PIECE), b""))
+        self.has_arrived = True
+
+
+class UploadRefused(Exception):
+    """``status``: why the rest of a body is not received."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def of_request(request: HttpRequest) -> Upload:
+    """Return the upload of a request to one of the paths that take uploads."""
+    scope = getattr(request, "scope", None)
+    if scope is None:
+        return _WholeUpload(request)
+    found: Upload = scope["state"][_STATE]
+    return found
+
+
+def takes_upload(scope: Scope) -> bool:
+    return scope["method"] == "POST" and _PATHS.fullmatch(scope["path"]) is not None
+
+
+async def run(
+    application: Application, scope: Scope, receive: Receive, send: Send, *, size: int, patience: float
+) -> None:
+    """Have an application answer a request with an upload; each piece of it has ``patience`` seconds to arrive.
+
+    Raises UploadRefused, and ServerBusy if the database does not take a piece.
+    """
+    upload = Upload(size)
+    headers = [header for header in scope["headers"] if header[0] not in _OF_BODIES]
+
+    def attempt() -> Scope:
+        return {**scope, "headers": headers, "state": {**scope["state"], _STATE: upload}}
+
+    if await _ask(application, attempt(), upload, send):
+        await _linger(receive, send)
+        return
+    file = upload.file
+    assert file is not None
+    try:
+        if not await _receive(upload, file, receive, patience):
+            return
+        await in_upload_thread(partial(files.complete, file))
+        upload.has_arrived = True
+        await application(attempt(), _after_body(receive), send)
+    finally:
+        # also if the view refuses it now: then no job has taken it
+        await asyncio.shield(in_upload_thread(partial(files.discard, file)))
+
+
+async def _ask(application: Application, scope: Scope, upload: Upload, send: Send) -> bool:
+    """Return whether the view has answered without the body."""
+
+    async def send_refusal(message: Message) -> None:
+        if upload.file is not None:
+            return
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+        else:
+            message = {**message, "more_body": True}
+        await send(message)
+
+    never = asyncio.Event()
+
+    async def wait() -> Message:
+        await never.wait()
+        return {"type": "http.disconnect"}
+
+    await application(scope, _after_body(wait), send_refusal)
+    return upload.file is None
+
+
+async def _linger(receive: Receive, send: Send) -> None:
+    """End an answer when the client has ended its request, or had the time to read the answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER):
+            while (message := await receive())["type"] != "http.disconnect" and message.get("more_body"):
+                pass
+    await send({"type": "http.response.body"})
+
+
+def _after_body(receive: Receive) -> Receive:
+    """Return what receives the end of a body, and then what comes after it."""
+    is_asked = False
+
+    async def receive_next() -> Message:
+        nonlocal is_asked
+        if is_asked:
+            return await receive()
+        is_asked = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return receive_next
+
+
+async def _receive(upload: Upload, file: JobFile, receive: Receive, patience: float) -> bool:
+    """Receive a body into a file; return False if the client has gone."""
+    waiting, goes_on = bytearray(), True
+    while goes_on or waiting:
+        try:
+            async with asyncio.timeout(patience):
+                while goes_on and len(waiting) < files.PIECE:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return False
+                    waiting += message.get("body", b"")
+                    goes_on = message.get("more_body", False)
+        except TimeoutError:
+            raise UploadRefused(408) from None
+        if file.size + len(waiting) > upload.most:
+            raise UploadRefused(413)
+        piece = bytes(waiting[: files.PIECE])
+        del waiting[: files.PIECE]
+        await in_upload_thread(partial(files.append, file, piece))
+    return True

@@ -1,0 +1,232 @@
+"""Imports that a user prepares step by step: upload a file, map its columns, check it, repair, import."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason
+from storage.domain.service.jobs import JobStatus
+from storage.domain.values.kinds import AccountKind
+from storage.models import Account, ImportDraft, Job, JobFile
+from storage.operations.accounts import accounts
+from storage.operations.entities import import_jobs, uploads
+from storage.operations.entities.imports import ImportMode
+from storage.operations.jobs import files, jobs
+from storage.operations.jobs.jobs import JobFilter
+from storage.operations.tables import tables
+from storage.transfer import proposals, rejects
+from storage.transfer.entities import Chunk
+from storage.transfer.file import RowFile
+from storage.transfer.layout import FileFormat, FileRefused, Wishes
+from storage.transfer.mapping import ColumnMapping, MappingRefused
+from storage.transfer.proposals import Proposal
+from storage.transfer.rejects import RejectGroup, Repair
+from storage.transfer.rows import START
+
+SAMPLE: Final = 5  # rows that are shown as entities
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFile:
+    """The file of a draft as it is read, and what is proposed for its columns.
+
+    ``mapping`` is that of the draft, or else the proposed one, or that of the last import into the table if it fits.
+    """
+
+    rows: RowFile
+    proposal: Proposal
+    mapping: ColumnMapping
+    is_kept: bool
+
+
+@transaction.atomic
+def create(account: Account, table_name: str, name: str, size: int, *, by: Actor) -> ImportDraft:
+    """Make a draft with an empty file, which is going to have ``size`` bytes.
+
+    Raises UploadTooLarge, and StorageError if the table cannot be written or its name is not one.
+    """
+    accounts.check_writable(account)
+    table = tables.get_or_new(account, table_name)
+    uploads.require_room(by, size)
+    file = files.create(name[:255] or "upload", account=account, by=by)
+    return ImportDraft.objects.create(
+        account=account,
+        table_name=table.name,
+        owner=files.owner_of(by),
+        file=file,
+        file_name=file.name,
+        size=size,
+        mode=_imported(account, table.name).values_list("mode", flat=True).first() or ImportMode.MERGE.value,
+    )
+
+
+def get(account: Account, pk: int, *, by: Actor) -> ImportDraft | None:
+    """Return a draft of a user, as long as it is kept."""
+    found = ImportDraft.objects.filter(pk=pk, account=account, owner=files.owner_of(by))
+    return found.select_related("file", "account", "job__account", "check_job__account").first()
+
+
+def receive(draft: ImportDraft, start: int, content: bytes, *, by: Actor) -> int:
+    """Write a piece of the file; return how many bytes it has, up to where it has to go on.
+
+    Raises UploadTooLarge, because several files may arrive at once.
+    """
+    assert draft.file is not None
+    uploads.require_room(by, len(content))
+    size = files.append_at(draft.file, start, content[: max(0, draft.size - start)])
+    if size == draft.size:
+        files.complete(draft.file)
+    return size
+
+
+def read(draft: ImportDraft) -> DraftFile:
+    """Read the beginning of the file of a draft; raises FileRefused."""
+    if draft.file is None or not draft.file.is_complete:
+        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+    rows = import_jobs.open_rows(draft.file, wishes=wishes_of(draft))
+    proposal = rows.propose(timezone.now())
+    if draft.mapping:
+        return DraftFile(rows, proposal, ColumnMapping.load(json.loads(draft.mapping)), is_kept=False)
+    kept = _kept_mapping(draft, proposal)
+    return DraftFile(rows, proposal, kept or proposal.mapping, is_kept=kept is not None)
+
+
+def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | None:
+    """Return the mapping of the last import into a table if it fits the columns of the file."""
+    last = _imported(draft.account, draft.table_name).values_list("mapping", flat=True).first()
+    if not last:
+        return None
+    mapping = ColumnMapping.load(json.loads(last))
+    known = {it.column.source for it in proposal.columns}
+    if not known >= {it.source for it in mapping.columns}:
+        return None
+    try:
+        mapping.check(proposal.names)
+    except MappingRefused:
+        return None
+    for it in proposal.columns:
+        if all(it.column.source != column.source for column in mapping.columns):
+            mapping = mapping.with_column(it.column)
+    return mapping
+
+
+def _imported(account: Account, table_name: str) -> QuerySet[ImportDraft]:
+    """Return the drafts of a table whose import was started, the newest first."""
+    found = ImportDraft.objects.filter(account=account, table_name__iexact=table_name, file=None)
+    return found.order_by("-pk")
+
+
+def wishes_of(draft: ImportDraft) -> Wishes:
+    found = json.loads(draft.wishes) if draft.wishes else {}
+    format_ = found.pop("format", None)
+    columns = tuple(found.pop("columns", ()))
+    return Wishes(FileFormat(format_) if format_ else None, columns=columns, **found)
+
+
+@transaction.atomic
+def read_otherwise(draft: ImportDraft, wishes: Wishes) -> None:
+    """Have the file read in another way, and its columns mapped again if they are others; raises FileRefused."""
+    _lock(draft)
+    before = read(draft) if draft.mapping else None
+    draft.wishes = json.dumps(asdict(wishes))
+    rows = import_jobs.open_rows(_file(draft), wishes=wishes)
+    if before is not None and rows.propose(timezone.now()).names != before.proposal.names:
+        draft.mapping = ""
+    _forget_check(draft)
+    draft.save(update_fields=("wishes", "mapping", "check_job"))
+
+
+@transaction.atomic
+def save_mapping(draft: ImportDraft, mapping: ColumnMapping, mode: ImportMode) -> None:
+    """Change what becomes of the columns; then all rows have to be checked again."""
+    _lock(draft)
+    before = draft.mapping, draft.mode
+    draft.mapping, draft.mode = json.dumps(mapping.dump()), mode.value
+    if (draft.mapping, draft.mode) != before:
+        _forget_check(draft)
+    draft.save(update_fields=("mapping", "mode", "check_job"))
+
+
+def _lock(draft: ImportDraft) -> None:
+    """Read a draft again, while other requests of its user wait: a page saves what is typed while it is sent."""
+    draft.refresh_from_db(from_queryset=ImportDraft.objects.select_for_update())
+
+
+def _forget_check(draft: ImportDraft) -> None:
+    if draft.check_job is not None:
+        jobs.abandon(jobs.find(JobFilter()).filter(pk=draft.check_job.pk))
+    draft.check_job = None
+
+
+def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
+    """Return what the first rows become; raises MappingRefused."""
+    kind = AccountKind(draft.account.kind)
+    chunks = found.rows.chunks(found.mapping, kind, timezone.now(), most=lambda: SAMPLE)
+    return next(chunks, None) or Chunk(START)
+
+
+def check(draft: ImportDraft, *, by: Actor) -> Job:
+    """Say what the import would do, as a job; raises MappingRefused if the mapping does not fit the file."""
+    accounts.check_writable(draft.account)
+    found = read(draft)
+    _require_fit(found)
+    table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
+    _forget_check(draft)
+    job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by)
+    draft.check_job, draft.mapping = job, json.dumps(found.mapping.dump())
+    draft.save(update_fields=("check_job", "mapping"))
+    return job
+
+
+def is_checked(draft: ImportDraft) -> bool:
+    """Whether what would be imported now was checked to the end."""
+    return draft.check_job is not None and draft.check_job.status == JobStatus.DONE
+
+
+def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) -> Job:
+    """Change the mapping or the mode so that the rows of a group are not rejected for its reason, and check again."""
+    mapping, mode = ColumnMapping.load(json.loads(draft.mapping)), ImportMode(draft.mode)
+    if how in (Repair.SKIP, Repair.REPLACE):
+        mode = ImportMode.SKIP if how is Repair.SKIP else ImportMode.REPLACE
+    save_mapping(draft, rejects.repair(mapping, group, how), mode)
+    return check(draft, by=by)
+
+
+@transaction.atomic
+def run(draft: ImportDraft, *, by: Actor) -> Job:
+    """Import the file as a job, which takes it over; the table is created if it does not exist."""
+    draft = (
+        ImportDraft.objects.select_for_update(of=("self",)).select_related("account", "file").get(pk=draft.pk)
+    )
+    if draft.job is not None:
+        return draft.job  # the button was pressed twice
+    accounts.check_writable(draft.account)
+    found, file = read(draft), _file(draft)
+    _require_fit(found)
+    table = tables.get_or_new(draft.account, draft.table_name)
+    if table.pk is None:
+        table = tables.create(draft.account, table.name, by=by)
+    job = import_jobs.start(table, file, found.rows, found.mapping, ImportMode(draft.mode), by=by)
+    _forget_check(draft)
+    # another user may look at an import that has not ended
+    _imported(draft.account, draft.table_name).exclude(job__isnull=False, job__ended_at=None).delete()
+    draft.job, draft.file = job, None
+    draft.save(update_fields=("job", "file", "check_job"))
+    return job
+
+
+def _require_fit(found: DraftFile) -> None:
+    """Raise MappingRefused unless a mapping fits its file and makes both keys."""
+    proposals.require_keys(found.mapping, found.proposal.names)
+    found.mapping.check(found.proposal.names)
+
+
+def _file(draft: ImportDraft) -> JobFile:
+    if draft.file is None:
+        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+    return draft.file

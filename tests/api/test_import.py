@@ -1,0 +1,155 @@
+"""Imports over the API: what they answer, and that a body is only taken from those who may send one."""
+
+import asyncio
+import json
+
+import pytest
+
+from console import asgi
+from storage.domain.filters.query import EntityQuery
+from storage.models import Activity, Job, JobFile
+from storage.operations.accounts import account_settings
+from storage.operations.entities import entities
+from storage.operations.jobs import files
+from storage.runtime import job_runner
+from storage.transfer.mapping import ColumnMapping
+
+pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
+
+PATH = "accounts/acme/tables/people/import"
+TEXT = b"country,id,age\nse,1,36\ntr,2,n/a\ntr,2,41\n"
+KEYS = "partition_key={country}&row_key={id}"
+
+
+def count(table):
+    return sum(len(page) for page in entities.all_pages(table, EntityQuery()))
+
+
+def test_a_dry_run_the_import_and_its_rejected_rows(call, people):
+    ask = call("eve", "write")
+    mapping = json.dumps({"columns": [{"source": "age", "type": "Int32"}]})
+    foreseen = ask("POST", f"{PATH}?{KEYS}&mapping={mapping}&dry_run=true&mode=skip", TEXT)
+    assert foreseen.status_code == 200, foreseen.content
+    foreseen = foreseen.json()
+    assert (count(people), foreseen["dry_run"], foreseen["activity"]) == (0, True, None)
+    reject = {
+        "reason": "not-of-type",
+        "detail": "age is not of the type Int32.",
+        "column": "age",
+        "type": "Int32",
+        "rows": 1,
+        "lines": [3],
+        "values": ["n/a"],
+        "repairs": ["string", "unset"],
+    }
+    assert foreseen["rejects"] == [reject]
+    assert {name: foreseen[name] for name in ("rows", "inserted", "rejected")} == {
+        "rows": 3,
+        "inserted": 2,
+        "rejected": 1,
+    }
+    assert foreseen["layout"]["columns"] == ["country", "id", "age"]
+
+    mapping = ColumnMapping.load(foreseen["mapping"])
+    repaired = json.dumps(
+        {**foreseen["mapping"], "columns": [{"source": "age", "type": "Int32", "on_misfit": "unset"}]}
+    )
+    done = ask("POST", f"{PATH}?mapping={repaired}&mode=skip&name=p.csv", TEXT).json()
+    assert (mapping.row_key, done["mapping"]["row_key"]) == ("{id}", "{id}")
+    assert (done["inserted"], done["skipped"], done["rejected"], count(people)) == (2, 1, 0, 2)
+    activity = Activity.objects.get(verb="entity.import")
+    assert (activity.pk, activity.detail["file"]) == (done["activity"], "p.csv")
+
+    again = ask("POST", f"{PATH}?{KEYS}", TEXT).json()
+    assert (again["inserted"], [it["reason"] for it in again["rejects"]]) == (0, ["exists"])
+    [file] = again["job"]["files"]
+    path = f"jobs/{again['job']['id']}/files/{file['id']}"
+    assert b"An entity with its keys exists." in b"".join(ask("GET", path).streaming_content)
+
+
+def test_a_new_table_and_a_request_that_arrives_twice(call, account):
+    ask = call("max", "write")
+    headers = {"Prefer": "respond-async", "Idempotency-Key": "nightly"}
+    assert ask("POST", f"{PATH}?{KEYS}", TEXT).status_code == 404
+    assert ask("POST", f"{PATH}?{KEYS}&create=true&dry_run=true", TEXT).json()["inserted"] == 3
+    begun = ask("POST", f"{PATH}?{KEYS}&create=true", TEXT, **headers)
+    assert (begun.status_code, begun["Preference-Applied"]) == (202, "respond-async")
+    again = ask("POST", f"{PATH}?{KEYS}&create=true", TEXT, **headers)
+    assert again.json()["id"] == begun.json()["id"]
+    assert ask("POST", PATH, TEXT, **headers).status_code == 422
+    job_runner.run_all()
+    ended = ask("GET", begun["Location"]).json()
+    assert (ended["status"], ended["counts"]["inserted"], ended["table"]) == ("done", 2, "people")
+
+
+def test_refuses(call, people, settings):
+    eve = call("eve", "write")
+    assert call("victor", "read")("POST", f"{PATH}?{KEYS}", TEXT).status_code == 403
+    assert eve("POST", f"{PATH}?{KEYS}&mode=upsert", TEXT).status_code == 400
+    assert "RowKey" in eve("POST", f"{PATH}?partition_key=x", TEXT).json()["detail"]
+    for mapping in ("[]", "{", '{"row_key": 5}', '{"columns": ["x"]}', '{"columns": [{"source": 1}]}'):
+        refused = eve("POST", f"{PATH}?mapping={mapping}", TEXT).json()
+        assert refused["errors"][0]["parameter"] == "mapping"
+    assert eve("POST", f"{PATH}?{KEYS}&encoding=hex", TEXT).status_code == 400
+    assert eve("POST", f"{PATH}?{KEYS}", b"").status_code == 400
+    account_settings.change(people.account, read_only=True)
+    assert eve("POST", f"{PATH}?{KEYS}", TEXT).status_code == 403
+    assert not JobFile.objects.exists()
+    account_settings.change(people.account, read_only=False)
+    settings.QUOTAS = {**settings.QUOTAS, "upload_megabyte": 0}
+    assert eve("POST", f"{PATH}?{KEYS}", TEXT).status_code == 413
+
+
+@pytest.fixture
+def send(monkeypatch):
+    """`await send(secret, parts)`: the head and the body of the answer, and how many parts were taken."""
+
+    async def send(secret, parts, *, patience=60.0):
+        taken, sent, gone = iter(parts), [], asyncio.Event()
+        number = 0
+
+        async def receive():
+            nonlocal number
+            part = next(taken, None)
+            if part is None:
+                await gone.wait()
+                return {"type": "http.disconnect"}
+            number += 1
+            return {"type": "http.request", "body": part, "more_body": part != b""}
+
+        async def answer(message):
+            sent.append(message)
+
+        monkeypatch.setattr(asgi, "longest_arrival", lambda size: patience)
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": f"/ui/api/v1/{PATH}",
+            "raw_path": f"/ui/api/v1/{PATH}".encode(),
+            "query_string": KEYS.replace("{", "%7B").replace("}", "%7D").encode(),
+            "headers": [(b"authorization", f"Bearer {secret}".encode()), (b"content-length", b"5000000000")],
+            "state": {"ending": asyncio.Event()},
+        }
+        await asgi.application(scope, receive, answer)
+        body = b"".join(it.get("body", b"") for it in sent[1:])
+        return sent[0], json.loads(body), number
+
+    return send
+
+
+async def test_a_body_is_received_in_pieces_once_its_sender_is_known(send, issue, people, monkeypatch):
+    monkeypatch.setattr(files, "PIECE", 16)
+    rows = [f"se,{number},{number}\n".encode() for number in range(50)]
+    head, body, taken = await send("wrong", [TEXT, b""])
+    assert (head["status"], body["status"], (b"connection", b"close") in head["headers"]) == (401, 401, True)
+
+    secret = await asyncio.to_thread(lambda: issue("eve", "write")[0])
+    head, body, taken = await send(secret, [b"country,id,age\n", *rows, b""])
+    assert (head["status"], body["inserted"], taken) == (200, 50, 52)
+    kept = await asyncio.to_thread(lambda: JobFile.objects.get(is_result=False))
+    assert kept.size == len(b"country,id,age\n") + sum(map(len, rows))
+
+    head, body, taken = await send(secret, [b"country,id"], patience=0.0)
+    assert (head["status"], body["status"]) == (408, 408)
+    left = await asyncio.to_thread(lambda: (JobFile.objects.count(), Job.objects.count()))
+    assert left == (1, 1)
