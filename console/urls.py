@@ -9,7 +9,7 @@ from console.site import probes
 
 SUBJECTS = (
     "site", "people", "grid", "queries", "entities", "policies", "sas", "accounts", "snapshots", "tables", "history",
-    "activity", "jobs", "compare", "home", "help",
+    "activity", "imports", "jobs", "compare", "home", "help",
 )  # fmt: skip
 urlpatterns = [
     path("", home.root),

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Final
 
+from django.template.defaultfilters import filesizeformat
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -21,7 +22,7 @@ from console.site.tags import grouped
 from console.snapshots.originals import describe_original
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Refused
-from storage.domain.service.jobs import JobStatus, Wish
+from storage.domain.service.jobs import JobStatus, Unit, Wish
 from storage.models import Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edit_jobs
@@ -32,6 +33,7 @@ from storage.operations.relations import history
 from storage.operations.snapshots.account_building import built_by
 from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.undo.undo import is_undoable
+from storage.runtime import job_runner
 
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
@@ -50,6 +52,14 @@ _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit-preview": lambda job: _("Preview an edit of %(table)s") % {"table": job.table_name},
     "entity.import": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "entity.import-local": lambda job: _("Import into %(table)s") % {"table": job.table_name},
+    "entity.export": lambda job: (
+        _("Export %(table)s") % {"table": job.table_name}
+        if job.table_name
+        else _("Export tables of %(account)s") % {"account": job.account and job.account.name}
+    ),
+    "entity.import-check": lambda job: (
+        _("Check a file for %(table)s") % {"table": job.table_name or job.arguments["new_table"]}
+    ),
     "table.distribute": lambda job: (
         (_("Distribute %(table)s") if job.arguments["distributed"] else _("Bring %(table)s back"))
         % {"table": job.table_name}
@@ -88,6 +98,7 @@ _COUNTS: Final[Mapping[str, Promise]] = {
     "deleted": gettext_lazy("deleted"),
     "unchanged": gettext_lazy("unchanged"),
     "skipped": gettext_lazy("skipped"),
+    "rejected": gettext_lazy("rejected"),
 }
 STATUS_CHOICES: Final = [(status.value, label) for status, label in _STATUSES.items()]
 
@@ -154,8 +165,11 @@ class JobView:
         """How much is done; empty for a job that counts nothing."""
         job = self.job
         if job.total is None:
-            return grouped(job.done) if job.done else ""
-        return _("%(done)s of %(total)s") % {"done": grouped(job.done), "total": grouped(job.total)}
+            return self._measure(job.done) if job.done else ""
+        return _("%(done)s of %(total)s") % {
+            "done": self._measure(job.done),
+            "total": self._measure(job.total),
+        }
 
     @property
     def pace(self) -> str:
@@ -164,8 +178,11 @@ class JobView:
         if left is not None:
             parts.append(_("about %(time)s left") % {"time": describe_duration(left)})
         if self.job.status == JobStatus.RUNNING and self.job.rate >= 1:
-            parts.append(_("%(number)s per second") % {"number": grouped(round(self.job.rate))})
+            parts.append(_("%(number)s per second") % {"number": self._measure(round(self.job.rate))})
         return " · ".join(parts)
+
+    def _measure(self, number: int) -> str:
+        return filesizeformat(number) if job_runner.unit_of(self.job) is Unit.BYTES else grouped(number)
 
     @property
     def took(self) -> str:
@@ -176,7 +193,9 @@ class JobView:
 
     @property
     def counts(self) -> list[tuple[str | Promise, int]]:
-        return [(_COUNTS.get(name, name), number) for name, number in self.job.counts.items()]
+        counts = self.job.counts
+        names = dict.fromkeys((*(name for name in _COUNTS if name in counts), *counts))
+        return [(_COUNTS.get(name, name), counts[name]) for name in names]
 
     @property
     def table(self) -> Table | None:

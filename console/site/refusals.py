@@ -164,6 +164,33 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "busy. Resume the job to try again."
     ),
     Reason.JOB_FILE_EXPIRED: _("The file %(file)s is no longer kept."),
+    Reason.FILE_NOT_READ: _("%(path)s cannot be read: %(why)s."),
+    Reason.FILE_TOO_LARGE: _(
+        "Your uploads may have %(megabytes)s megabytes more until your imports have ended."
+    ),
+    Reason.FILE_ROWS_EMPTY: _("The file is empty."),
+    Reason.FILE_ROWS_BINARY: _("The file is not text, and neither Parquet nor compressed with gzip or ZIP."),
+    Reason.FILE_ROWS_DAMAGED: _("The file is damaged: its content cannot be decompressed."),
+    Reason.FILE_ROWS_CUT_OFF: _("The file is incomplete or damaged: it cannot be read after line %(line)s."),
+    Reason.FILE_ROWS_ZIP_FILES: _("The ZIP file has %(number)s files; import one that has a single file."),
+    Reason.FILE_ROWS_ENCODING: _("The file is not text in the encoding %(encoding)s."),
+    Reason.FILE_ROWS_COLUMN_TWICE: _("The file has two columns named %(column)s."),
+    Reason.FILE_ROWS_LONG_LINE: _("Line %(line)s is longer than any entity; is this a file of rows?"),
+    Reason.FILE_ROWS_NOT_JSON: _("The file is not JSON at line %(line)s."),
+    Reason.FILE_ROWS_NO_LIBRARY: _(
+        "To read and write Parquet, install the extra parquet: pip install 'tablero[parquet]'."
+    ),
+    Reason.FILE_ROWS_NOT_PARQUET: _("The file is not a Parquet file that can be read: %(why)s"),
+    Reason.FILE_ROWS_NO_KEY: _(
+        "Say of what the %(property)s is made, such as {%(example)s}: the file has no column of this name, but "
+        "%(columns)s."
+    ),
+    Reason.FILE_MAPPING_TEMPLATE: _(
+        "“%(text)s” is not a template: write names of columns in braces, as in {tenant}-{id}."
+    ),
+    Reason.FILE_MAPPING_NO_COLUMN: _("The file has no column %(column)s, but %(columns)s."),
+    Reason.FILE_MAPPING_PROPERTY: _("“%(text)s” cannot be the name of a property."),
+    Reason.FILE_MAPPING_TWICE: _("Two columns would become the property %(property)s."),
     Reason.JOB_BROKEN: _(
         "The server made a mistake (%(why)s), which its log describes. Resume the job to try again."
     ),

@@ -79,6 +79,13 @@ help:shortcuts                -                   user:200     -
 help:limits                   -                   user:200     -
 home:replicas                 -                   admin:200    user:405
 home:backups                  -                   admin:200    user:405
+imports:start                 acme/people         editor:200   editor:422
+imports:start_new             acme                manager:200  manager:422
+imports:upload                acme/0              editor:404   editor:404
+imports:map                   acme/0              editor:404   editor:404
+imports:check                 acme/0              editor:404   user:405
+imports:repair                acme/0              user:405     editor:404
+imports:run                   acme/0              editor:404   editor:404
 jobs:index                    -                   user:200     user:405
 jobs:tray                     -                   user:200     user:405
 jobs:clear_tray               -                   user:405     user:302

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.text import get_valid_filename
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -22,7 +22,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.models import Table
-from storage.operations.entities import entities
+from storage.operations.entities import entities, export_jobs
 from storage.operations.entities.entities import Total
 from storage.operations.entities.exports import MEDIA_TYPES, Export, write
 from storage.operations.tables import table_list
@@ -56,6 +56,8 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         then,
         escapes,
     )
+    if "job" in request.POST and chosen.scope is not Scope.ROWS and then is None:
+        return redirect("jobs:show", export_jobs.start(wanted).pk)
     name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
     return stream_bytes(request, write(wanted), content_type=MEDIA_TYPES[format_], filename=name)
 

@@ -13,6 +13,7 @@ from console.site.refusals import notify_refusals
 from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.roles import Capability
 from storage.models import Account
+from storage.operations.entities import export_jobs
 from storage.operations.entities.exports import Export, write_zip
 from storage.operations.tables import tables
 
@@ -25,6 +26,9 @@ def export(request: HttpRequest, account: Account) -> HttpResponseBase:
         chosen = [tables.get(account, name) for name in selected_names(request.POST)]
         escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)
         by, format_ = actor_of(request), ExportFormat.TYPED_CSV
+        if "job" in request.POST:
+            job = export_jobs.start_zip(account, chosen, format_, by=by, escapes_formulas=escapes)
+            return redirect("jobs:show", job.pk)
         pieces = write_zip([Export(table, format_, by, escapes_formulas=escapes) for table in chosen])
         return stream_bytes(request, pieces, content_type="application/zip", filename=f"{account.name}.zip")
     return redirect(read_list_query(request.POST).address(account))

@@ -66,6 +66,7 @@ ORDER = [
     "accounts",
     "tables",
     "history",
+    "imports",
     "activity",
     "compare",
     "home",

@@ -1,0 +1,132 @@
+"""How the console words imports: why a type was guessed, why rows are rejected, and what would bring them in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.site.tags import grouped
+from storage.editing.guessing import GuessReason
+from storage.operations.entities.imports import ImportMode
+from storage.transfer.layout import FileFormat
+from storage.transfer.proposals import ProposedColumn, TypeReason
+from storage.transfer.rejects import Fault, RejectGroup, Repair
+
+MODES: Final[Mapping[ImportMode, tuple[Promise, Promise]]] = {
+    ImportMode.MERGE: (_("Merge"), _("Change the properties in the file, keep others")),
+    ImportMode.REPLACE: (_("Replace"), _("Remove properties that are not in the file")),
+    ImportMode.SKIP: (_("Keep the existing entity"), _("Import new keys only")),
+    ImportMode.INSERT: (_("Reject the row"), _("Report it with the rows that do not fit")),
+}
+FORMATS: Final = {
+    FileFormat.CSV: "CSV",
+    FileFormat.JSON: "JSON",
+    FileFormat.NDJSON: "NDJSON",
+    FileFormat.PARQUET: "Parquet",
+}
+DELIMITERS: Final[Mapping[str, Promise]] = {
+    ",": _("Comma"),
+    ";": _("Semicolon"),
+    "\t": _("Tab"),
+    "|": _("Vertical bar"),
+}
+ENCODINGS: Final = (
+    *(
+        "utf-8",
+        "utf-16",
+        "windows-1252",
+        "windows-1254",
+        "iso-8859-9",
+        "gb18030",
+        "big5",
+        "shift-jis",
+        "euc-kr",
+    ),
+    *("windows-1250", "windows-1251"),
+)
+_SOURCES: Final[Mapping[TypeReason, Promise]] = {
+    TypeReason.DECLARED: _("declared in the file"),
+    TypeReason.JSON: _("as in JSON"),
+    TypeReason.GUESSED: _("guessed from its values"),
+}
+_GUESSES: Final[Mapping[GuessReason, Promise]] = {
+    GuessReason.FITS: _("all values look like it"),
+    GuessReason.EMPTY: _("no values"),
+    GuessReason.LEADING_ZEROS: _("numbers with leading zeros"),
+    GuessReason.TOO_MANY_DIGITS: _("numbers that no numeric type holds exactly"),
+    GuessReason.NO_ZONE: _("dates or times without a time zone"),
+    GuessReason.MIXED: _("values of several types"),
+    GuessReason.TEXT: _("text"),
+}
+_FAULTS: Final[Mapping[Fault, Promise | str]] = {
+    Fault.BAD_CSV: _("The quotation marks of the row do not match."),
+    Fault.BAD_JSON: _("The row is not JSON."),
+    Fault.NO_OBJECT: _("The row is not a JSON object."),
+    Fault.ENCODING: _("The row has bytes that are not text in the encoding of the file."),
+    Fault.TOO_MANY_FIELDS: _("This row has more fields than columns."),
+    Fault.NO_KEY: _("%(column)s is missing."),
+    Fault.KEY_CHARACTERS: _(
+        "%(column)s has a character that keys cannot have: / \\ # ? or a control character."
+    ),
+    Fault.KEY_LONG: _("%(column)s is too long."),
+    Fault.KEY_EMPTY: _("%(column)s is empty."),
+    Fault.NAME: _("%(column)s cannot be the name of a property."),
+    Fault.UNKNOWN_TYPE: _("The type of %(column)s is not one of the service."),
+    Fault.NESTED: _("%(column)s is an object or an array."),
+    Fault.NOT_OF_TYPE: _("%(column)s is not of the type %(type)s."),
+    Fault.OUT_OF_RANGE: _("%(column)s is beyond the range of %(type)s."),
+    Fault.VALUE_LARGE: _("%(column)s is larger than a property may be."),
+    Fault.MANY_PROPERTIES: _("The entity would have too many properties."),
+    Fault.LARGE: _("The entity would be too large."),
+    Fault.EXISTS: _("An entity with its keys exists."),
+    Fault.OTHER: "%(text)s",
+}
+_REPAIRS: Final[Mapping[Repair, Promise]] = {
+    Repair.STRING: _("Import as String"),
+    Repair.UNSET: _("Leave the value out"),
+    Repair.KEY_CHARACTERS: _("Replace with -"),
+    Repair.SKIP: _("Keep the existing entity"),
+    Repair.REPLACE: _("Replace the entity"),
+}
+
+
+def describe_guess(column: ProposedColumn) -> Promise:
+    """Return why a column has its proposed type."""
+    return _SOURCES[column.why] if column.reason is None else _GUESSES[column.reason]
+
+
+def describe_fault(fault: Fault, column: str, type_name: str, text: str) -> str:
+    return str(_FAULTS[fault]) % {"column": column, "type": type_name, "text": text}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """Rejected rows of a reason; ``number`` is its place among the groups."""
+
+    number: int
+    group: RejectGroup
+
+    @property
+    def sentence(self) -> str:
+        group = self.group
+        type_name = "" if group.type is None else group.type.short_name
+        return describe_fault(group.fault, group.column, type_name, next(iter(group.texts), ""))
+
+    @property
+    def texts(self) -> list[str]:
+        return [] if self.group.fault is Fault.OTHER else [it for it, _n in self.group.texts.most_common(3)]
+
+    @property
+    def lines(self) -> list[str]:
+        return [grouped(line) for line in self.group.lines]
+
+    @property
+    def others(self) -> int:
+        """How many lines are not listed."""
+        return self.group.rows - len(self.group.lines)
+
+    @property
+    def repairs(self) -> list[tuple[str, Promise]]:
+        return [(it.value, _REPAIRS[it]) for it in self.group.repairs]

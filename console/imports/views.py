@@ -1,0 +1,309 @@
+"""Import a file step by step: upload it, map its columns, check all rows, import them."""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import wraps
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from console.entities.typed_input import TYPES
+from console.imports.presentation import (
+    DELIMITERS,
+    ENCODINGS,
+    FORMATS,
+    MODES,
+    GroupView,
+    describe_fault,
+    describe_guess,
+)
+from console.jobs.presentation import JobView
+from console.site.access import RoleNeeded, account_required, actor_of, role_of, table_required
+from console.site.refusals import describe_refusal, notify_refusals
+from console.site.responses import render_part
+from console.site.typed_text import field_text
+from storage.domain.access.roles import Capability, may
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.jobs import JobStatus
+from storage.domain.values.edm import Edm
+from storage.domain.values.numbers import read_number
+from storage.models import Account, ImportDraft, Table
+from storage.operations.entities import import_drafts, import_jobs
+from storage.operations.entities.import_drafts import DraftFile
+from storage.operations.entities.imports import ImportMode
+from storage.operations.tables import tables
+from storage.transfer.layout import FileFormat, FileRefused, Wishes
+from storage.transfer.mapping import ColumnMapping, Empty
+from storage.transfer.rejects import Repair
+
+PASTED: Final = "pasted.txt"
+_NOT_READ: Final = {"format": "", "encoding": "", "delimiter": ""}  # how a file is read that cannot be read
+DraftView = Callable[[HttpRequest, ImportDraft], HttpResponseBase]
+
+
+@require_http_methods(["GET", "POST"])
+@table_required(Capability.WRITE)
+def start(request: HttpRequest, table: Table) -> HttpResponse:
+    """Take a file for a table: as a draft that a script then fills, or all of a small one."""
+    return _start(request, table.account, table)
+
+
+@require_http_methods(["GET", "POST"])
+@account_required(Capability.MANAGE_TABLES)
+def start_new(request: HttpRequest, account: Account) -> HttpResponse:
+    """Take a file for a table that is named beside it, and that need not exist."""
+    return _start(request, account, None)
+
+
+def _start(request: HttpRequest, account: Account, table: Table | None) -> HttpResponse:
+    error = ""
+    if request.method == "POST":
+        try:
+            return _take(request, account, table)
+        except (Refused, StorageError) as refused:
+            error = describe_refusal(refused)
+        if _wants_json(request):
+            return JsonResponse({"error": error}, status=422)
+    context = {
+        "table": table,
+        "error": error,
+        "name": request.POST.get("table", ""),
+        "text": field_text(request.POST.get("text", "")),
+    }
+    page = "console/imports/start.html" if table is None else "console/imports/start_table.html"
+    return render_part(request, page, "_start.html", context, status=422 if error else 200)
+
+
+def _take(request: HttpRequest, account: Account, table: Table | None) -> HttpResponse:
+    name = request.POST.get("table", "") if table is None else table.name
+    by = actor_of(request)
+    if _wants_json(request):
+        size = read_number(request.POST.get("size", "")) or 0
+        draft = import_drafts.create(account, name, request.POST.get("name", ""), size, by=by)
+        return JsonResponse({"address": reverse("imports:upload", args=(account.name, draft.pk))})
+    sent = request.FILES.get("file")
+    content = field_text(request.POST.get("text", "")).encode() if sent is None else sent.read()
+    if not content:
+        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+    draft = import_drafts.create(
+        account, name, PASTED if sent is None else sent.name or "", len(content), by=by
+    )
+    import_drafts.receive(draft, 0, content, by=by)
+    return redirect("imports:map", account.name, draft.pk)
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    return request.headers.get("Accept") == "application/json"
+
+
+def draft_required(view: DraftView) -> Callable[..., HttpResponseBase]:
+    """Pass the draft in the URL to the view, if it is one of the user, who may write in the account."""
+
+    @never_cache
+    @account_required(Capability.WRITE)
+    @wraps(view)
+    def find(request: HttpRequest, account: Account, /, draft: int) -> HttpResponseBase:
+        found = import_drafts.get(account, draft, by=actor_of(request))
+        if found is None:
+            raise Http404
+        return view(request, found)
+
+    return find
+
+
+@require_http_methods(["GET", "POST"])
+@draft_required
+def upload(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
+    """Write the piece of the file that begins at ``start``, and say where to go on."""
+    if draft.file is None:
+        raise Http404
+    size = draft.file.size
+    if request.method == "POST":
+        start = read_number(request.GET.get("start", "")) or 0
+        try:
+            size = import_drafts.receive(draft, start, request.body, by=actor_of(request))
+        except Refused as refused:
+            return JsonResponse({"error": describe_refusal(refused)}, status=422)
+    address = reverse("imports:map", args=(draft.account.name, draft.pk)) if size == draft.size else ""
+    return JsonResponse({"size": size, "next": address})
+
+
+@require_http_methods(["GET", "POST"])
+@draft_required
+def map_columns(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
+    """Show how a file is read and what becomes of its columns, change that, or check all rows."""
+    if draft.job is not None:
+        return redirect("imports:run", draft.account.name, draft.pk)
+    error = ""
+    if request.method == "POST":
+        try:
+            _save_mapping(request.POST, draft)
+            if "reread" in request.POST:
+                import_drafts.read_otherwise(draft, _read_wishes(request.POST))
+            if "check" in request.POST:
+                import_drafts.check(draft, by=actor_of(request))
+                return redirect("imports:check", draft.account.name, draft.pk)
+        except (Refused, StorageError) as refused:
+            error = describe_refusal(refused)
+    return _show_map(request, draft, error)
+
+
+def _save_mapping(sent: QueryDict, draft: ImportDraft) -> None:
+    if "partition_key" in sent:  # else the file could not be read
+        mapping = _read_mapping(sent, import_drafts.read(draft))
+        import_drafts.save_mapping(draft, mapping, _read_mode(sent))
+
+
+def _read_wishes(sent: QueryDict) -> Wishes:
+    format_, delimiter = sent.get("format", ""), sent.get("delimiter", "")
+    return Wishes(
+        FileFormat(format_) if format_ in list(FileFormat) else None,
+        encoding=sent.get("encoding", "") if sent.get("encoding") in ENCODINGS else "",
+        delimiter=delimiter if delimiter in DELIMITERS else "",
+        has_header=sent.get("header") != "no",
+    )
+
+
+def _read_mode(sent: QueryDict) -> ImportMode:
+    mode = sent.get("mode", "")
+    return ImportMode(mode) if mode in list(ImportMode) else ImportMode.MERGE
+
+
+def _read_mapping(sent: QueryDict, found: DraftFile) -> ColumnMapping:
+    """Return the mapping that was chosen; what the fields do not say, such as repairs, stays. Raises MappingRefused."""
+    types = {it.value: it for it in Edm}
+    mapping = replace(
+        found.mapping,
+        partition_key=field_text(sent.get("partition_key", "")),
+        row_key=field_text(sent.get("row_key", "")),
+        empty=Empty.STRING if sent.get("empty") == "string" else Empty.UNSET,
+        unescapes_formulas="unescape" in sent,
+    )
+    in_keys = mapping.whole_keys()
+    columns = []
+    for number, proposed in enumerate(found.proposal.columns):
+        source = proposed.column.source
+        if source not in in_keys:
+            target = field_text(sent.get(f"target:{number}", proposed.column.target)).strip()
+            type_ = types.get(sent.get(f"type:{number}", ""))
+            columns.append(replace(found.mapping.column(source), target=target, type=type_))
+    return replace(mapping, columns=tuple(columns))
+
+
+def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpResponse:
+    context: dict[str, Any] = {
+        "draft": draft,
+        "error": error,
+        "formats": FORMATS.items(),
+        "encodings": ENCODINGS,
+        "delimiters": DELIMITERS.items(),
+        "types": TYPES,
+        "mode": draft.mode,
+        "modes": [(it.value, label, note) for it, (label, note) in MODES.items()],
+        "reading": _NOT_READ,
+        "step": "map",
+    }
+    try:
+        found = import_drafts.read(draft)
+        context |= {
+            "layout": found.rows.layout,
+            "reading": asdict(found.rows.layout),
+            "mapping": found.mapping,
+            "is_kept": found.is_kept,
+        }
+        context |= {"columns": _columns(found), "names": found.proposal.names, "rows": found.proposal.rows}
+        if found.mapping.partition_key and found.mapping.row_key:
+            context["sample"] = _sample(draft, found)
+    except Refused as refused:
+        context["error"] = error or describe_refusal(refused)
+    status = 422 if context["error"] else 200
+    return render_part(request, "console/imports/map.html", "_map.html", context, status=status)
+
+
+def _columns(found: DraftFile) -> list[dict[str, Any]]:
+    in_keys = found.mapping.whole_keys()
+    listed = {it.source: it for it in found.mapping.columns}
+    columns = []
+    for number, proposed in enumerate(found.proposal.columns):
+        source = proposed.column.source
+        column = listed.get(source, proposed.column)
+        columns.append(
+            {
+                "number": number,
+                "name": source,
+                "examples": proposed.examples,
+                "is_key": source in in_keys,
+                "target": column.target,
+                "type": column.type and column.type.value,
+                "why": describe_guess(proposed) if column.type is proposed.column.type else "",
+                "is_sure": proposed.is_sure,
+            }
+        )
+    return columns
+
+
+def _sample(draft: ImportDraft, found: DraftFile) -> list[dict[str, Any]]:
+    """Return what the first rows become, in their order: keys, or why they are rejected."""
+    chunk = import_drafts.sample(draft, found)
+    lines: list[dict[str, Any]] = [{"line": row.line, "key": entity.key} for row, entity in chunk.entities]
+    for it in chunk.rejects:
+        type_name = "" if it.type is None else it.type.short_name
+        problem = describe_fault(it.fault, it.column, type_name, it.text)
+        lines.append({"line": it.row.line, "problem": problem})
+    return sorted(lines, key=lambda line: int(line["line"]))
+
+
+@require_GET
+@draft_required
+def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
+    """Show how far the check of all rows is, and then what the import would do."""
+    job = draft.check_job
+    if draft.job is not None or job is None:
+        return redirect("imports:run" if draft.job else "imports:map", draft.account.name, draft.pk)
+    shown = JobView(job, may_change=True)
+    context: dict[str, Any] = {"draft": draft, "it": shown, "step": "check"}
+    if job.status == JobStatus.DONE:
+        outcome = import_jobs.outcome_of(job)
+        groups = [GroupView(number, group) for number, group in enumerate(outcome.groups.listed())]
+        context |= {"outcome": outcome, "groups": groups, "writable": outcome.written}
+    return render_part(request, "console/imports/check.html", "_check.html", context)
+
+
+@require_POST
+@draft_required
+def repair(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
+    """Bring in the rows of a group of rejected ones, and check again."""
+    job, how = draft.check_job, request.POST.get("how", "")
+    number = read_number(request.POST.get("group", ""))
+    if job is None or str(job.pk) != request.POST.get("check") or number is None or how not in list(Repair):
+        raise Http404
+    groups = import_jobs.outcome_of(job).groups.listed()
+    if number >= len(groups):
+        raise Http404
+    with notify_refusals(request):
+        import_drafts.repair(draft, groups[number], Repair(how), by=actor_of(request))
+    return redirect("imports:check", draft.account.name, draft.pk)
+
+
+@require_http_methods(["GET", "POST"])
+@draft_required
+def run(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
+    """Start the import, or show how far it is and what it came to."""
+    if request.method == "POST":
+        exists = tables.get_or_new(draft.account, draft.table_name).pk is not None
+        if not exists and not may(role_of(request), Capability.MANAGE_TABLES):
+            raise RoleNeeded(Capability.MANAGE_TABLES, draft.account)
+        with notify_refusals(request):
+            if draft.job is not None or import_drafts.is_checked(draft):
+                import_drafts.run(draft, by=actor_of(request))
+                return redirect("imports:run", draft.account.name, draft.pk)
+    if draft.job is None:
+        return redirect("imports:check", draft.account.name, draft.pk)
+    context = {"draft": draft, "it": JobView(draft.job, may_change=True), "step": "run"}
+    return render(request, "console/imports/run.html", context)

@@ -1,0 +1,140 @@
+"""Imports in the console: from a file to entities, with what did not fit repaired, and who may do it."""
+
+import json
+
+import pytest
+
+from storage.domain.access.actor import SERVER
+from storage.domain.filters.query import EntityQuery
+from storage.models import ImportDraft, Job, JobFile
+from storage.operations.accounts import account_settings
+from storage.operations.entities import entities
+from storage.operations.tables import tables
+from storage.runtime import job_runner
+
+pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
+
+START = "/ui/a/acme/t/staff/import/"
+TEXT = "country,id,age,note\nse,1,36,x\ntr,2,n/a,\nse,3,41,y\n" + "".join(
+    f"de,{number},50,z\n" for number in range(4, 30)
+)
+COLUMNS = {"partition_key": "{country}", "row_key": "{id}", "target:2": "Age", "type:2": "Edm.Int32"}
+
+
+@pytest.fixture
+def staff(account):
+    return tables.create(account, "staff")
+
+
+def count(table):
+    return sum(len(page) for page in entities.all_pages(table, EntityQuery()))
+
+
+def begin(browser, text=TEXT, address=START, **more):
+    answer = browser.post(address, {"text": text, **more})
+    assert answer.status_code == 302, answer.content.decode()
+    return answer["Location"]
+
+
+def test_from_pasted_rows_to_entities_with_a_repair(visit, staff):
+    eve = visit("eve")
+    columns = begin(eve)
+    page = eve.get(columns).content.decode()
+    assert "semicolon" not in page and 'value="utf-8"' not in page
+    assert "values of several types" in page  # of the ages
+    assert visit("max").get(columns).status_code == 404
+    refused = eve.post(columns, {"check": "1", **COLUMNS, "row_key": "{nothing}"})
+    assert refused.status_code == 422
+    assert "The file has no column nothing" in refused.content.decode()
+
+    answer = eve.post(columns, {"check": "1", "mode": "merge", **COLUMNS})
+    check = answer["Location"]
+    assert "every 1s" in eve.get(check).content.decode()
+    job_runner.run_all()
+    page = eve.get(check).content.decode()
+    assert "age is not of the type Int32." in page and "Import 28 rows" in page
+    [file] = JobFile.objects.filter(is_result=True)
+    assert f"/files/{file.pk}/" in page
+    repair, asked = check.replace("check", "repair"), {"group": "0", "how": "unset"}
+    assert eve.post(repair, {**asked, "check": "0"}).status_code == 404  # of an earlier check
+    again = eve.post(repair, {**asked, "check": ImportDraft.objects.get().check_job_id})
+    assert again["Location"] == check
+    job_runner.run_all()
+    assert "Import 29 rows" in eve.get(check).content.decode()
+
+    assert Job.objects.count() == 1  # the check that was replaced is gone
+    run = check.replace("check", "run")
+    eve.post(columns, {**COLUMNS, "mode": "skip"})
+    assert eve.post(run)["Location"] == check  # what has changed is checked first
+    assert eve.get(check)["Location"] == columns
+    eve.post(columns, {"check": "1", "mode": "merge", **COLUMNS})
+    job_runner.run_all()
+    assert eve.post(run)["Location"] == run
+    eve.post(run)  # pressed twice
+    job_runner.run_all()
+    page = eve.get(run).content.decode()
+    assert "Undo" in page and f"{len(TEXT)} bytes of {len(TEXT)} bytes" in page.replace("\xa0", " ")
+    assert (count(staff), Job.objects.filter(kind="entity.import").count()) == (29, 1)
+    assert eve.get(columns)["Location"] == run
+
+    kept = eve.get(begin(eve)).content.decode()
+    assert "The mapping of the last import into this table is used." in kept
+    assert 'value="{country}"' in kept and 'value="Age"' in kept
+
+
+def test_how_a_file_is_read_can_be_changed(visit, staff):
+    eve = visit("eve")
+    columns = begin(eve, "a|b;c\n1|2;3\n4|5;6\n")
+    asked = {"reread": "1", "delimiter": ";", "header": "no"}
+    page = eve.post(columns, asked, headers={"HX-Request": "true"}).content.decode()
+    assert "column2" in page and "column3" not in page
+    assert "The file is empty." in eve.post(START, {"text": ""}).content.decode()
+    unreadable = eve.get(begin(eve, "a,a\n1,2\n"))
+    assert (unreadable.status_code, "two columns named a" in unreadable.content.decode()) == (422, True)
+
+
+def test_a_file_arrives_in_pieces_and_goes_on_where_it_was(visit, account):
+    alice = visit("alice")
+    asked = {"table": "made", "name": "people.csv", "size": str(len(TEXT))}
+    made = alice.post("/ui/a/acme/import/", asked, headers={"Accept": "application/json"}).json()
+
+    def send(start, text):
+        address = f"{made['address']}?start={start}"
+        return alice.post(address, text.encode(), content_type="application/octet-stream").json()
+
+    assert send(0, TEXT[:10])["size"] == 10
+    assert send(50, TEXT[50:])["size"] == 10  # something is missing before it
+    assert send(5, TEXT[5:20])["size"] == 20  # a part has arrived before
+    assert alice.get(made["address"]).json() == {"size": 20, "next": ""}
+    done = send(20, TEXT[20:] + "more than was announced")
+    assert done["size"] == len(TEXT)
+    check = alice.post(done["next"], {"check": "1", **COLUMNS})["Location"]
+    job_runner.run_all()
+    alice.post(check.replace("check", "run"))
+    job_runner.run_all()
+    assert count(tables.get(account, "made")) == 28
+
+
+def test_refuses(visit, staff, account, settings):
+    assert visit("victor").get(START).status_code == 403
+    assert visit("eve").get("/ui/a/acme/import/").status_code == 403
+    eve, json_ = visit("eve"), {"Accept": "application/json"}
+    account_settings.change(account, by=SERVER, read_only=True)
+    assert eve.post(START, {"text": TEXT}).status_code == 422
+    account_settings.change(account, by=SERVER, read_only=False)
+    settings.QUOTAS = {**settings.QUOTAS, "upload_megabyte": 1}
+    large = eve.post(START, {"name": "x", "size": str(1 << 30)}, headers=json_)
+    assert (large.status_code, json.loads(large.content)["error"][:17]) == (422, "Your uploads may ")
+    assert visit("alice").post("/ui/a/acme/import/", {"text": TEXT, "table": "1"}).status_code == 422
+    assert not ImportDraft.objects.exists()
+
+    made = eve.post(START, {"name": "x", "size": "9"}, headers=json_).json()
+    settings.QUOTAS = {**settings.QUOTAS, "upload_megabyte": 0}
+    late = eve.post(f"{made['address']}?start=0", b"a,b", content_type="application/octet-stream")
+    assert (late.status_code, late.json()["error"][:17]) == (422, "Your uploads may ")
+    settings.QUOTAS = {**settings.QUOTAS, "upload_megabyte": 1}
+
+    columns = begin(eve)
+    tables.delete(account, "staff")
+    eve.post(columns, {"check": "1", **COLUMNS})
+    assert eve.post(columns.replace("columns", "run")).status_code == 403  # she may not create tables
