@@ -224,6 +224,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Members"},
         {"name": "Undo"},
         {"name": "Activity"},
+        {"name": "Requests"},
         {"name": "Replicas"},
         {"name": "Backups"},
     ],

@@ -356,6 +356,58 @@ class RequestCount(models.Model):
         return f"{self.requests} {self.operation}"
 
 
+class RecordedRequest(models.Model):
+    """A request to the Table service that was refused, failed or slow, or one of a sample of the others.
+
+    It contains neither signatures and keys of accounts nor keys and values of entities; see domain.requests.cleaning.
+    """
+
+    # ordered by id as they were committed, so that a follower misses none
+    account = models.ForeignKey(
+        Account, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
+    )
+    at = models.DateTimeField()  # when it arrived
+    request_id = models.UUIDField()  # x-ms-request-id
+    client_request_id = models.CharField(max_length=128)
+    outcome = models.CharField(max_length=7)  # domain.requests.recorded.Outcome
+    status = models.PositiveSmallIntegerField()  # 0: the client closed the connection before
+    error = models.CharField(max_length=64)
+    operation = models.CharField(max_length=32)  # empty for an unknown one
+    method = models.CharField(max_length=16)
+    table_name = models.CharField(max_length=255)  # as addressed
+    path = models.TextField()
+    options = models.JSONField()  # of the query string: pairs
+    seconds = models.FloatField()
+    ingress = models.BigIntegerField()  # bytes
+    egress = models.BigIntegerField()
+    authentication = models.CharField(max_length=16)
+    credential = models.CharField(
+        max_length=256
+    )  # as observed.Credential.name; of a SAS also if it was refused
+    address = models.CharField(max_length=64)
+    agent = models.CharField(max_length=256)
+    version = models.CharField(max_length=16)  # x-ms-version
+    access_path = models.CharField(max_length=16)  # of a query: domain.filters.access_plan.AccessPath
+    candidates = models.JSONField(null=True)  # properties whose index may have spared it rows
+    fault = models.JSONField(null=True)  # domain.requests.recorded.dump_fault
+    report = models.JSONField(null=True)  # why access was refused: storage.inspector.records.dump_report
+    alike = models.PositiveIntegerField()  # further ones, which are only counted
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("account", "id"), name="recorded_requests_of_account"),
+            models.Index(fields=("request_id",), name="recorded_requests_by_id"),
+            models.Index(
+                fields=("account", "client_request_id"),
+                condition=~Q(client_request_id=""),
+                name="recorded_requests_by_client_id",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.operation}"
+
+
 class TableRequests(models.Model):
     """Requests for entities of a table in an hour, of all processes."""
 

@@ -239,15 +239,31 @@ MISTAKE_TEXTS: Final[Mapping[Mistake, Promise]] = {
 }
 
 
+_POLICY_PERMISSION: Final = _(
+    "The policy %(policy)s has no %(needed)s, which %(operation)s needs. Its permissions are %(permissions)s."
+)
+
+
 def describe_finding(found: Finding) -> SafeString:
-    values = {name: format_html('<bdi class="mono">{}</bdi>', value) for name, value in found.details}
+    details = dict(found.details)
     if found.mistake is Mistake.CLOCK_SKEW:
-        values["seconds"] = SafeString(conditional_escape(_describe_duration(dict(found.details)["seconds"])))
-    # the values are escaped already; the text itself is ours, or a translator's
-    return mark_safe(conditional_escape(str(MISTAKE_TEXTS[found.mistake])) % values)  # noqa: S308
+        details["seconds"] = describe_duration(details["seconds"])
+    is_by_policy = found.mistake is Mistake.PERMISSION and "policy" in details
+    return fill(str(_POLICY_PERMISSION if is_by_policy else MISTAKE_TEXTS[found.mistake]), **details)
 
 
-def _describe_duration(seconds: str) -> str:
+def fill(text: str, /, **details: str) -> SafeString:
+    """Fill the placeholders of one of our texts, or a translator's, with what others have written."""
+    values = {name: format_html('<bdi class="mono">{}</bdi>', value) for name, value in details.items()}
+    for name in _OURS & values.keys():
+        values[name] = SafeString(conditional_escape(details[name]))
+    return mark_safe(conditional_escape(text) % values)  # noqa: S308
+
+
+_OURS: Final = {"duration", "number", "seconds"}  # not what others have written
+
+
+def describe_duration(seconds: str) -> str:
     minutes = int(seconds) // 60
     if minutes < 2 * 60:
         return ngettext("%(number)s minute", "%(number)s minutes", minutes) % {"number": minutes}

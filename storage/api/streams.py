@@ -1,8 +1,8 @@
-"""Server-sent events of a change feed or a job: a view decides who reads what, and the event loop does the rest.
+"""Server-sent events of a change feed, a job or the request log: a view decides who reads what.
 
 A view under ASGI has a thread and a database connection until its response has ended: too much for a stream that lasts
 for hours. So a view only says in the request's scope what to stream. Its response, without a body, is the head of the
-stream; what follows is written here.
+stream; what follows is written here, on the event loop.
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
@@ -20,11 +20,13 @@ from django.http import HttpRequest, HttpResponse
 from storage.domain.service.feed import ExpiredToken, FeedPage
 from storage.domain.service.quotas import ACCOUNT_STREAMS, STREAMS
 from storage.domain.service.recorded import RecordedChange
-from storage.models import Job
+from storage.models import Job, RecordedRequest
 from storage.operations.accounts import quotas
 from storage.operations.changes import feed as operations
 from storage.operations.changes.feed import Feed, NoHistory
 from storage.operations.jobs import jobs
+from storage.operations.requests import requests
+from storage.operations.requests.requests import RequestFilter
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.stream_access import AccessChanges, StreamAccess
 from storage.runtime.threads import in_access_thread
@@ -34,6 +36,7 @@ RETRY: Final = 1000  # milliseconds after which a client connects again
 _PAUSE: Final = 1.0  # seconds after the database did not answer
 _MOST: Final = 1000  # of a process
 _JOB_INTERVAL: Final = 0.5  # seconds between looks at a job
+_LOG_INTERVAL: Final = 1.0  # seconds between looks at the request log
 _STATE: Final = "feed"  # in the scope's state
 
 Scope = MutableMapping[str, Any]
@@ -127,6 +130,36 @@ class JobStream:
         version = jobs.version(job)
         event = b"" if version == known else b"id: %b\ndata: %b\n\n" % (version.encode(), self.write(job))
         return event, version, job.ended_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStream:
+    """Requests of the request log after an id, as they are written.
+
+    ``write`` writes one in one line, in a thread.
+    """
+
+    wanted: RequestFilter
+    after: int
+    account_id: int
+    write: Callable[[RecordedRequest], bytes]
+    reader: str
+    is_allowed: Callable[[], bool]
+
+    async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
+        after = self.after
+        while True:
+            event, after = await in_access_thread(partial(self._look, after))
+            if event:
+                yield event
+            else:
+                await asyncio.sleep(_LOG_INTERVAL)
+
+    def _look(self, after: int) -> tuple[bytes, int]:
+        """Return events, and the id of the last one."""
+        found = requests.following(self.wanted, after)
+        events = b"".join(b"id: %d\ndata: %b\n\n" % (it.pk, self.write(it)) for it in found)
+        return events, found[-1].pk if found else after
 
 
 class TooManyStreams(Exception):

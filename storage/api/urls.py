@@ -13,6 +13,7 @@ from storage.api.views import (
     history,
     indexes,
     jobs,
+    requests,
     sas,
     service,
     snapshots,
@@ -105,5 +106,8 @@ urlpatterns = [
     _path(f"{ACCOUNT}/members", service.MemberViewSet, "members", get="index"),
     _path(f"{ACCOUNT}/members/<str:user>", service.MemberViewSet, "member", put="update", delete="destroy"),
     _path(f"{ACCOUNT}/undo", undo.UndoViewSet, "undo", post="undo"),
+    _path(f"{ACCOUNT}/requests", requests.RequestViewSet, "requests", get="index"),
+    _path(f"{ACCOUNT}/requests/<uuid:request_id>", requests.RequestViewSet, "request", get="retrieve"),
+    _path(f"{ACCOUNT}/request-statistics", requests.RequestViewSet, "request-statistics", get="statistics"),
     _path(f"{ACCOUNT}/activity", service.ActivityViewSet, "activity", get="index"),
 ]

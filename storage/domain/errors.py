@@ -5,9 +5,24 @@ https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes
 https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 """
 
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, NamedTuple, Self
 
 from storage.domain.refusals import Reason, Refusal
+
+
+class PartKind(StrEnum):
+    OPTION = "option"  # of the query string
+    HEADER = "header"
+    PROPERTY = "property"
+    BODY = "body"
+
+
+class RequestPart(NamedTuple):
+    """A part of a request; only an option, a header or a property has a name."""
+
+    kind: PartKind
+    name: str = ""
 
 
 class StorageError(Exception):
@@ -15,6 +30,7 @@ class StorageError(Exception):
 
     message: ClassVar[str] = "The server encountered an internal error. Please retry the request."
     status = 400
+    part: RequestPart | None = None  # the part of the request at fault
 
     def __init__(self, message: str | Refusal | None = None, **details: str) -> None:
         self.text = self.message if message is None else str(message)
@@ -24,6 +40,11 @@ class StorageError(Exception):
             self.status = 401
         self.span: tuple[int, int] | None = None  # the characters at fault
         super().__init__(self.text)
+
+    def within(self, kind: PartKind, name: str = "") -> Self:
+        """Name the part of the request at fault, unless a smaller one is named already."""
+        self.part = self.part or RequestPart(kind, name)
+        return self
 
     @property
     def code(self) -> str:

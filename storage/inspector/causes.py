@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from storage.domain import sas
 from storage.domain.access.addresses import is_within, read_client, read_range
-from storage.domain.access.grants import DELETES, WRITES, Grant, Operation, Permission, Resource
+from storage.domain.access.grants import (
+    DELETES,
+    WRITES,
+    Grant,
+    Operation,
+    Permission,
+    Resource,
+    missing_permissions,
+)
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import (
     AccountIsDisabled,
@@ -124,7 +132,7 @@ def of_terms(token: Token, policy: AccessPolicy, scheme: str, client: str, now: 
     )
     moment = int(now * TICKS_PER_SECOND)
     if expiry is not None and moment >= expiry:
-        yield from explain(finding(Mistake.EXPIRED, moment=show(expiry), now=show(moment)))
+        yield from explain(_expired(expiry, moment))
     if start is not None and moment < start:
         yield from explain(finding(Mistake.NOT_YET_VALID, moment=show(start), now=show(moment)))
     if token.protocol == "https" and scheme == "http":
@@ -134,6 +142,11 @@ def of_terms(token: Token, policy: AccessPolicy, scheme: str, client: str, now: 
         yield from explain(finding(Mistake.ADDRESS_OUTSIDE, allowed=token.address, address=client))
     if isinstance(token, AccountSas) and token.services and "t" not in token.services:
         yield from explain(finding(Mistake.NO_TABLE_SERVICE, services=token.services))
+
+
+def _expired(expiry: int, moment: int) -> Finding:
+    seconds = str((moment - expiry) // TICKS_PER_SECOND)
+    return finding(Mistake.EXPIRED, moment=show(expiry), now=show(moment), seconds=seconds)
 
 
 def show(ticks: int) -> str:
@@ -155,8 +168,10 @@ def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:
 # the operation
 
 
-def of_operation(sent: IncomingRequest, grant: Grant, account: ManagedAccount | None) -> Iterator[Cause]:
-    """Find why a grant is not sufficient for a request."""
+def of_operation(
+    sent: IncomingRequest, grant: Grant, account: ManagedAccount | None, policy: str = ""
+) -> Iterator[Cause]:
+    """Find why a grant is not sufficient for a request; ``policy`` is the name of one that sets its permissions."""
     kind = account.kind if account is not None else AccountKind.STORAGE
     is_write = sent.is_a_request and sent.method not in ("GET", "HEAD")
     # in Cosmos accounts both endpoints may be written to
@@ -173,7 +188,7 @@ def of_operation(sent: IncomingRequest, grant: Grant, account: ManagedAccount | 
         if resource.kind is TargetKind.ENTITY and operation is not None:
             grant.check_key(resource.key)
     except StorageError as error:
-        yield Cause(error, _insufficient(grant, operation, resource))
+        yield Cause(error, _insufficient(grant, operation, resource, policy))
     if operation in WRITES | DELETES and account is not None and account.is_read_only:
         yield Cause(InsufficientAccountPermissions(), finding(Mistake.READ_ONLY, account=account.name))
 
@@ -186,7 +201,7 @@ def _resolve(sent: IncomingRequest, kind: AccountKind) -> tuple[Target, Operatio
     return resource, resolve_operation(resource, method, options, conditional=b"if-match" in sent.headers)
 
 
-def _insufficient(grant: Grant, operation: Operation | None, resource: Target) -> Finding:
+def _insufficient(grant: Grant, operation: Operation | None, resource: Target, policy: str) -> Finding:
     has_table = resource.kind in (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
     table = resource.table.lower() if has_table else None
     if operation is None or (grant.table is not None and table not in (None, grant.table)):
@@ -196,8 +211,12 @@ def _insufficient(grant: Grant, operation: Operation | None, resource: Target) -
         return finding(Mistake.OUTSIDE_RANGE, partition_key=partition_key, row_key=row_key)
     permitted = replace(grant, permissions=~Permission.NONE)
     if permitted.allows(operation, grant.table):
-        letters = _letters(grant.permissions, PERMISSION_LETTERS)
-        return finding(Mistake.PERMISSION, operation=operation, permissions=letters)
+        details = {
+            "operation": operation.value,
+            "permissions": _letters(grant.permissions, PERMISSION_LETTERS),
+            "needed": _letters(missing_permissions(operation, grant.permissions), PERMISSION_LETTERS),
+        }
+        return finding(Mistake.PERMISSION, **details, **({"policy": policy} if policy else {}))
     if replace(permitted, resources=~Resource.NONE).allows(operation, grant.table):
         types = _letters(grant.resources, RESOURCE_LETTERS)
         return finding(Mistake.RESOURCE_TYPE, operation=operation, types=types)

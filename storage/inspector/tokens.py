@@ -89,7 +89,10 @@ def _find_causes(
         yield from causes.of_network(account, client)
     grant = causes.derive_grant(token, account)
     if sent is not None and grant is not None:
-        yield from causes.of_operation(sent, grant, account)
+        is_by_policy = policy is not None and policy.permission is not None
+        yield from causes.of_operation(
+            sent, grant, account, token.identifier if is_by_policy and isinstance(token, TableSas) else ""
+        )
 
 
 def read_pairs(query: str) -> list[tuple[str, str]]:

@@ -85,6 +85,7 @@ async def _query(call: Call, part: Part) -> AnswerPart:
         else:
             raise InvalidInput
     except StorageError as error:
+        _observe_refusal(call, error, 0)
         return _write_failure(call, part, error, 0)
     version = _data_service_version(atom=inner.request.response_format() is Format.ATOM)
     headers: Headers = [version, *answer.headers[:1], *_COMMON, *answer.headers[1:]]
@@ -156,8 +157,10 @@ async def _cosmos_change_set(call: Call, parts: list[Part]) -> list[AnswerPart]:
     try:
         applied = await _apply(call, parts)
     except TableNotFound as error:
+        _observe_refusal(call, error, 0)
         return [_cosmos_failure(call, error, None)]
     except ChangeSetError as failure:
+        _observe_refusal(call, failure.error, failure.index)
         if isinstance(failure.error, InvalidDuplicateRow):
             raise failure.error from None
         # the service blames the first change for being in another partition than the others
@@ -191,11 +194,11 @@ async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
     try:
         operations, read, changes, timestamps = await _apply(call, parts)
     except TableNotFound as error:
-        _observe_failure(call, parts[0], error)
+        _observe_failure(call, parts[0], error, 0)
         return [multipart.write_part(_write_failure(call, parts[0], error, 0))]
     except ChangeSetError as failure:
         part = parts[min(failure.index, len(parts) - 1)]
-        _observe_failure(call, part, failure.error)
+        _observe_failure(call, part, failure.error, failure.index)
         index = failure.index if len(parts) > 1 or not isinstance(failure.error, _WITHOUT_INDEX) else None
         return [multipart.write_part(_write_failure(call, part, failure.error, index))]
     writers = {identity: _AnswerWriter(operation) for identity, operation in operations.items()}
@@ -266,8 +269,9 @@ class _AnswerWriter:
         return multipart.write_part(AnswerPart(status, headers)).removesuffix(b"\r\n\r\n")
 
 
-def _observe_failure(call: Call, part: Part, error: StorageError) -> None:
+def _observe_failure(call: Call, part: Part, error: StorageError, index: int) -> None:
     """Log the failed part, the only one that is answered."""
+    _observe_refusal(call, error, index)
     if not call.account.properties.logging.write:
         return
     try:
@@ -280,6 +284,10 @@ def _observe_failure(call: Call, part: Part, error: StorageError) -> None:
         known = resolve_operation(request.target, request.method, request.options, conditional=conditional)
         resource = _resource(inner, request.target.key)
     call.observed.parts = [observed.ObservedOperation(known, error.status, error.code, resource)]
+
+
+def _observe_refusal(call: Call, error: StorageError, index: int | None) -> None:
+    call.observed.refusal, call.observed.refused_part = error, index
 
 
 def _resource(inner: Call, key: EntityKey) -> str:

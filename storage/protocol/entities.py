@@ -4,7 +4,13 @@ from collections.abc import Awaitable, Callable
 
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import EncodedProperties, EntityKey, StoredEntity, encode_entity_key
-from storage.domain.errors import InvalidInput, MethodNotAllowed, MissingRequiredHeader
+from storage.domain.errors import (
+    InvalidInput,
+    MethodNotAllowed,
+    MissingRequiredHeader,
+    PartKind,
+    StorageError,
+)
 from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.routes import TargetKind, key_count_error
 from storage.domain.values.etag import read_if_match
@@ -58,6 +64,7 @@ async def query(call: Call) -> Answer:
     form = call.request.response_format()
     folded = call.fold(table)
     wanted = read_entity_query(call.request.options, annotations=form.annotations, kind=call.account.kind)
+    call.observed.query = wanted
     moment = as_of.read(call.request)
     page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted), moment, call.terms)
     body, following = formats.write_page(call.context(form, table), page)
@@ -122,7 +129,11 @@ class ChangeReader:
             return lambda _, members: Insert(json_format.read_new_entity(members, rules))
         _check_if_none_match(request)
         if_match = request.headers.get(b"if-match")
-        condition = None if if_match is None else read_if_match(if_match.decode("latin-1"))
+        try:
+            condition = None if if_match is None else read_if_match(if_match.decode("latin-1"))
+        except StorageError as error:
+            error.within(PartKind.HEADER, "If-Match")
+            raise
         merge = request.method != "PUT"
         if condition is None:
             if request.method == "DELETE" or request.version < FIRST_WITH_UPSERT:
@@ -141,9 +152,10 @@ def _check_if_none_match(request: OperationRequest) -> None:
         raise InvalidInput(
             "Both If-Match and If-None-Match HTTP headers cannot be specified at the same time. "
             "Please specify either one of the headers or none of them."
-        )
+        ).within(PartKind.HEADER, "If-None-Match")
     kind = "DELETE" if request.method == "DELETE" else "PUT"
-    raise InvalidInput(f"If-None-Match HTTP header cannot be specified for {kind} operations.")
+    text = f"If-None-Match HTTP header cannot be specified for {kind} operations."
+    raise InvalidInput(text).within(PartKind.HEADER, "If-None-Match")
 
 
 def write_changed(call: Call, change: Change, timestamp: int) -> Answer:

@@ -22,7 +22,13 @@ from storage.domain.entities.entity import (
     StoredEntity,
     annotation_name,
 )
-from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PropertiesNeedValue
+from storage.domain.errors import (
+    DuplicatePropertiesSpecified,
+    InvalidInput,
+    PartKind,
+    PropertiesNeedValue,
+    StorageError,
+)
 from storage.domain.values import edm
 from storage.domain.values.edm import UNREADABLE, EdmValue, write_datetime
 from storage.domain.values.etag import write_etag
@@ -69,14 +75,19 @@ def _needs_strict_reading(body: bytes, document: dict[str, Any]) -> bool:
 def _read_strictly(body: bytes) -> Any:
     try:
         return json.loads(body.decode(), object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise InvalidInput(UNREADABLE) from None
+    except (ValueError, RecursionError) as fault:
+        error = InvalidInput(UNREADABLE).within(PartKind.BODY)
+        if isinstance(fault, json.JSONDecodeError):
+            error.span = (fault.pos, fault.pos + 1)
+        raise error from None
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise DuplicatePropertiesSpecified
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise DuplicatePropertiesSpecified().within(PartKind.PROPERTY, repeated)
     return members
 
 
@@ -142,9 +153,9 @@ def checked_key(key: EntityKey, rules: Rules) -> EntityKey:
 def _read_key(members: Mapping[str, Any], name: str) -> str:
     key = members.get(name)
     if key is None:
-        raise PropertiesNeedValue
+        raise PropertiesNeedValue().within(PartKind.PROPERTY, name)
     if not isinstance(key, str) or members.get(name + ODATA_TYPE, "Edm.String") != "Edm.String":
-        raise InvalidInput
+        raise InvalidInput().within(PartKind.PROPERTY, name)
     return key
 
 
@@ -172,9 +183,13 @@ def read_values(members: Mapping[str, Any], kind: AccountKind = AccountKind.STOR
         # null is as good as absent
         if value is None or name in _SYSTEM:
             continue
-        type_name = annotation_name(name)
-        if type_name is not None:
-            properties[name] = edm.read(value, members.get(type_name), kind)
+        try:
+            type_name = annotation_name(name)
+            if type_name is not None:
+                properties[name] = edm.read(value, members.get(type_name), kind)
+        except StorageError as error:
+            error.within(PartKind.PROPERTY, name)
+            raise
     return properties
 
 

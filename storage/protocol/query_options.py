@@ -15,7 +15,9 @@ from storage.domain.errors import (
     InvalidQueryParameterValue,
     NotImplemented,
     OutOfRangeQueryParameterValue,
+    PartKind,
     PropertyNameTooLong,
+    StorageError,
 )
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect, parse
@@ -34,7 +36,7 @@ def check_options(options: Mapping[str, str]) -> None:
     """Refuse system options that the service does not implement, and an invalid timeout."""
     for name in options:
         if name.startswith("$") and name not in _SUPPORTED:
-            raise NotImplemented
+            raise NotImplemented().within(PartKind.OPTION, name)
     if "timeout" in options:
         _check_timeout(options["timeout"])
 
@@ -68,21 +70,25 @@ def read_table_query(options: Mapping[str, str], kind: AccountKind = AccountKind
 def _filter(options: Mapping[str, str], kind: AccountKind) -> Filter | None:
     text = options.get("$filter", "")
     dialect = Dialect.COSMOS if kind is AccountKind.COSMOS else Dialect.SERVICE
-    return parse(text, dialect) if text else None
+    try:
+        return parse(text, dialect) if text else None
+    except StorageError as error:
+        error.within(PartKind.OPTION, "$filter")
+        raise
 
 
 def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
     """The selected names without repetitions; None for all."""
     text = options.get("$select", "")
     if len(text) > _SELECT_TEXT_LIMIT:
-        raise InvalidInput
+        raise InvalidInput().within(PartKind.OPTION, "$select")
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if names == ("",) or "*" in names:
         return None
     if len(names) > _SELECT_LIMIT or "" in names:
-        raise InvalidInput
+        raise InvalidInput().within(PartKind.OPTION, "$select")
     if any(utf16_length(name) > PROPERTY_NAME_LIMIT for name in names):
-        raise PropertyNameTooLong
+        raise PropertyNameTooLong().within(PartKind.OPTION, "$select")
     return names
 
 
@@ -91,7 +97,7 @@ def _top(options: Mapping[str, str]) -> int:
     if not text:
         return PAGE_LIMIT
     if not _INTEGER.fullmatch(text) or not 0 <= int(text) <= PAGE_LIMIT:
-        raise InvalidInput
+        raise InvalidInput().within(PartKind.OPTION, "$top")
     return int(text)
 
 
@@ -148,7 +154,11 @@ def _start(options: Mapping[str, str]) -> Position | None:
     partition, row = options.get("NextPartitionKey", ""), options.get("NextRowKey", "")
     if partition:
         # clients that receive no NextRowKey, or an empty one, send it empty or not at all
-        return Position(read_token(partition), read_token(row) if row else "")
+        try:
+            return Position(read_token(partition), read_token(row) if row else "")
+        except StorageError as error:
+            error.within(PartKind.OPTION, "NextPartitionKey")
+            raise
     if row:
-        raise InvalidInput
+        raise InvalidInput().within(PartKind.OPTION, "NextRowKey")
     return None

@@ -14,6 +14,7 @@ from uuid import uuid4
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
 from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.request_log import should_log
 from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service.consistency import ReadTerms
@@ -106,7 +107,7 @@ class TableService:
             observed.answered = perf_counter()
             reusable = body.complete or await body.drain()
         except ClientDisconnected:
-            self._service.observer.record(observed)
+            self._record(head, observed)
             return
         sent = response.body if head.method != "HEAD" else b""
         write(response.status, response.headers, sent, reusable)
@@ -114,10 +115,16 @@ class TableService:
         observed.ingress = body.received
         observed.egress = len(response.body)
         observed.sent = perf_counter()
-        self._service.observer.record(observed)
+        self._record(head, observed)
         if response.logging is not NO_LOGGING and should_log(response.logging, observed.operation):
             entry = log_entry(head, observed, response.version, response.headers)
             self._service.observer.log(observed, entry)
+
+    def _record(self, head: RequestHead, observed: ObservedRequest) -> None:
+        observer = self._service.observer
+        if observer.record(observed):
+            sent = SentRequest(head.method, head.path, head.query, head.headers, head.scheme, head.client)
+            observer.keep(observed, sent)
 
     async def _respond(self, head: RequestHead, body: RequestBody, observed: ObservedRequest) -> Response:
         """Run the stages of a request."""
@@ -266,7 +273,7 @@ def _refuse(
     fields: Mapping[bytes, bytes],
     observed: ObservedRequest,
 ) -> Answer:
-    observed.error = error.code
+    observed.error, observed.refusal = error.code, error
     if request is not None and _is_cosmos(account):
         return Answer(*cosmos.refuse(error, observed.request_id, request.method, fields))
     format_option = request.options.get("$format") if request is not None else None

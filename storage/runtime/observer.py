@@ -17,11 +17,13 @@ from django.db import InterfaceError, OperationalError
 from storage.domain.errors import StorageError
 from storage.domain.requests.metrics import LATENCY_BOUNDS, CredentialClient, RequestKind, Tally, UseCount
 from storage.domain.requests.observed import Authentication, ObservedRequest
+from storage.domain.requests.recorded import SLOW, KeptRequest, SentRequest, read_fault
 from storage.domain.requests.request_log import LogEntry
 from storage.operations.counting.metrics import Counts
 from storage.operations.counting.table_use import TableUses
 from storage.operations.counting.usage import Uses
 from storage.operations.health import database_version
+from storage.operations.requests.recording import RequestLog
 from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
 from storage.runtime import measurements, prometheus, request_log
 from storage.runtime.request_log import LogFiles
@@ -36,6 +38,21 @@ _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
 _CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
 _LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
 _AGENT_LIMIT: Final = 256
+# of the request log, between two writes
+_SAMPLED: Final = 5  # requests of a kind
+_SAMPLES_LIMIT: Final = 500
+_ALIKE: Final = 100  # refused or slow requests of a group
+_GROUPS_LIMIT: Final = 300
+_KEPT_LIMIT: Final = 1_000
+_KEPT_SIZE: Final = 8 * 1024 * 1024  # bytes that were sent
+
+
+@dataclass(slots=True)
+class _Group:
+    """Requests that were refused or slow alike: those that are kept, and the number of further ones."""
+
+    kept: list[KeptRequest] = field(default_factory=list)
+    further: int = 0
 
 
 @dataclass(slots=True)
@@ -60,6 +77,24 @@ class _Batch:
     requests: dict[int, int] = field(default_factory=dict)  # for entities, by table
     written: set[int] = field(default_factory=set)  # tables
     slow: SlowQueries = field(default_factory=SlowQueries)
+    samples: list[KeptRequest] = field(default_factory=list)
+    groups: dict[tuple[Any, ...], _Group] = field(default_factory=dict)
+    kept: int = 0  # of all groups
+    kept_size: int = 0  # bytes
+
+    def new_group(self, alike: tuple[Any, ...]) -> _Group:
+        """Tell requests apart by less when there are too many groups."""
+        if len(self.groups) >= _GROUPS_LIMIT:
+            alike = alike[:2]
+        return self.groups.setdefault(alike, _Group())
+
+    def has_room(self, sent: SentRequest) -> bool:
+        """Return whether a request may be held until the next write, and if so take its room."""
+        size = sent.size
+        if self.kept_size + size > _KEPT_SIZE:
+            return False
+        self.kept_size += size
+        return True
 
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
         """Count a client; when there are too many, its key or token without the client, then neither."""
@@ -81,6 +116,7 @@ class Observer:
         self._uses = Uses(process)
         self._table_uses = TableUses()
         self._scans = ScanCosts()
+        self._requests = RequestLog()
         self._logs = LogFiles(logs or request_log.folder())
         self._prometheus = prometheus.Process()
         self._labelled: frozenset[int] = frozenset()
@@ -100,8 +136,8 @@ class Observer:
             await asyncio.wait([self._task], timeout=_SHUTDOWN_TIMEOUT)
             self._task.cancel()
 
-    def record(self, observed: ObservedRequest) -> None:
-        """Count a finished request; called on the event loop."""
+    def record(self, observed: ObservedRequest) -> bool:
+        """Count a finished request, and return whether ``keep`` must be called; called on the event loop."""
         batch = self._batch
         account_id = observed.account_id
         authentication = observed.authentication
@@ -121,7 +157,7 @@ class Observer:
         if not sent:  # the client closed the connection before
             sent = observed.answered = observed.sent = perf_counter()
         seconds = sent - started
-        tally.requests += 1
+        tally.requests = requests = tally.requests + 1
         tally.ingress += observed.ingress
         tally.egress += observed.egress
         tally.server_time += observed.answered - started
@@ -135,6 +171,34 @@ class Observer:
                 use = batch.new_use(client, credential.parameters)
             use.count += 1
             use.last = sent
+        return requests <= _SAMPLED or seconds >= SLOW or observed.refusal is not None or not observed.status
+
+    def keep(self, observed: ObservedRequest, sent: SentRequest) -> None:
+        """Keep a request for the request log: of many alike the first, of others a sample."""
+        batch, error = self._batch, observed.refusal
+        if not observed.account_id:
+            observed.refusal = None
+            return
+        if error is None and observed.status and observed.sent - observed.started < SLOW:
+            if len(batch.samples) < _SAMPLES_LIMIT and batch.has_room(sent):
+                batch.samples.append(KeptRequest(observed, sent, None))
+            return
+        alike = (
+            observed.account_id,
+            "" if error is None else error.code,
+            observed.status,
+            observed.operation,
+            observed.table,
+            observed.credential and observed.credential.name,
+        )
+        group = batch.groups.get(alike) or batch.new_group(alike)
+        is_among_first = len(group.kept) < _ALIKE and batch.kept < _KEPT_LIMIT and batch.has_room(sent)
+        if is_among_first or not group.kept:
+            group.kept.append(KeptRequest(observed, sent, read_fault(observed)))
+            batch.kept += 1
+        else:
+            group.further += 1
+        observed.refusal = None  # refers to all that the request has read, and through it to itself
 
     def record_table(self, table_id: int) -> None:
         """Count a request for entities of a table."""
@@ -179,7 +243,7 @@ class Observer:
     def _write(self, batch: _Batch, now: datetime) -> None:
         self._choose_labels()
         self._take(batch, perf_counter() - time())
-        ledgers = (self._logs, self._uses, self._counts, self._table_uses, self._scans)
+        ledgers = (self._logs, self._uses, self._counts, self._table_uses, self._scans, self._requests)
         if database_version.is_outdated():
             for ledger in ledgers:
                 ledger.give_up()
@@ -219,6 +283,12 @@ class Observer:
             last = datetime.fromtimestamp(use.last - offset, UTC)
             parameters = tuple((name, storable_text(value, 1024)) for name, value in use.parameters)
             self._uses.add(hour, _client(*client), UseCount(use.count, last), parameters)
+        for group in batch.groups.values():
+            for kept in group.kept[:-1]:
+                self._requests.add(kept, kept.observed.started - offset)
+            self._requests.add(group.kept[-1], group.kept[-1].observed.started - offset, group.further)
+        for kept in batch.samples:
+            self._requests.add(kept, kept.observed.started - offset)
         for observed, entry in batch.lines:
             self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
 

@@ -26,6 +26,7 @@ from storage.operations.health import database_version, disk
 from storage.operations.jobs import files as job_files
 from storage.operations.jobs import jobs
 from storage.operations.relations import table_relations
+from storage.operations.requests import recording
 from storage.operations.snapshots import snapshots
 from storage.operations.tables import (
     adaptive_indexes,
@@ -49,7 +50,7 @@ _RETENTION_INTERVAL: Final = 30.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _LATE_AFTER: Final = {
-    **dict.fromkeys(("metrics", "accounts", "history"), timedelta(minutes=10)),
+    **dict.fromkeys(("metrics", "accounts", "history", "requests"), timedelta(minutes=10)),
     **dict.fromkeys(("indexes", "snapshots", "tables"), timedelta(minutes=20)),
     "tidy": timedelta(hours=1),
     "daily": timedelta(hours=26),
@@ -104,6 +105,13 @@ async def run() -> None:
         _exclusive("tidy", _tidy, _TIDY_INTERVAL, "Records could not be tidied", deletes=True),
         _exclusive(
             "history", retention.tidy, _RETENTION_INTERVAL, "The history could not be tidied", deletes=True
+        ),
+        _exclusive(
+            "requests",
+            recording.tidy,
+            _RETENTION_INTERVAL,
+            "The request log could not be tidied",
+            deletes=True,
         ),
         _exclusive(
             "distribution", distribution.tidy, _ADAPT_INTERVAL, "Distributed tables could not be measured"

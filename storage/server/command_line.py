@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "changes": "Print the change feed of an account or a table.",
         "compare": "Compare two accounts or tables, and make one equal to the other.",
         "job": "List jobs, wait for one, cancel, pause and resume it.",
+        "requests": "Say why requests were refused, failed or slow.",
         "snapshot": "Take, list, restore and delete snapshots.",
         "branch": "Make, list and reset branches of an account.",
         "distribute": "Spread a table over the nodes of a Citus cluster.",

@@ -194,6 +194,13 @@ _NEEDS: Final[Mapping[Operation, _Need]] = {
     Operation.ENTITY_GROUP_TRANSACTION: _Need(_OBJECT, (Permission.NONE,)),
 }
 
+
+def missing_permissions(operation: Operation, granted: Permission) -> Permission:
+    """Return what a SAS lacks for an operation; of alternatives the first."""
+    need = _NEEDS.get(operation)
+    return Permission.NONE if need is None else need.permissions[0] & ~granted
+
+
 # unlike a SAS, a contributor's bearer token can read and set the policies of a table
 _ROLE_NEEDS: Final[Mapping[Operation, _Need]] = {
     **_NEEDS,

@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation
+from storage.domain.errors import StorageError
+from storage.domain.filters.query import EntityQuery
 
 KEY_NAMES: Final = ("key1", "key2")
 
@@ -73,5 +75,10 @@ class ObservedRequest:
     ingress: int = 0
     egress: int = 0
     parts: Sequence[ObservedOperation] = ()  # of a change set, if it is logged
+    refusal: StorageError | None = (
+        None  # of the request, or of the first part of a change set that was refused
+    )
+    refused_part: int | None = None  # the position of that part, from zero
+    query: EntityQuery | None = None
     answered: float = 0.0
     sent: float = 0.0

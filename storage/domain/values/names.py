@@ -12,6 +12,7 @@ from storage.domain.errors import (
     InvalidResourceName,
     KeyValueTooLarge,
     OutOfRangeInput,
+    PartKind,
     PropertiesNeedValue,
     PropertyNameInvalid,
     PropertyNameTooLong,
@@ -123,10 +124,11 @@ def check_key(
     """
     if kind is AccountKind.COSMOS:
         if not key:
-            raise PropertiesNeedValue
+            raise PropertiesNeedValue().within(PartKind.PROPERTY, property_name)
         if len(key.encode(errors="replace")) > COSMOS_KEY_LIMITS[property_name]:
-            raise KeyValueTooLarge
+            raise KeyValueTooLarge().within(PartKind.PROPERTY, property_name)
     elif len(key) > limit // 2 and utf16_length(key) > limit:
-        raise KeyValueTooLarge
+        raise KeyValueTooLarge().within(PartKind.PROPERTY, property_name)
     if _DISALLOWED_IN_KEYS.search(key):
-        raise OutOfRangeInput(f"The '{property_name}' parameter of value '{key}' is out of range.")
+        text = f"The '{property_name}' parameter of value '{key}' is out of range."
+        raise OutOfRangeInput(text).within(PartKind.PROPERTY, property_name)

@@ -1,0 +1,122 @@
+"""The request log: what was refused, failed or slow, and why; as an answer or as server-sent events."""
+
+from datetime import UTC, datetime
+from typing import cast
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from storage.api import problems, streams
+from storage.api.documentation import LAST_EVENT_ID, operation
+from storage.api.paging import take_page
+from storage.api.problems import Problem
+from storage.api.serializers import requests as serializers
+from storage.api.serializers.answers import page_of
+from storage.api.streams import RequestStream, TooManyStreams
+from storage.api.views.base import AccountScopedViewSet
+from storage.domain.access.grants import Operation
+from storage.domain.access.roles import Capability
+from storage.domain.filters.access_plan import AccessPath
+from storage.domain.requests.observed import Authentication
+from storage.domain.service.quotas import STREAMS
+from storage.domain.values.numbers import read_number
+from storage.models import RecordedRequest
+from storage.operations.access import api_tokens
+from storage.operations.accounts import quotas
+from storage.operations.counting.metrics import DAY
+from storage.operations.requests import requests
+from storage.operations.requests.requests import RequestClass, RequestFilter
+from storage.operations.requests.statistics import statistics
+
+
+class RequestViewSet(AccountScopedViewSet):
+    tag = "Requests"
+    capabilities = {
+        "index": Capability.READ,
+        "retrieve": Capability.READ,
+        "statistics": Capability.READ,
+    }
+
+    @operation(
+        "list_requests",
+        "List requests to the Table service",
+        "Returns requests that were refused, failed or slow, and a sample of the others, newest first, as they are in"
+        " the database within about two seconds. With `Accept: text/event-stream` requests follow as server-sent"
+        " events, oldest first: those after `after` or `Last-Event-ID`, or else those that are written from now on.",
+        answer=page_of(serializers.RequestRecordSerializer),
+        query=serializers.RequestParameters,
+        headers=[LAST_EVENT_ID],
+        other_responses={(200, streams.MEDIA_TYPE): OpenApiTypes.STR},
+    )
+    def index(self, request: Request, account: str) -> HttpResponse:
+        read = self.read_query()
+        wanted = RequestFilter(
+            [self.account.pk],
+            kind=RequestClass(read["kind"]) if read["kind"] else None,
+            status=read["status"],
+            code=read["code"],
+            operation=Operation(read["operation"]) if read["operation"] else None,
+            table=read["table"],
+            authentication=Authentication(read["authentication"]) if read["authentication"] else None,
+            credential=read["credential"],
+            access_path=AccessPath(read["access_path"]) if read["access_path"] else None,
+            client=read["client"],
+            identifier=read["id"],
+            since=read["since"],
+            until=read["until"],
+        )
+        if request.headers.get("Accept", "").startswith(streams.MEDIA_TYPE):
+            return self._stream(wanted, read_number(request.headers.get("Last-Event-ID", "")), read["after"])
+        before = read["cursor"]
+        if before and read_number(before) is None:
+            raise Http404
+        found = requests.page(wanted, before=int(before) if before else None, top=read["limit"])
+        return cast("HttpResponse", self.answer_page(take_page(found, read["limit"], lambda it: str(it.pk))))
+
+    def _stream(self, wanted: RequestFilter, last: int | None, after: int | None) -> HttpResponse:
+        token, account = self.token, self.account
+
+        def is_allowed() -> bool:
+            return api_tokens.may_still(token, account, Capability.READ)
+
+        def write(found: RecordedRequest) -> bytes:
+            return cast("bytes", JSONRenderer().render(serializers.RequestRecordSerializer(found).data))
+
+        begin = next((it for it in (last, after) if it is not None), None)
+        if begin is None:
+            begin = requests.last_id()
+        stream = RequestStream(wanted, begin, account.pk, write, f"token {token.pk}", is_allowed)
+        try:
+            return streams.respond(cast("HttpRequest", self.request._request), stream)
+        except TooManyStreams:
+            detail = f"A token can have {quotas.limit(STREAMS)} streams at a time; end one first."
+            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+
+    @operation(
+        "get_request",
+        "Get a request by its x-ms-request-id",
+        "Returns a request to the Table service that is in the request log, with why it was refused or slow.",
+        answer=serializers.RequestRecordSerializer,
+    )
+    def retrieve(self, request: Request, account: str, request_id: UUID) -> Response:
+        found = requests.get(self.account, request_id)
+        if found is None:
+            raise Http404
+        return self.answer(found)
+
+    @operation(
+        "get_request_statistics",
+        "Count requests by code and by credential",
+        "Returns the numbers of a period, by default the last day: of all requests by code, and of refused and failed"
+        " ones by credential and code.",
+        answer=serializers.RequestStatisticsSerializer,
+        query=serializers.PeriodParameters,
+    )
+    def statistics(self, request: Request, account: str) -> Response:
+        wanted = self.read_query()
+        until = wanted["until"] or datetime.now(UTC)
+        return self.answer(statistics(self.account, wanted["since"] or until - DAY, until))

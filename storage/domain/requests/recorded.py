@@ -1,0 +1,100 @@
+"""What the request log keeps of a request."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from storage.domain.errors import PartKind, RequestPart, StorageError
+from storage.domain.requests.observed import ObservedRequest
+
+SLOW: Final = 0.5  # seconds; a request that takes longer is kept like one that is refused
+_SPAN_PARTS: Final = (PartKind.OPTION, PartKind.BODY)  # those of which a fault can have a position
+_NAME_LIMIT: Final = 64  # characters
+
+
+class Outcome(StrEnum):
+    """What became of a request; a change set of which a part was refused is refused, although it is answered 202."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"  # by the server, or because the client closed the connection
+
+
+class SentRequest(NamedTuple):
+    """A request as it arrived, with its secrets: it is held until it is explained, and never stored."""
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    scheme: str
+    client: str
+
+    @property
+    def size(self) -> int:
+        """The number of bytes, nearly."""
+        names_and_values = sum(len(name) + len(value) for name, value in self.headers.items())
+        return len(self.path) + len(self.query) + names_and_values
+
+
+class Fault(NamedTuple):
+    """What was refused of a request. ``span``: the characters at fault of an option or the body.
+
+    ``place`` is the position in a change set, from zero. ``hint`` tells refusals with the same code apart; it is not
+    kept, because it contains what the client has sent.
+    """
+
+    code: str
+    status: int
+    part: RequestPart | None = None
+    span: tuple[int, int] | None = None
+    place: int | None = None
+    hint: str = ""
+
+
+def read_fault(observed: ObservedRequest) -> Fault | None:
+    """Return what was refused, without the error, which holds on to all that the request has read."""
+    error = observed.refusal
+    if error is None:
+        return None
+    part = error.part or _named_part(error)
+    span = error.span if part is not None and part.kind in _SPAN_PARTS else None
+    hint = error.details.get("AuthenticationErrorDetail", "")[:_NAME_LIMIT]
+    return Fault(error.code, error.status, part, span, observed.refused_part, hint)
+
+
+def _named_part(error: StorageError) -> RequestPart | None:
+    """Return the part that the service's answer names."""
+    for kind, detail in ((PartKind.HEADER, "HeaderName"), (PartKind.OPTION, "QueryParameterName")):
+        if detail in error.details:
+            return RequestPart(kind, error.details[detail])
+    return None
+
+
+def outcome_of(status: int, fault: Fault | None) -> Outcome:
+    decisive = status if fault is None or status >= 400 else fault.status
+    if not decisive or decisive >= 500:
+        return Outcome.FAILED
+    return Outcome.REFUSED if decisive >= 400 else Outcome.DONE
+
+
+def dump_fault(fault: Fault, span: tuple[int, int] | None) -> dict[str, Any] | None:
+    """Write what is kept of a fault beside its code; ``span``: its place in the filter that is kept, if there."""
+    kept: dict[str, Any] = {}
+    if fault.part is not None:
+        kept |= {"part": fault.part.kind.value, "name": fault.part.name[:_NAME_LIMIT]}
+    if fault.span is not None:
+        kept["position"] = fault.span[0]
+    if span is not None:
+        kept["span"] = list(span)
+    if fault.place is not None:
+        kept["place"] = fault.place
+    return kept or None
+
+
+class KeptRequest(NamedTuple):
+    """A finished request of which a record will be kept."""
+
+    observed: ObservedRequest
+    sent: SentRequest
+    fault: Fault | None

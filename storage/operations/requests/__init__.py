@@ -1,0 +1,1 @@
+"""The request log: what is kept of requests to the Table service, and why they were refused."""

@@ -1,0 +1,245 @@
+"""How requests get into the request log: cleaned, explained, and written behind; and how long they stay there."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Min, QuerySet
+
+from storage.domain import sas
+from storage.domain.errors import InvalidAuthenticationInfo, PartKind, StorageError
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.requests.cleaning import clean_filter, clean_options, clean_path
+from storage.domain.requests.observed import Authentication, ObservedRequest
+from storage.domain.requests.options import read_options
+from storage.domain.requests.recorded import Fault, KeptRequest, SentRequest, dump_fault, outcome_of
+from storage.domain.requests.routes import resolve_address, resolve_operation, resolve_target
+from storage.inspector.facts import Facts, IncomingRequest
+from storage.inspector.records import dump_report
+from storage.inspector.requests import inspect_request
+from storage.models import Account, RecordedRequest
+from storage.operations.access import inspection
+from storage.sql import background
+from storage.sql.django import execute, storable_text
+
+KEPT_FOR: Final = timedelta(days=7)
+KEPT_OF_ACCOUNT: Final = 50_000  # requests
+_KEPT: Final = 1_000_000  # of all accounts
+
+_UNWRITTEN: Final = 5_000  # requests that wait while the database does not answer
+_EXPLAINED: Final = 20  # causes for one write
+_PATIENCE: Final = 0.1  # seconds for all of them: the search for mistakes takes the processor from requests
+_ROWS: Final = 1000  # in a statement
+_CHUNK: Final = 5_000  # rows that are deleted in a transaction
+_ORDER: Final = 0x72657173  # of the advisory lock, an arbitrary number
+
+
+class _Pending(NamedTuple):
+    row: RecordedRequest
+    sent: SentRequest
+    hint: str
+    now: float  # when the request arrived, in seconds since 1970
+
+
+class RequestLog:
+    """What one process keeps until it is written."""
+
+    def __init__(self) -> None:
+        self._pending: list[_Pending] = []
+
+    def add(self, kept: KeptRequest, began: float, alike: int = 0) -> None:
+        """Take a request; ``began`` is in seconds since 1970, ``alike`` the number of others that are only counted."""
+        if len(self._pending) < _UNWRITTEN:
+            hint = kept.fault.hint if kept.fault is not None else ""
+            self._pending.append(_Pending(_row(kept, began, alike), kept.sent, hint, began))
+
+    def write(self) -> None:
+        if not self._pending:
+            return
+        _explain(self._pending)
+        with transaction.atomic():
+            background.commit_asynchronously()
+            # one process after the other, until it has committed: who has read an id can read all before it
+            execute("SELECT pg_advisory_xact_lock(%s)", _ORDER)
+            rows = sorted((it.row for it in self._pending), key=lambda row: row.at)
+            RecordedRequest.objects.bulk_create(rows, batch_size=_ROWS)
+        self._pending.clear()
+
+    def give_up(self) -> None:
+        self._pending.clear()
+
+    def forget(self, now: datetime) -> None:
+        """Do nothing: what could not be written is bounded by number."""
+
+
+def _row(kept: KeptRequest, began: float, alike: int) -> RecordedRequest:
+    observed, sent, fault = kept
+    table, operation = _operation(observed, sent)
+    options, place = _options(sent, fault)
+    access = plan_access(observed.query.filter) if observed.query is not None else None
+    return RecordedRequest(
+        account_id=observed.account_id,
+        at=datetime.fromtimestamp(began, UTC),
+        request_id=UUID(observed.request_id),
+        client_request_id=_header(sent, b"x-ms-client-request-id", 128),
+        outcome=outcome_of(observed.status, fault),
+        status=observed.status,
+        error=fault.code if fault is not None else "",
+        operation=operation,
+        method=storable_text(sent.method, 16),
+        table_name=storable_text(table, 255),
+        path=storable_text(clean_path(sent.path), 1024),
+        options=[[storable_text(name, 128), storable_text(value, 4096)] for name, value in options],
+        seconds=max(0.0, observed.sent - observed.started),
+        ingress=observed.ingress,
+        egress=observed.egress,
+        authentication=observed.authentication,
+        credential=storable_text(_credential(observed, sent), 256),
+        address=storable_text(observed.address, 64),
+        agent=storable_text(observed.agent.decode("latin-1"), 256),
+        version=_header(sent, b"x-ms-version", 16),
+        access_path=access.path.value if access is not None else "",
+        candidates=sorted(access.index_candidates() or ()) or None if access is not None else None,
+        fault=dump_fault(fault, place) if fault is not None else None,
+        alike=alike,
+    )
+
+
+def _operation(observed: ObservedRequest, sent: SentRequest) -> tuple[str, str]:
+    """Return the table and the operation, also of a request that was refused before these were looked at."""
+    if observed.operation is not None or observed.table:
+        return observed.table, observed.operation or ""
+    try:
+        address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, settings.HOST_SUFFIXES)
+        target = resolve_target(address.rest, sent.method, address.account)
+        options = read_options(sent.query)
+        conditional = b"if-match" in sent.headers
+        operation = resolve_operation(target, sent.method, options, conditional=conditional)
+    except StorageError:
+        return "", ""
+    return target.table, operation or ""
+
+
+def _header(sent: SentRequest, name: bytes, limit: int) -> str:
+    return storable_text(sent.headers.get(name, b"").decode("latin-1"), limit)
+
+
+def _options(sent: SentRequest, fault: Fault | None) -> tuple[list[tuple[str, str]], tuple[int, int] | None]:
+    """Return the cleaned options of the query string, and the place of a fault in the filter."""
+    options = list(clean_options(sent.query))
+    if fault is None or fault.span is None or fault.part is None or fault.part.kind is not PartKind.OPTION:
+        return options, None
+    text, place = clean_filter(read_options(sent.query).get("$filter", ""), fault.span)
+    return [(name, text if name == "$filter" else value) for name, value in options], place
+
+
+def _credential(observed: ObservedRequest, sent: SentRequest) -> str:
+    """Return the name of the credential; of a SAS that was refused its fingerprint."""
+    if observed.credential is not None:
+        return observed.credential.name
+    if observed.authentication is Authentication.SAS:
+        with suppress(StorageError):
+            token = sas.read(read_options(sent.query))
+            return sas.fingerprint(token) if token is not None else ""
+    return ""
+
+
+# explanations
+
+
+def _explain(pending: Sequence[_Pending]) -> None:
+    """Explain refusals of access, each cause once, as long as there is time."""
+    causes: dict[tuple[Any, ...], list[_Pending]] = {}
+    for it in pending:
+        row = it.row
+        if (row.status in (401, 403) or row.error == InvalidAuthenticationInfo.__name__) and not row.report:
+            shared = (row.error, row.operation, row.table_name, row.credential, row.address, row.agent)
+            cause = (row.account_id, it.hint, *shared)
+            causes.setdefault(cause, []).append(it)
+    deadline = time.monotonic() + _PATIENCE
+    chosen = list(causes.values())[:_EXPLAINED]
+    accounts = Account.objects.in_bulk({rows[0].row.account_id for rows in chosen})
+    known = {pk: _facts(account) for pk, account in accounts.items()}
+    for rows in chosen:
+        facts = known.get(rows[0].row.account_id)
+        if facts is None or time.monotonic() > deadline:
+            continue
+        report = explain(rows[0].sent, facts, rows[0].now)
+        for it in rows:
+            it.row.report = report
+
+
+def _facts(account: Account) -> Facts:
+    """Return the facts of one account: a reader of its log must learn nothing of others."""
+    return inspection.facts(
+        [account],
+        datetime.now(UTC),
+        scheme="",
+        host="",
+        client="",
+        suffixes=settings.HOST_SUFFIXES,
+        takes_bearer=settings.BEARER is not None,
+    )
+
+
+def explain(sent: SentRequest, facts: Facts, now: float) -> dict[str, Any] | None:
+    """Return why access was refused, as storage.inspector.records.dump_report writes it."""
+    try:
+        address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, facts.suffixes)
+    except StorageError:
+        return None
+    incoming = IncomingRequest(
+        address, sent.method, sent.path, sent.query, sent.headers, sent.scheme, sent.client
+    )
+    kept: dict[str, Any] = _storable(dump_report(inspect_request(incoming, replace(facts, now=now))))
+    return kept
+
+
+def _storable(kept: Any) -> Any:
+    match kept:
+        case str():
+            return storable_text(kept, len(kept))
+        case Mapping():
+            return {name: _storable(value) for name, value in kept.items()}
+        case list():
+            return [_storable(it) for it in kept]
+        case _:
+            return kept
+
+
+# keeping
+
+
+def tidy(now: datetime) -> None:
+    """Delete what is too old or too much, in chunks."""
+    every = RecordedRequest.objects.order_by("pk")
+    while _delete(every, at__lt=now - KEPT_FOR):
+        pass
+    _delete_beyond(every, _KEPT)
+    ends = every.aggregate(first=Min("pk"), last=Max("pk"))
+    if ends["first"] is None or ends["last"] - ends["first"] < KEPT_OF_ACCOUNT:
+        return  # no account can have so many
+    for account_id in every.order_by().values_list("account_id", flat=True).distinct():
+        _delete_beyond(every.filter(account_id=account_id), KEPT_OF_ACCOUNT)
+
+
+def _delete_beyond(found: QuerySet[RecordedRequest], number: int) -> None:
+    """Delete all but the newest."""
+    last = found.reverse().values_list("pk", flat=True)[number : number + 1].first()
+    while last is not None and _delete(found, pk__lte=last):
+        pass
+
+
+def _delete(found: QuerySet[RecordedRequest], **condition: Any) -> bool:
+    """Delete those of the oldest that meet a condition; return whether there may be more of them."""
+    oldest = found.values("pk")[:_CHUNK]
+    with transaction.atomic():
+        background.commit_asynchronously()
+        deleted, _ = RecordedRequest.objects.filter(pk__in=oldest, **condition).delete()
+    return deleted == _CHUNK

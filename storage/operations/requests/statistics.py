@@ -1,0 +1,90 @@
+"""Numbers of requests by code and by credential.
+
+Numbers by code are counted, so that they are exact however many requests there are. Those by credential are of refused
+and failed requests, from the log, in which those that are only counted belong to the one that is kept before them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, F, Sum
+
+from storage.domain.requests.observed import Authentication
+from storage.domain.requests.recorded import Outcome
+from storage.models import Account, RecordedRequest, RequestCount
+from storage.operations.counting import metrics
+from storage.operations.requests.requests import SAS_LABEL
+
+_SHOWN: Final = 50  # credentials and codes
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCount:
+    status: int
+    code: str  # empty for what was answered
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialCount:
+    """``label``: what people call a SAS token."""
+
+    authentication: str
+    credential: str
+    label: str
+    code: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """``kept`` of the ``requests`` are in the log."""
+
+    requests: int
+    kept: int
+    codes: list[CodeCount]
+    credentials: list[CredentialCount]
+
+
+def statistics(account: Account, since: datetime, until: datetime) -> Statistics:
+    """Return the numbers of a period, to the minute for the last day, else to the hour."""
+    codes = _codes(account, since, until)
+    kept = RecordedRequest.objects.filter(account=account, at__gte=since, at__lt=until)
+    return Statistics(
+        sum(it.requests for it in codes),
+        kept.count(),
+        codes,
+        _credentials(account, since, until),
+    )
+
+
+def _codes(account: Account, since: datetime, until: datetime) -> list[CodeCount]:
+    if until - since <= metrics.DAY:
+        rows = RequestCount.objects.filter(account=account, minutes=1, period__gte=since, period__lt=until)
+    else:
+        rows = metrics.hour_counts([account.pk], since).filter(period__lt=until)
+    counted = rows.order_by().values("status", "error").annotate(number=Sum("requests"))
+    found = counted.order_by("-number", "status", "error").values_list("status", "error", "number")
+    return [CodeCount(*row) for row in found[:_SHOWN]]
+
+
+def _credentials(account: Account, since: datetime, until: datetime) -> list[CredentialCount]:
+    refused = RecordedRequest.objects.filter(account=account, at__gte=since, at__lt=until)
+    counted = (
+        refused.exclude(outcome=Outcome.DONE)
+        .annotate(label=SAS_LABEL)
+        .values("authentication", "credential", "label", "error")
+        .annotate(number=Count("pk") + Sum(F("alike")))
+        .order_by("-number", "authentication", "credential", "error")
+    )
+    return [
+        CredentialCount(
+            Authentication(row["authentication"]),
+            row["credential"],
+            row["label"] or "",
+            row["error"],
+            row["number"],
+        )
+        for row in counted[:_SHOWN]
+    ]

@@ -1,0 +1,190 @@
+"""What the request log costs a request, and how much it keeps of a million refused ones.
+
+python3 -m tests.bench.request_log
+python3 -m tests.bench.request_log --refused 1000000
+
+Everything runs in one process, without a network, as in tests.bench.stages: its CPU time contains what is written in
+the background. Every other request goes without the log; what is written behind is timed where it happens.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+from unittest import mock
+
+from tests.bench import report, servers
+from tests.bench.entities import Dataset
+from tests.bench.in_process import Link, check, loaded_table, product
+from tests.bench.load import Expected
+from tests.bench.requests import without_body
+from tests.bench.rounds import progress
+from tests.bench.servers import scratch_folder
+from tests.bench.workloads import WORKLOADS, Site
+
+SIZE = 2_000
+NAMES = ("get", "insert", "page")
+REFUSED = Expected(b"403")
+
+
+def refused(site: Site) -> Iterator[bytes]:
+    """Requests that no key has signed, of as many clients as a log has to tell apart."""
+    number = 0
+    while True:
+        head = site.client.head("GET", f"/{site.table}()", extra=f"User-Agent: client {number % 100}\r\n")
+        signature = head.partition("SharedKey ")[2].partition("\r\n")[0]
+        number += 1
+        yield without_body(head.replace(signature, f"{signature.partition(':')[0]}:{'A' * 43}="))
+
+
+def uncounted(service: Any, head: Any, observed: Any) -> None:
+    """What the service does with a finished request when there is no request log."""
+    service._service.observer.record(observed)
+    observed.refusal = None
+
+
+@dataclass
+class Background:
+    """The CPU time of what the log does in the background, in nanoseconds."""
+
+    spent: int = 0
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            began = time.thread_time_ns()
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.spent += time.thread_time_ns() - began
+
+        return call
+
+
+async def measure(options: argparse.Namespace) -> list[list[str]]:
+    from console import asgi
+    from storage.operations.requests.recording import RequestLog
+
+    await asgi.service.startup()
+    link, rows, background = Link(), [], Background()
+    with ExitStack() as stack:
+        for name in ("add", "write"):
+            timed = background.timed(getattr(RequestLog, name))
+            stack.enter_context(mock.patch.object(RequestLog, name, timed))
+        for name, requests, expected in await subjects(link):
+            progress(name)
+            await asyncio.sleep(3)  # until what came before is written
+            background.spent = 0
+            with_log, without = await compare(link, requests, expected, options.seconds)
+            await asyncio.sleep(3)
+            behind = background.spent / (2 * len(with_log)) / 1000
+            usual, more = median(without), median(with_log) - median(without)
+            figures = (usual, more, behind, 100 * (more + behind) / usual)
+            rows.append([name, *(f"{figure:.2f}" for figure in figures)])
+    await asgi.service.shutdown()
+    return rows
+
+
+async def compare(
+    link: Link, requests: Iterator[bytes], expected: Expected, seconds: float
+) -> tuple[list[float], list[float]]:
+    """Send requests with the log and without it, in turn; microseconds of the event loop's CPU time for each."""
+    from storage.protocol.table_service import TableService
+
+    recording = TableService._record
+    figures: tuple[list[float], list[float]] = ([], [])
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for found, record in zip(figures, (recording, uncounted), strict=True):
+            TableService._record = record
+            began = time.thread_time_ns()
+            answer = await link.send(next(requests))
+            found.append((time.thread_time_ns() - began) / 1000)
+            check(answer, expected)
+    TableService._record = recording
+    return figures
+
+
+async def subjects(link: Link) -> list[tuple[str, Iterator[bytes], Expected]]:
+    found = []
+    for workload in WORKLOADS:
+        if workload.name in NAMES:
+            site = await loaded_table(link, f"log{workload.name}", Dataset(SIZE))
+            requests = endless(lambda site=site, workload=workload: iter(workload.build(site, 20_000)))
+            found.append((workload.name, requests, workload.expected(site.data)))
+    site = await loaded_table(link, "logrefused", Dataset(1_000))
+    return [*found, ("refused", refused(site), REFUSED)]
+
+
+def endless(make: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
+    while True:
+        yield from make()
+
+
+async def flood(number: int) -> list[str]:
+    """Send so many requests that are refused; what the log has of them, and what it takes."""
+    from console import asgi
+    from storage.models import Account, RecordedRequest
+    from storage.operations.requests.recording import KEPT_OF_ACCOUNT, tidy
+    from storage.operations.requests.statistics import statistics
+    from storage.runtime.threads import in_thread
+    from storage.sql.django import fetch
+
+    await asgi.service.startup()
+    link = Link()
+    requests = refused(await loaded_table(link, "logrefused", Dataset(1_000)))
+    began, most = time.monotonic(), 0
+    since = utc_now()
+    for count in range(number):
+        await link.send(next(requests))
+        if count % 20_000 == 0:
+            most = max(most, await in_thread(RecordedRequest.objects.count))
+            progress(f"{count:,} of {number:,}, {most:,} rows at most")
+    seconds = time.monotonic() - began
+    await asyncio.sleep(3)
+    await in_thread(tidy, utc_now())
+    account = await in_thread(Account.objects.get)
+    found = await in_thread(statistics, account, since.replace(second=0, microsecond=0), utc_now())
+    size = await in_thread(fetch, "SELECT pg_total_relation_size('storage_recordedrequest')")
+    refusals = sum(it.requests for it in found.codes if it.status == 403)
+    by_credential = sum(it.requests for it in found.credentials)
+    await asgi.service.shutdown()
+    return [
+        f"{number:,} refused requests in {seconds:.0f} s ({number / seconds:,.0f}/s)",
+        f"counted by code: {refusals:,}; by credential: {by_credential:,}",
+        f"rows: {found.kept:,}, at most {most:,} while they came; the limit is {KEPT_OF_ACCOUNT:,}",
+        f"{size[0][0] / 2**20:.1f} MiB with indexes",
+    ]
+
+
+def utc_now() -> Any:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python3 -m tests.bench.request_log", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10, help="for each kind of request, default 10")
+    parser.add_argument(
+        "--refused", type=int, default=0, metavar="N", help="only send so many refused requests"
+    )
+    options = parser.parse_args(arguments)
+    with scratch_folder() as folder, product(folder):
+        import uvloop
+
+        if options.refused:
+            lines = uvloop.run(flood(options.refused))
+        else:
+            columns = ["µs of CPU per request", "without", "the log adds", "and in the background", "percent"]
+            lines = report.table(columns, uvloop.run(measure(options)))
+    sys.stdout.write("\n".join([*lines, "", servers.commit(), ""]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""How many requests the log keeps, for how long, and what is counted of the others."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+from time import perf_counter, time
+from uuid import uuid4
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+
+from storage.domain.access.grants import Operation
+from storage.domain.errors import AuthenticationFailed, EntityAlreadyExists
+from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
+from storage.domain.requests.recorded import KeptRequest, SentRequest, read_fault
+from storage.models import RecordedRequest
+from storage.operations.accounts import accounts, removal
+from storage.operations.requests import recording, requests
+from storage.operations.requests.recording import RequestLog
+from storage.operations.requests.requests import RequestClass, RequestFilter
+from storage.operations.requests.statistics import statistics
+from storage.runtime import observer
+from storage.runtime.observer import Observer
+from storage.runtime.threads import in_thread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SENT = SentRequest(
+    "GET", b"/observed/people()", b"", {b"host": b"h", b"x-ms-client-request-id": b"mine"}, "http", ""
+)
+KEYS = {name: Credential(Authentication.KEY, name) for name in ("key1", "key2")}
+
+
+@pytest.fixture
+async def account():
+    return await in_thread(accounts.add, "observed")
+
+
+@pytest.fixture
+async def watching(tmp_path):
+    """An observer that writes when it is told to."""
+    return Observer(tmp_path)
+
+
+def observed(account, error=None, *, seconds=0.001, credential="key1"):
+    now = perf_counter()
+    return ObservedRequest(
+        started=now - seconds,
+        account_id=account.pk,
+        account=account.name,
+        operation=Operation.INSERT_ENTITY,
+        table="people",
+        authentication=Authentication.KEY,
+        credential=None if isinstance(error, AuthenticationFailed) else KEYS[credential],
+        request_id=str(uuid4()),
+        status=201 if error is None else error.status,
+        error="" if error is None else error.code,
+        refusal=error,
+        answered=now,
+        sent=now,
+    )
+
+
+def send(watching, *args, **fields):
+    request = observed(*args, **fields)
+    if watching.record(request):
+        watching.keep(request, SENT)
+    assert request.refusal is None  # nothing holds on to what the request has read
+
+
+def write(account, number, *, age=timedelta()):
+    log = RequestLog()
+    for _ in range(number):
+        request = observed(account, EntityAlreadyExists())
+        log.add(KeptRequest(request, SENT, read_fault(request)), time() - age.total_seconds())
+    log.write()
+
+
+async def test_under_load_refusals_are_counted_and_samples_dropped(account, watching, monkeypatch):
+    monkeypatch.setattr(observer, "_ALIKE", 10)
+    monkeypatch.setattr(observer, "_KEPT_LIMIT", 15)
+    for _ in range(100):
+        send(watching, account)
+        send(watching, account, EntityAlreadyExists())
+        send(watching, account, EntityAlreadyExists(), credential="key2")
+        send(watching, account, AuthenticationFailed())
+    send(watching, account, seconds=0.7)
+    await watching.flush()
+
+    now = datetime.now(UTC)
+    found = await in_thread(statistics, account, now - timedelta(hours=1), now + timedelta(minutes=1))
+
+    assert [(it.status, it.code, it.requests) for it in found.codes] == [
+        (409, "EntityAlreadyExists", 200),
+        (201, "", 101),
+        (403, "AuthenticationFailed", 100),
+    ]
+    assert [(it.credential, it.code, it.requests) for it in found.credentials] == [
+        ("", "AuthenticationFailed", 100),
+        ("key1", "EntityAlreadyExists", 100),
+        ("key2", "EntityAlreadyExists", 100),
+    ]
+    assert (found.requests, found.kept) == (401, 5 + 15 + 1)
+    slow = await in_thread(requests.page, RequestFilter([account.pk], kind=RequestClass.SLOW))
+    assert [(it.outcome, it.seconds > 0.6) for it in slow] == [("done", True)]
+
+
+async def test_costs_no_more_memory_than_it_may(account, watching, monkeypatch):
+    monkeypatch.setattr(observer, "_KEPT_SIZE", 100_000)
+    large = replace_sent(path=b"/observed/people()" + b"x" * 50_000)
+    for number in range(20):
+        request = observed(account, EntityAlreadyExists() if number % 2 else None, seconds=0.7)
+        if watching.record(request):
+            watching.keep(request, large)
+    await watching.flush()
+    assert await in_thread(RecordedRequest.objects.count) == 2  # the first of each kind in any case
+
+
+def replace_sent(**fields):
+    return SENT._replace(**fields)
+
+
+def test_deletes_what_is_old_and_what_is_too_much(account_now, monkeypatch):
+    monkeypatch.setattr(recording, "_CHUNK", 10)
+    monkeypatch.setattr(recording, "KEPT_OF_ACCOUNT", 30)
+    other = accounts.add("other")
+    write(account_now, 25, age=timedelta(days=7, minutes=1))
+    write(other, 5)
+    write(account_now, 55)
+
+    recording.tidy(datetime.now(UTC))
+
+    kept = list(RecordedRequest.objects.order_by("-pk").values_list("account_id", "pk"))
+    assert [account for account, _ in kept] == [account_now.pk] * 30 + [other.pk] * 5
+    monkeypatch.setattr(recording, "_KEPT", 20)
+    recording.tidy(datetime.now(UTC))
+    assert list(RecordedRequest.objects.order_by("-pk").values_list("pk", flat=True)) == [
+        pk for _, pk in kept[:20]
+    ]
+
+
+@pytest.fixture
+def account_now(db):
+    return accounts.add("observed")
+
+
+def test_a_follower_misses_nothing_that_commits_late(account_now):
+    begun, may_commit = Event(), Event()
+
+    def write_slowly():
+        with transaction.atomic():
+            write(account_now, 1)
+            begun.set()
+            may_commit.wait(60)
+        connection.close()
+
+    slow, other = (
+        Thread(target=write_slowly),
+        Thread(target=lambda: (write(account_now, 1), connection.close())),
+    )
+    slow.start()
+    begun.wait(60)
+    other.start()
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as looking:
+        waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        while not looking.execute(waiting).fetchall():
+            assert requests.following(RequestFilter(), 0) == []
+    may_commit.set()
+    slow.join()
+    other.join()
+    assert len(requests.following(RequestFilter(), 0)) == 2
+
+
+def test_finds_a_request_by_either_id_and_by_what_it_was(account_now):
+    write(account_now, 2)
+    first, second = RecordedRequest.objects.order_by("pk")
+
+    def found(**fields):
+        return [it.pk for it in requests.page(replace(RequestFilter([account_now.pk]), **fields))]
+
+    assert found(identifier=str(first.request_id)) == [first.pk]
+    assert found(identifier="mine") == [second.pk, first.pk]
+    assert found(code="EntityAlreadyExists", credential="key1", table="PEOPLE", status=409) == [
+        second.pk,
+        first.pk,
+    ]
+    assert found(kind=RequestClass.FAILED) == found(identifier="other") == []
+    assert requests.get(account_now, first.request_id).pk == first.pk
+
+
+def test_ends_with_its_account(account_now):
+    write(account_now, 3)
+    removal.remove("observed")
+    assert not RecordedRequest.objects.exists()

@@ -1,0 +1,176 @@
+"""What the request log keeps of requests to the service, and what never gets there."""
+
+import base64
+import json
+from email.utils import formatdate
+from time import time
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from storage.domain.requests import recorded
+from storage.models import RecordedRequest
+from storage.operations.accounts import accounts
+from storage.operations.accounts.accounts import NewAccount
+from storage.operations.requests import explanations
+from storage.operations.requests.requests import RequestFilter, find
+from storage.operations.tables import tables
+from storage.runtime.threads import in_thread
+from tests.protocol.test_table_service import ACCOUNT, JSON, KEY, running, sender
+from tests.wire import tokens
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/people(PartitionKey='Ada-secret',RowKey='r')"
+TOKEN = {"tn": "people", "sp": "r", "se": "2099-12-31T23:59:59Z"}
+
+
+@pytest.fixture
+async def service():
+    account = await in_thread(accounts.add, ACCOUNT, NewAccount(KEY))
+    await in_thread(tables.create, account, "people")
+    async with running() as service:
+        yield service
+
+
+@pytest.fixture
+def send(service):
+    return sender(service)
+
+
+def sas(path, **fields):
+    token = tokens.parameters({"sas": {**TOKEN, **fields}}, ACCOUNT, base64.b64encode(KEY).decode())
+    return f"{path}?{urlencode(token)}"
+
+
+async def kept(service):
+    """The requests in the log, oldest first."""
+    await service._service.observer.flush()
+    return await in_thread(lambda: list(find(RequestFilter()).order_by("pk")))
+
+
+def told(request):
+    return explanations.explain(request)
+
+
+async def test_tells_why_access_was_refused(service, send):
+    body = b"<SignedIdentifiers><SignedIdentifier><Id>reader</Id><AccessPolicy><Expiry>2099-01-01T00:00:00Z</Expiry>"
+    body += b"<Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>"
+    xml = {**JSON, "Content-Type": "application/xml"}
+    assert (await send("PUT", "/people?comp=acl", body, xml)).status == 204
+    late = formatdate(time() - 20 * 60, usegmt=True)
+    unsigned = {**JSON, "User-Agent": "an SDK", "x-ms-client-request-id": "mine"}
+    expired = sas("/people()", se="2026-01-01T00:00:00Z")
+    by_policy = sas(PATH, si="reader", sp=False, se=False)
+    sent = [
+        await send("GET", expired, headers=unsigned, signed=False),
+        await send("DELETE", by_policy, headers={**JSON, "If-Match": "*"}, signed=False),
+        await send("GET", "/people()", headers={**JSON, "x-ms-date": late}),
+        await send("GET", "/people()", key=b"x" * 64),
+        await send("GET", "/people()", signed=False),
+    ]
+    assert [reply.status for reply in sent] == [403] * 5
+
+    _, by_sas, deletion, skewed, foreign, anonymous = await kept(service)
+
+    assert told(by_sas)[0].startswith("The token expired at 2026-01-01T00:00:00Z, ")
+    assert (by_sas.client_request_id, by_sas.agent) == ("mine", "an SDK")
+    assert str(by_sas.request_id) == sent[0].headers["x-ms-request-id"]
+    assert (len(by_sas.credential), by_sas.authentication) == (64, "sas")
+    assert told(deletion) == ["The policy reader has no d, which DeleteEntity needs; it has r."]
+    assert told(skewed) == [
+        "The date of the request is 20 minutes off this server's clock; 15 minutes are allowed."
+    ]
+    assert told(foreign) == [
+        "No key of the account produces this signature, even allowing for common mistakes."
+    ]
+    assert told(anonymous) == [
+        "The request is not signed: it has neither an Authorization header nor a sig parameter."
+    ]
+
+
+async def test_names_the_part_that_was_refused(service, send):
+    entity = {"PartitionKey": "p", "RowKey": "r"}
+    requests = [
+        ("GET", "/people()?$filter=" + quote("Name eq 'Ada-secret' und Age gt 5"), b"", {}),
+        ("GET", "/people()?$top=many", b"", {}),
+        ("POST", "/people", {**entity, "Born@odata.type": "Edm.Int64", "Born": "Ada-secret"}, {}),
+        ("POST", "/people", b'{"PartitionKey": "Ada-secret", ?}', {}),
+        ("PUT", PATH, {}, {"If-Match": "Ada-secret"}),
+        ("GET", "/people()?$expand=Ada-secret", b"", {}),
+    ]
+    for method, path, body, headers in requests:
+        assert (await send(method, path, body, {**JSON, **headers})).status in (400, 501)
+
+    found = await kept(service)
+
+    assert [(it.fault["part"], it.fault["name"]) for it in found] == [
+        ("option", "$filter"),
+        ("option", "$top"),
+        ("property", "Born"),
+        ("body", ""),
+        ("header", "If-Match"),
+        ("option", "$expand"),
+    ]
+    assert found[0].options == [["$filter", "Name eq … und Age gt …"]]
+    assert (found[0].fault["position"], found[0].fault["span"]) == (21, [10, 13])
+    assert told(found[0]) == ["The query option $filter is at fault at position 21."]
+    assert told(found[3]) == ["The body cannot be read at position 31."]
+    assert found[4].path == f"/{ACCOUNT}/people(PartitionKey='…',RowKey='…')"
+
+
+async def test_a_change_set_is_refused_although_it_is_answered(service, send):
+    part = (
+        "--b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+        "POST http://h/{0}/people HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{1}\r\n"
+    )
+    texts = [json.dumps({"PartitionKey": "p", "RowKey": key, "N": n}) for key, n in (("a", 1), ("b", {}))]
+    changes = "".join(part.format(ACCOUNT, text) for text in texts).replace("--b", "--c") + "--c--\r\n"
+    body = f"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n{changes}--b--\r\n".encode()
+    reply = await send("POST", "/$batch", body, {"Content-Type": "multipart/mixed; boundary=b"})
+    assert reply.status == 202
+
+    (found,) = await kept(service)
+
+    assert (found.outcome, found.error, found.fault["place"]) == ("refused", "InvalidInput", 1)
+    assert told(found) == [
+        "The operation at position 1 of the change set was refused.",
+        "The property N is at fault.",
+    ]
+
+
+async def test_tells_how_a_slow_query_read(service, send, monkeypatch):
+    monkeypatch.setattr(recorded, "SLOW", 0.0)
+    monkeypatch.setattr(explanations, "SLOW", 0.0)
+    await send("GET", "/people()?$filter=" + quote("Age gt 5 and Name eq 'Ada-secret' or Born lt 3"))
+
+    (found,) = await kept(service)
+
+    assert (found.outcome, found.access_path) == ("done", "table-scan")
+    assert found.options == [["$filter", "Age gt … and Name eq … or Born lt …"]]
+    assert found.candidates == ["Born"]
+    assert told(found) == ["It read the whole table.", "An index of Born would spare it rows."]
+
+
+async def test_neither_secrets_nor_keys_nor_values_are_in_it(service, send):
+    value = "Ada-secret"
+    body = {"PartitionKey": value, "RowKey": value, "Name": value}
+    filters = [f"Name eq '{value}'", f"Name eq '{value}", f'Name eq "{value}"', f"Name eq {value} eq"]
+    targets = [f"/people()?$filter={quote(text)}" for text in filters]
+    targets += [PATH, f"/people(PartitionKey=%27{value}%27,RowKey=%27{value}%27)", f"/people('{value}')"]
+    targets += [sas(PATH, spk=value, srk=value, epk=value, erk=value, se="2026-01-01T00:00:00Z")]
+    targets += [sas(PATH, spk=value, srk="a").replace("sig=", "sig=x"), f"/people()?NextPartitionKey={value}"]
+    for number, target in enumerate(targets):
+        await send("GET", target, signed="sig=" not in target)
+        await send("GET", target, signed=False, headers={**JSON, "Authorization": f"SharedKey {value}"})
+        await send("GET", target, key=bytes([number]) * 64)
+    for _ in range(2):
+        await send("POST", "/people", body)
+        await send("PUT", PATH, body, {**JSON, "If-Match": f'W/"{value}"'})
+
+    assert len(await kept(service)) > 20
+
+    rows = await in_thread(lambda: [str(row.__dict__) for row in RecordedRequest.objects.all()])
+    assert [row for row in rows if "secret" in row] == []
+    secret = base64.b64encode(KEY).decode()
+    assert not any(secret[:20] in row or "sig=" in row for row in rows)
