@@ -38,6 +38,7 @@ ACCOUNT_SIDEBAR: Final = (
     NavigationItem("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS),
     NavigationItem("snapshots:index", _("Snapshots"), "camera"),
     NavigationItem("activity:index", _("Activity"), "history"),
+    NavigationItem("requests:index", _("Requests"), "scroll-text"),
     NavigationItem("compare:index", _("Compare"), "arrow-left-right"),
     NavigationItem("accounts:service", _("Service"), "sliders-horizontal"),
     NavigationItem("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),

@@ -71,7 +71,7 @@ def _inspect_text(request: HttpRequest, managed: list[Account], chosen: str) -> 
     }
     if isinstance(report, UnreadableText):
         return context | {"unreadable": labels.UNREADABLE_TEXTS[report]}
-    return context | _report_context(report, known, user_of(request))
+    return context | report_context(report, known, user_of(request))
 
 
 def _facts(request: HttpRequest, managed: list[Account]) -> Facts:
@@ -86,7 +86,8 @@ def _facts(request: HttpRequest, managed: list[Account]) -> Facts:
     )
 
 
-def _report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
+def report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
+    """Return what the template of a report needs."""
     now = timezone.now()
     return {
         "report": report,

@@ -1,0 +1,1 @@
+"""The request log: what was refused, failed or slow, and why."""

@@ -1,0 +1,11 @@
+"""The addresses of the request log."""
+
+from django.urls import path
+
+from console.requests import views
+
+app_name = "requests"
+urlpatterns = [
+    path("a/<account>/requests/", views.index, name="index"),
+    path("a/<account>/requests/<uuid:request_id>/", views.show, name="show"),
+]
