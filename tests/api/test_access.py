@@ -1,6 +1,7 @@
 """Who may ask for what: every operation by role, by scope and by the account of the token, as one table."""
 
 from itertools import pairwise
+from uuid import uuid4
 
 import pytest
 from django.urls import get_resolver
@@ -58,6 +59,9 @@ OPERATIONS = [
     ("PUT", "accounts/acme/members/nobody", OWN, {"role": "owner"}, 404),
     ("DELETE", "accounts/acme/members/nobody", OWN, None, 404),
     ("GET", "accounts/acme/activity", READ, None, 200),
+    ("GET", "accounts/acme/requests", READ, None, 200),
+    ("GET", f"accounts/acme/requests/{uuid4()}", READ, None, 404),
+    ("GET", "accounts/acme/request-statistics", READ, None, 200),
     ("GET", "accounts/acme/changes", READ, None, 200),
     ("POST", "accounts/acme/undo", TABLES, {}, 400),
     ("GET", "accounts/acme/snapshots", READ, None, 200),
@@ -127,7 +131,7 @@ def test_every_operation_is_in_the_table(people):
 def as_documented(path):
     parts = path.partition("?")[0].split("/")
     names = {"accounts": "account", "tables": "table", "sas": "fingerprint", "members": "user", "keys": "key"}
-    names |= {"indexes": "property", "snapshots": "snapshot"}
+    names |= {"indexes": "property", "requests": "request_id", "snapshots": "snapshot"}
     found = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
     return "/".join([API, *found])
 
