@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("storage", "0044_operations_as_jobs"),
+        ("storage", "0045_import_drafts"),
     ]
 
     operations = [
