@@ -64,6 +64,7 @@ PAGES = {
     "user": "/ui/u/1/",
     "activity": "/ui/a/devstoreaccount1/activity/",
     "activity of tables": "/ui/a/devstoreaccount1/activity/?what=tables&who=nobody",
+    "requests": "/ui/a/devstoreaccount1/requests/?span=week",
     "server activity": "/ui/activity/",
     "jobs": "/ui/jobs/",
     "replicas": "/ui/replicas/",
