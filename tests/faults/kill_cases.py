@@ -26,7 +26,7 @@ from storage.operations.changes.changes import ChangeFilter
 from storage.operations.entities import bulk_edit_jobs, edits, entities, imports
 from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.entities.imports import Import, ImportMode
-from storage.operations.jobs import jobs
+from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind, NoState, Step
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
@@ -164,7 +164,8 @@ def written_by_a_script():
 
 
 def undo_many():
-    return data_undo.undo(find("shop"), ChangeFilter(actors=(("key", "script"),)), by=ADA)
+    wanted = ChangeFilter(actors=(("key", "script"),))
+    running.complete(data_undo.request(find("shop"), wanted), by=ADA)
 
 
 def undo_latest(verb):

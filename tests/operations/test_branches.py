@@ -20,6 +20,7 @@ from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import entities
+from storage.operations.jobs import running
 from storage.operations.relations import history
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.account_building import Original
@@ -114,7 +115,7 @@ def test_a_table_that_was_made_in_a_branch_of_a_part_is_restored(shop):
     tables.delete(account, "made")
     fill(account, "later", ROWS)
 
-    snapshot_restores.reset_to(snapshot)
+    running.complete(snapshot_restores.request_reset_to(snapshot), by=SERVER)
 
     assert tables.names(account) == ["customers", "made"]
     assert content(account, "made") == ROWS

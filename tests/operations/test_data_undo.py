@@ -63,7 +63,7 @@ def delete(row_key):
 
 
 def undo_script(account):
-    return data_undo.undo(account, BY_SCRIPT, by=ADA)
+    return outcome_of(running.complete(data_undo.request(account, BY_SCRIPT), by=ADA))
 
 
 def change_by_script(table, number):
@@ -251,7 +251,7 @@ def test_selections(account, people):
 
     def restoring(**wanted):
         with transaction.atomic():
-            data_undo.undo(account, ChangeFilter(**wanted), by=ADA)
+            running.complete(data_undo.request(account, ChangeFilter(**wanted)), by=ADA)
             found = content(people), content(others)
             transaction.set_rollback(True)
         return found

@@ -10,6 +10,7 @@ from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -95,9 +96,9 @@ def test_only_a_restore_of_a_whole_account_deletes_newer_tables(shop):
             with pytest.raises(SnapshotError, match="newer"):
                 run(snapshot, wanted)
     assert [it.name for it in snapshots.listed(shop)] == ["whole", "some"]
-    snapshot_restores.reset_to(some)
+    running.complete(snapshot_restores.request_reset_to(some), by=SERVER)
     assert tables.find(shop, "later") is not None
-    snapshot_restores.reset_to(whole)
+    running.complete(snapshot_restores.request_reset_to(whole), by=SERVER)
     assert tables.find(shop, "later") is None
 
 

@@ -201,10 +201,6 @@ def request_reset_to(snapshot: Snapshot) -> JobRequest[Arguments, OutcomeState]:
     return request(snapshot, _everything(snapshot))
 
 
-def reset_to(snapshot: Snapshot, *, by: Actor = SERVER) -> Outcome:
-    return outcome_of(running.complete(request_reset_to(snapshot), by=by))
-
-
 def request_undo(account: Account, done: Activity) -> JobRequest[Arguments, OutcomeState]:
     """Return the job that restores what a restore has kept before it; raises SnapshotNotFound when that is gone."""
     before = snapshots.get(account, str(done.detail["before"]))

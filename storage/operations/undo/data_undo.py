@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
@@ -16,9 +15,8 @@ from storage.models import Account, Activity, Table
 from storage.operations.accounts import accounts
 from storage.operations.changes import changes, past
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began, outcome_of
+from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began
 from storage.operations.changes.outcomes import Outcome, TableOutcome
-from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest, Run, Step
 from storage.operations.relations import table_relations
 from storage.operations.relations.record import recorded_changes
@@ -131,14 +129,6 @@ def request(
     until = to_datetime(past.closed_present().ticks) + timedelta(microseconds=1)  # exclusive
     undone = None if undoes is None else undoes.pk
     return JobRequest(UNDO_JOB, Arguments(wanted.dump(), until.isoformat(), undone), account)
-
-
-def undo(account: Account, wanted: ChangeFilter, *, by: Actor, undoes: Activity | None = None) -> Outcome:
-    """Undo the matching changes, and wait for the end; recorded as one activity.
-
-    Raises InsufficientAccountPermissions, OperationTimedOut and ServerBusy.
-    """
-    return outcome_of(running.complete(request(account, wanted, undoes=undoes), by=by))
 
 
 def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
