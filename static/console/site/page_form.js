@@ -2,6 +2,8 @@
 import { loadHead, read, request } from "./request.js";
 import { setSent } from "./unsaved.js";
 
+const PATIENCE = 300; // milliseconds after which the button shows that an answer is on its way
+
 // on the window, after all who send a form themselves
 addEventListener("submit", (event) => {
   const form = event.target;
@@ -16,9 +18,12 @@ async function send(form, submitter) {
   if (form.ariaBusy === "true") return;
   const address = submitter?.hasAttribute("formaction") ? submitter.formAction : form.getAttribute("action") || location.href;
   form.ariaBusy = "true";
+  const timer = setTimeout(() => submitter?.setAttribute("aria-busy", "true"), PATIENCE);
   try {
     await load(address, new FormData(form, submitter));
   } finally {
+    clearTimeout(timer);
+    submitter?.removeAttribute("aria-busy");
     form.ariaBusy = null;
   }
 }

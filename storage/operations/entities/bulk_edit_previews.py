@@ -29,6 +29,7 @@ from storage.operations.entities.bulk_edits import (
 from storage.operations.relations import history
 from storage.sql import django as sql
 from storage.sql import restoring
+from storage.sql.failures import Canceled
 
 SAMPLE: Final = 10  # entities of a preview: the first ones, and as many from anywhere
 PREVIEW_LIMIT: Final = timedelta(seconds=10)
@@ -77,10 +78,13 @@ class BulkEditPreview:
 
 
 def load(table: Table, request: BulkEditRequest, found: Mapping[str, Any]) -> BulkEditPreview:
-    """Read a preview that was dumped; its sample is evaluated again."""
+    """Read a preview that was dumped; its sample is evaluated again, or left out where the database has no time."""
     work = Work.of(table, request, timezone.now(), notes_types=True)
     keys = [EntityKey(*it) for it in found["samples"]]
-    edited, _ = work.evaluate(entities.get_many(table, keys))
+    try:
+        edited, _ = work.evaluate(entities.get_many(table, keys))
+    except Canceled:
+        edited = []
     sample = {it.old_key: it for it in edited}
     return BulkEditPreview(
         **{
