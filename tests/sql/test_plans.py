@@ -149,6 +149,16 @@ def test_a_point_read_is_an_index_scan(explain, relation, select):
     assert [scan["Actual Rows"] for scan in scans(plan, relation)] == [1 if relation == FULL else 0]
 
 
+def test_many_keys_are_looked_up_one_by_one(explain):
+    keys = [EntityKey("p005", "r0100"), EntityKey("p001", "r0001"), EntityKey("p009", "r0300")]
+    for statement in (next(pages.get_many(FULL, keys)), next(pages.total_bytes(FULL, keys))):
+        plan = explain(statement)
+
+        assert statement.lane is Lane.KEY
+        assert_walks_the_primary_key(plan, FULL)
+        assert [(scan["Actual Rows"], scan["Actual Loops"]) for scan in scans(plan)] == [(1, 3)]
+
+
 ENTITY = Entity(EntityKey("p005", "r0100"), {"Number": EdmValue(Edm.INT32, 1)})
 CHANGES = [
     Upsert(ENTITY, merge=False),
