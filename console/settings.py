@@ -75,6 +75,7 @@ TEMPLATES = [
                 "console.site.layout.context",
                 "console.queries.frame.context",
                 "console.jobs.tray.context",
+                "console.notices.bell.context",
             ],
         },
     }
@@ -139,6 +140,20 @@ TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit
 ACTIVITY_DAYS = OPTIONS.activity_days
 QUOTAS = OPTIONS.quotas
 SNAPSHOT_BYTES = OPTIONS.snapshot_bytes
+
+# notices
+CONSOLE_URL = OPTIONS.messages.console_url
+WEBHOOK_NETWORKS = OPTIONS.messages.webhook_networks
+SMTP = OPTIONS.messages.smtp
+if SMTP is None:
+    EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+else:
+    EMAIL_HOST, EMAIL_PORT = SMTP.host, SMTP.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = SMTP.user, SMTP.password
+    EMAIL_USE_TLS, EMAIL_USE_SSL = SMTP.starts_tls, SMTP.is_tls
+    DEFAULT_FROM_EMAIL = SMTP.sender
+EMAIL_TIMEOUT = 10  # seconds
+NOTICE_MAIL = "console.notices.mail.write"  # who knows the languages of users
 
 # people
 AUTH_USER_MODEL = "console.User"
@@ -225,6 +240,8 @@ SPECTACULAR_SETTINGS = {
         {"name": "Undo"},
         {"name": "Activity"},
         {"name": "Requests"},
+        {"name": "Notices"},
+        {"name": "Webhooks"},
         {"name": "Replicas"},
         {"name": "Backups"},
     ],

@@ -850,3 +850,161 @@ class ImportDraft(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file_name} into {self.table_name}"
+
+
+class KeyRotation(models.Model):
+    """When a key of an account was rotated last; the activity log, which has it too, is kept for some months only."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
+    number = models.PositiveSmallIntegerField()  # 1 or 2
+    rotated_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("account", "number"), name="one_rotation_of_a_key"),)
+
+    def __str__(self) -> str:
+        return f"key{self.number}"
+
+
+class Notice(models.Model):
+    """A condition that was found, until it is resolved: see storage.operations.notices."""
+
+    kind = models.CharField(max_length=32)  # domain.service.notices.NoticeKind
+    account = models.ForeignKey(
+        Account, on_delete=models.CASCADE, null=True, db_index=False, related_name="+"
+    )  # null: of the whole server, or of a user
+    # the only one who sees it; null: all with the capability of its kind in the account
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
+    subject = models.CharField(max_length=128, blank=True, default="")  # what in the account it is about
+    severity = models.CharField(max_length=8)  # domain.service.notices.Severity
+    facts = models.JSONField(default=dict)  # what fills its sentence
+    news = models.CharField(max_length=64, blank=True, default="")  # when it changes, people are told again
+    opened_at = models.DateTimeField()
+    news_at = models.DateTimeField()
+    found_at = models.DateTimeField()  # last
+    resolved_at = models.DateTimeField(null=True, default=None)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("kind", "account", "user", "subject"),
+                condition=Q(resolved_at=None),
+                name="one_open_notice",
+                nulls_distinct=False,
+            ),
+        )
+        indexes = (
+            models.Index(fields=("account", "-news_at"), name="notices_of_an_account"),
+            models.Index(fields=("resolved_at",), name="notices_by_end"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+
+class NoticeRule(models.Model):
+    """What differs from the defaults of a kind of notice, in an account or, without one, on the server."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
+    kind = models.CharField(max_length=32)
+    is_on = models.BooleanField(default=True)
+    threshold = models.FloatField(null=True, default=None)  # null: the default of the kind
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("account", "kind"), name="one_rule_of_a_notice", nulls_distinct=False
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+class NoticeReader(models.Model):
+    """Which notices a user has seen, and where e-mail goes once the user has confirmed the address."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    seen_at = models.DateTimeField(null=True, default=None)  # news until then is seen
+    address = models.CharField(max_length=254, blank=True, default="")
+    confirmed_at = models.DateTimeField(null=True, default=None)
+    code_digest = models.CharField(max_length=64, blank=True, default="")  # of what the address was sent
+    code_expires_at = models.DateTimeField(null=True, default=None)
+    code_attempts = models.PositiveSmallIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class NoticeMute(models.Model):
+    """Notices that a user does not want to see: those that match all that is given."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")  # null: any
+    kind = models.CharField(max_length=32, blank=True, default="")  # empty: any
+    subject = models.CharField(max_length=128, null=True, default=None)  # noqa: DJ001  null: any; empty is one
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("user", "account", "kind", "subject"), name="one_mute", nulls_distinct=False
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.kind}"
+
+
+class Webhook(models.Model):
+    """A URL that notices of an account are sent to; of the whole server, with those of all accounts, without one."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
+    name = models.CharField(max_length=64)
+    url = models.TextField(max_length=2000)
+    kinds = models.JSONField(default=list)  # of notices; empty: all
+    enabled = models.BooleanField(default=True)
+    secret_sealed = models.BinaryField()
+    author = models.CharField(max_length=150)  # name of a user; empty: a command
+    created_at = models.DateTimeField(auto_now_add=True)
+    delivered_at = models.DateTimeField(null=True, default=None)  # last
+    failed_at = models.DateTimeField(null=True, default=None)  # first of the attempts that failed since
+    failures = models.PositiveIntegerField(default=0)  # since something was delivered
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("account", "name"), name="one_webhook_of_a_name", nulls_distinct=False
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class NoticeDelivery(models.Model):
+    """What a webhook, or the address of a user, is sent about a notice, until that has succeeded or been given up."""
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, null=True, related_name="deliveries")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
+    notice = models.ForeignKey(Notice, on_delete=models.CASCADE, null=True, related_name="+")  # null: a test
+    event = models.CharField(max_length=8)  # domain.service.notices.NoticeEvent
+    message_id = models.UUIDField(unique=True)  # the same at each attempt
+    body = models.TextField(blank=True, default="")  # what a webhook is sent, byte for byte
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True)  # of the next attempt; null: it has ended
+    attempts = models.PositiveSmallIntegerField(default=0)
+    status = models.PositiveSmallIntegerField(null=True, default=None)  # of the last answer over HTTP
+    error = models.CharField(max_length=256, blank=True, default="")  # of the last attempt that failed
+    delivered_at = models.DateTimeField(null=True, default=None)
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("due_at",), condition=~Q(due_at=None), name="deliveries_to_do"),
+            models.Index(fields=("created_at",), name="deliveries_by_age"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.message_id}"

@@ -300,6 +300,14 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     Verb.JOB_CANCEL: Presentation(Group.SETTINGS, "ban", _("%(who)s cancelled the job %(job)s")),
     Verb.JOB_PAUSE: Presentation(Group.SETTINGS, "pause", _("%(who)s paused the job %(job)s")),
     Verb.JOB_RESUME: Presentation(Group.SETTINGS, "play", _("%(who)s resumed the job %(job)s")),
+    Verb.WEBHOOK_CREATE: Presentation(Group.SETTINGS, "bell", _("%(who)s created the webhook %(webhook)s")),
+    Verb.WEBHOOK_CHANGE: Presentation(Group.SETTINGS, "bell", _("%(who)s changed the webhook %(webhook)s")),
+    Verb.WEBHOOK_DELETE: Presentation(
+        Group.SETTINGS, "bell-off", _("%(who)s deleted the webhook %(webhook)s")
+    ),
+    Verb.NOTICE_RULE: Presentation(
+        Group.SETTINGS, "bell", _("%(who)s changed the notices of the kind %(notice)s")
+    ),
     Verb.SIGN_IN: Presentation(Group.PEOPLE, "log-in", _("%(who)s signed in")),
     Verb.SIGN_OUT: Presentation(Group.PEOPLE, "log-out", _("%(who)s signed out")),
     Verb.SIGN_IN_FAILED: Presentation(

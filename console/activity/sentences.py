@@ -228,6 +228,8 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "user": lambda done: _strong(done.detail.get("user", "")),
     "role": lambda done: _strong(_label_role(done)),
     "job": _link_job,
+    "webhook": lambda done: _strong_bdi(done.detail.get("webhook", "")),
+    "notice": lambda done: _mono(done.detail.get("notice", "")),
     "inviter": lambda done: _strong(done.detail.get("invited_by", "")),
 }
 

@@ -39,6 +39,7 @@ ACCOUNT_SIDEBAR: Final = (
     NavigationItem("snapshots:index", _("Snapshots"), "camera"),
     NavigationItem("activity:index", _("Activity"), "history"),
     NavigationItem("requests:index", _("Requests"), "scroll-text"),
+    NavigationItem("notices:account", _("Notices"), "bell"),
     NavigationItem("compare:index", _("Compare"), "arrow-left-right"),
     NavigationItem("accounts:service", _("Service"), "sliders-horizontal"),
     NavigationItem("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),
@@ -48,6 +49,7 @@ ACCOUNT_SIDEBAR: Final = (
 STORAGE_PAGES: Final = frozenset({"accounts:service"})  # which other kinds of accounts do not have
 SERVER_SIDEBAR: Final = (
     NavigationItem("home:index", _("Home"), "house"),
+    NavigationItem("notices:index", _("Notices"), "bell"),
     NavigationItem("jobs:index", _("Jobs"), "hourglass"),
     NavigationItem("sas:inspector", _("Inspector"), "scroll-text"),
     NavigationItem("people:users", _("Users"), "users", is_for_admins=True),

@@ -191,6 +191,13 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.FILE_MAPPING_NO_COLUMN: _("The file has no column %(column)s, but %(columns)s."),
     Reason.FILE_MAPPING_PROPERTY: _("“%(text)s” cannot be the name of a property."),
     Reason.FILE_MAPPING_TWICE: _("Two columns would become the property %(property)s."),
+    Reason.WEBHOOK_URL: _(
+        "The URL of a webhook must begin with https:// or http://, with a host and without a user name."
+    ),
+    Reason.WEBHOOK_EXISTS: _("A webhook named “%(webhook)s” already exists."),
+    Reason.TOO_MANY_WEBHOOKS: _("There can be at most %(most)s webhooks. Delete one first."),
+    Reason.NO_WEBHOOK: _("There is no webhook “%(webhook)s”."),
+    Reason.TOO_MANY_MUTES: _("You can mute at most %(most)s notices and kinds. Unmute one first."),
     Reason.JOB_BROKEN: _(
         "The server made a mistake (%(why)s), which its log describes. Resume the job to try again."
     ),

@@ -177,6 +177,13 @@ class Schema(AutoSchema):
         """Describe an operation that has no description: not by the docstring of its view set."""
         return ""
 
+    def get_operation(self, *args: Any, **options: Any) -> dict[str, Any] | None:
+        """Tell apart the operations of a view set that has a part of the server beside that of an account."""
+        found: dict[str, Any] | None = super().get_operation(*args, **options)
+        if found is not None:
+            found["operationId"] += getattr(self.view, "operation_suffix", "")
+        return found
+
     def get_tags(self) -> list[str]:
         return [self.view.tag]
 

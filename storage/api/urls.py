@@ -13,6 +13,7 @@ from storage.api.views import (
     history,
     indexes,
     jobs,
+    notices,
     requests,
     sas,
     service,
@@ -26,12 +27,33 @@ ACCOUNT = "accounts/<str:account>"
 TABLE = f"{ACCOUNT}/tables/<str:table>"
 SNAPSHOT = f"{ACCOUNT}/snapshots/<str:snapshot>"
 TOKEN = f"{ACCOUNT}/sas/<str:fingerprint>"
+WEBHOOK = "webhooks/<int:webhook>"
 
 
 def _path(route: str, view_set: Any, name: str, **actions: str) -> URLPattern:
     """Route the methods of a path to the ``actions`` of a view set."""
     found: URLPattern = path(route, view_set.as_view(actions), name=f"api-{name}")
     return found
+
+
+def _webhooks(scope: str, prefix: str, view_set: Any, rules: Any) -> list[URLPattern]:
+    """Return the paths of the webhooks and rules of an account, or of the server."""
+    return [
+        _path(f"{scope}webhooks", view_set, f"{prefix}webhooks", get="index", post="create"),
+        _path(
+            f"{scope}{WEBHOOK}",
+            view_set,
+            f"{prefix}webhook",
+            get="retrieve",
+            patch="partial_update",
+            delete="destroy",
+        ),
+        _path(f"{scope}{WEBHOOK}/test", view_set, f"{prefix}webhook-test", post="test"),
+        _path(f"{scope}{WEBHOOK}/secret", view_set, f"{prefix}webhook-secret", post="renew_secret"),
+        _path(f"{scope}{WEBHOOK}/deliveries", view_set, f"{prefix}webhook-deliveries", get="deliveries"),
+        _path(f"{scope}notice-rules", rules, f"{prefix}notice-rules", get="index"),
+        _path(f"{scope}notice-rules/<str:kind>", rules, f"{prefix}notice-rule", put="update"),
+    ]
 
 
 urlpatterns = [
@@ -45,6 +67,12 @@ urlpatterns = [
     _path("jobs/<int:job>/pause", jobs.JobViewSet, "job-pause", post="pause"),
     _path("jobs/<int:job>/resume", jobs.JobViewSet, "job-resume", post="resume"),
     _path("jobs/<int:job>/files/<int:file>", jobs.JobViewSet, "job-file", get="download"),
+    _path("notices", notices.NoticeViewSet, "notices", get="index"),
+    _path("notices/seen", notices.NoticeViewSet, "notices-seen", post="mark_seen"),
+    _path("notices/<int:notice>", notices.NoticeViewSet, "notice", get="retrieve"),
+    _path("notice-mutes", notices.MuteViewSet, "notice-mutes", get="index", post="create"),
+    _path("notice-mutes/<int:mute>", notices.MuteViewSet, "notice-mute", delete="destroy"),
+    *_webhooks("", "server-", notices.ServerWebhookViewSet, notices.ServerRuleViewSet),
     _path("accounts", accounts.AccountListViewSet, "accounts", get="index", post="create"),
     _path(
         ACCOUNT, accounts.AccountViewSet, "account", get="retrieve", patch="partial_update", delete="destroy"
@@ -105,6 +133,7 @@ urlpatterns = [
     ),
     _path(f"{ACCOUNT}/members", service.MemberViewSet, "members", get="index"),
     _path(f"{ACCOUNT}/members/<str:user>", service.MemberViewSet, "member", put="update", delete="destroy"),
+    *_webhooks(f"{ACCOUNT}/", "", notices.WebhookViewSet, notices.RuleViewSet),
     _path(f"{ACCOUNT}/undo", undo.UndoViewSet, "undo", post="undo"),
     _path(f"{ACCOUNT}/requests", requests.RequestViewSet, "requests", get="index"),
     _path(f"{ACCOUNT}/requests/<uuid:request_id>", requests.RequestViewSet, "request", get="retrieve"),

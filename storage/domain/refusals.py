@@ -72,6 +72,18 @@ class Reason(StrEnum):
     # API tokens
     TOO_MANY_TOKENS = "A user can have at most {most} tokens; revoke one first."
 
+    # notices
+    NO_NOTICE_KIND = "There is no kind of notice named {kind} here."
+    NOTICE_THRESHOLD = "The threshold of {kind} must be between {least} and {most}."
+    WEBHOOK_URL = (
+        "The URL of a webhook must begin with https:// or http://, with a host and without a user name."
+    )
+    WEBHOOK_EXISTS = "A webhook named {webhook} already exists."
+    TOO_MANY_WEBHOOKS = "There can be at most {most} webhooks; delete one first."
+    NO_WEBHOOK = "There is no webhook {webhook}."
+    MUTES_NOTHING = "Name an account or a kind of notice to mute."
+    TOO_MANY_MUTES = "A user can mute at most {most} notices and kinds; unmute one first."
+
     # history, the past and the feed
     DISTRIBUTED_HAS_NO_IMAGES = (
         "The table {table} is distributed over several nodes. Changes of its entities can be undone one by "

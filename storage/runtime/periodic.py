@@ -25,6 +25,7 @@ from storage.operations.counting import metrics, table_use, usage
 from storage.operations.health import database_version, disk
 from storage.operations.jobs import files as job_files
 from storage.operations.jobs import jobs
+from storage.operations.notices import delivery, evaluation
 from storage.operations.relations import table_relations
 from storage.operations.requests import recording
 from storage.operations.snapshots import snapshots
@@ -46,12 +47,13 @@ _INTERVAL: Final = 10.0  # seconds
 _SOON: Final = 2.0  # for work that a user waits for
 _MARK_INTERVAL: Final = 5.0
 _ADAPT_INTERVAL: Final = 60.0
+_NOTICE_INTERVAL: Final = 60.0
 _RETENTION_INTERVAL: Final = 30.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _LATE_AFTER: Final = {
     **dict.fromkeys(("metrics", "accounts", "history", "requests"), timedelta(minutes=10)),
-    **dict.fromkeys(("indexes", "snapshots", "tables"), timedelta(minutes=20)),
+    **dict.fromkeys(("indexes", "notices", "snapshots", "tables"), timedelta(minutes=20)),
     "tidy": timedelta(hours=1),
     "daily": timedelta(hours=26),
 }
@@ -90,6 +92,8 @@ async def run() -> None:
             "Logs could not be tidied",
             deletes=True,
         ),
+        _Work(lambda: delivery.deliver(lambda: datetime.now(UTC)), _SOON, "Notices could not be sent"),
+        _exclusive("notices", evaluation.evaluate, _NOTICE_INTERVAL, "Notices could not be evaluated"),
         _Work(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
         _Work(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
         _exclusive("metrics", writer.write, _INTERVAL, "Metrics could not be written"),
@@ -229,6 +233,7 @@ def _tidy(now: datetime) -> None:
     throughput.tidy()
     job_files.tidy(now)
     jobs.tidy(now)
+    evaluation.tidy(now)
 
 
 def _tidy_daily(now: datetime) -> None:

@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "account": "Add, list, change, copy, export, import and remove storage accounts, and rotate their keys.",
         "user": "Add, list and remove users of the console, and set roles and passwords.",
         "token": "Create, list and revoke tokens of the management API.",
+        "notice": "List notices, look for conditions now, and test e-mail.",
     },
     "Tables": {
         "import": "Write the rows of a file into a table: CSV, JSON, lines of JSON, or Parquet.",

@@ -16,7 +16,8 @@ import platformdirs
 from storage.domain.access.identity import Trust, is_loopback
 from storage.domain.access.sign_in import Provider
 from storage.domain.service.quotas import QUOTAS
-from storage.server import bearer, memory, sign_in
+from storage.server import bearer, memory, messages, sign_in
+from storage.server.messages import MessageOptions
 from storage.server.refusal import Refusal
 
 PREFIX = "TABLERO_"
@@ -116,6 +117,10 @@ VARIABLES = (
     Variable("ACTIVITY_DAYS", "90"),
     *(Variable(quota.option, str(quota.default)) for quota in QUOTAS),
     Variable("SNAPSHOT_MEGABYTES"),
+    Variable("CONSOLE_URL"),
+    Variable("WEBHOOK_NETWORKS"),
+    Variable("SMTP_URL"),
+    Variable("MAIL_FROM"),
     Variable("DEBUG", is_flag=True),
 )
 # what clients of the management API use, and what Kubernetes sets in each container for services named tablero...
@@ -199,6 +204,7 @@ class Options:
     archive: ArchiveOptions | None
     upgrade_backup: bool
     old_postgresql: Path | None  # the folder of its programs
+    messages: MessageOptions
 
     @property
     def is_loopback(self) -> bool:
@@ -265,6 +271,7 @@ def read(environ: Mapping[str, str]) -> Options:
         old_postgresql=Path(value["OLD_POSTGRESQL"]).expanduser().absolute()
         if value["OLD_POSTGRESQL"]
         else None,
+        messages=messages.read(value),
     )
 
 

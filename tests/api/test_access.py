@@ -79,6 +79,16 @@ OPERATIONS = [
     ("GET", "accounts/acme/diff?left=acme&right=acme", READ, None, 200),
     ("GET", "accounts/acme/diff/entities?left=acme/people&right=acme/people", READ, None, 200),
     ("POST", "accounts/acme/diff/apply", Capability.WRITE, {}, 400),
+    ("GET", "accounts/acme/notice-rules", READ, None, 200),
+    ("PUT", "accounts/acme/notice-rules/odd", ACCESS, {}, 404),
+    ("GET", "accounts/acme/webhooks", ACCESS, None, 200),
+    ("POST", "accounts/acme/webhooks", ACCESS, {}, 400),
+    ("GET", "accounts/acme/webhooks/0", ACCESS, None, 404),
+    ("PATCH", "accounts/acme/webhooks/0", ACCESS, {}, 404),
+    ("DELETE", "accounts/acme/webhooks/0", ACCESS, None, 404),
+    ("POST", "accounts/acme/webhooks/0/test", ACCESS, None, 404),
+    ("POST", "accounts/acme/webhooks/0/secret", ACCESS, None, 404),
+    ("GET", "accounts/acme/webhooks/0/deliveries", ACCESS, None, 404),
 ]
 OF_SERVER = [
     ("GET", "token"),
@@ -93,6 +103,23 @@ OF_SERVER = [
     ("POST", "jobs/{job}/pause"),
     ("POST", "jobs/{job}/resume"),
     ("POST", "jobs/{job}/cancel"),
+    # those that the user may see, and for admins those of the server: tests/api/test_notices.py
+    ("GET", "notices"),
+    ("GET", "notices/{notice}"),
+    ("POST", "notices/seen"),
+    ("GET", "notice-mutes"),
+    ("POST", "notice-mutes"),
+    ("DELETE", "notice-mutes/{mute}"),
+    ("GET", "notice-rules"),
+    ("PUT", "notice-rules/{kind}"),
+    ("GET", "webhooks"),
+    ("POST", "webhooks"),
+    ("GET", "webhooks/{webhook}"),
+    ("PATCH", "webhooks/{webhook}"),
+    ("DELETE", "webhooks/{webhook}"),
+    ("POST", "webhooks/{webhook}/test"),
+    ("POST", "webhooks/{webhook}/secret"),
+    ("GET", "webhooks/{webhook}/deliveries"),
 ]
 
 
@@ -132,6 +159,7 @@ def as_documented(path):
     parts = path.partition("?")[0].split("/")
     names = {"accounts": "account", "tables": "table", "sas": "fingerprint", "members": "user", "keys": "key"}
     names |= {"indexes": "property", "requests": "request_id", "snapshots": "snapshot"}
+    names |= {"webhooks": "webhook", "notice-rules": "kind"}
     found = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
     return "/".join([API, *found])
 

@@ -87,4 +87,8 @@ class Verb(StrEnum):
     JOB_CANCEL = "job.cancel"
     JOB_PAUSE = "job.pause"
     JOB_RESUME = "job.resume"
+    WEBHOOK_CREATE = "webhook.create"
+    WEBHOOK_CHANGE = "webhook.change"
+    WEBHOOK_DELETE = "webhook.delete"
+    NOTICE_RULE = "notice.rule"  # whether there are notices of a kind, and from when on
     UNDO = "undo"

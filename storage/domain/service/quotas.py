@@ -52,6 +52,7 @@ DOWNLOADS: Final = Quota("download", Per.USER, 8, 64)  # unfinished, in a proces
 # of files that wait for the jobs that read them
 UPLOADS: Final = Quota("upload_megabyte", Per.USER, 20_480, 10_000_000)
 INDEXES: Final = Quota("index", Per.TABLE, 20, 100)  # of properties; each makes writes slower
+WEBHOOKS: Final = Quota("webhook", Per.ACCOUNT, 10, 100)  # the server itself has as many
 
 QUOTAS: Final = (
     SNAPSHOTS,
@@ -66,4 +67,5 @@ QUOTAS: Final = (
     DOWNLOADS,
     UPLOADS,
     INDEXES,
+    WEBHOOKS,
 )

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Q
-
 from storage.domain.requests.observed import Authentication, retired_key_name
 from storage.domain.sas.known import KnownToken
-from storage.domain.service.activity import Verb
-from storage.models import Account, Activity, RetiredKey
+from storage.models import Account, RetiredKey
 from storage.operations.access import retired_keys, sas
+from storage.operations.accounts import key_dates
 from storage.operations.counting import usage
 from storage.operations.counting.usage import ClientUsage, Usage
 
@@ -71,7 +69,7 @@ def _state(
     account: Account, number: int, tokens: list[KnownToken], old: list[RetiredKey], now: datetime
 ) -> KeyState:
     name = f"key{number}"
-    since = _since(account, name)
+    since = key_dates.since(account, number)
     last = usage.credential(account.pk, Authentication.KEY, name, now)
     return KeyState(
         number,
@@ -90,12 +88,6 @@ def _old(account: Account, retired: RetiredKey, now: datetime) -> OldKey:
         usage.credential(account.pk, Authentication.KEY, name, now),
         usage.clients(account.pk, Authentication.KEY, name, max(now - WEEK, retired.retired_at)),
     )
-
-
-def _since(account: Account, name: str) -> datetime:
-    rotations = Activity.objects.filter(account=account, verb=Verb.KEY_ROTATE)
-    last = rotations.filter(Q(detail__key=name) | Q(detail__declared=True)).order_by("-pk").first()
-    return account.created_at if last is None else last.at
 
 
 def clients(account: Account, state: KeyState, now: datetime) -> list[ClientUsage]:

@@ -17,7 +17,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
 from storage.models import Account, RetiredKey
-from storage.operations.accounts import account_settings
+from storage.operations.accounts import account_settings, key_dates
 from storage.operations.accounts.locking import lock_by_name
 from storage.operations.accounts.refusals import AccountError, AccountExists
 from storage.operations.accounts.sealed_keys import DEVELOPMENT_KEY, generate_key, is_public, seal
@@ -119,6 +119,7 @@ def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_G
         if grace:
             detail["accepted_until"] = (now + grace).isoformat()
         activity.record(Verb.KEY_ROTATE, by, account=account, detail=detail)
+        key_dates.note_rotation(account, [which])
     return account
 
 

@@ -7,7 +7,7 @@ from storage.domain.access.actor import SERVER
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, key_dates
 from storage.operations.accounts.locking import lock_if_exists
 from storage.operations.accounts.refusals import AccountError, AccountKindIsFixed
 from storage.operations.accounts.sealed_keys import decode_key, keys_of
@@ -62,3 +62,5 @@ def ensure(declared: Iterable[AccountKeys]) -> None:
             accounts.store(account, keys.primary, keys.secondary)
             verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
             activity.record(verb, SERVER, account=account, detail={"declared": True})
+            if former is not None:
+                key_dates.note_rotation(account, key_dates.NUMBERS)

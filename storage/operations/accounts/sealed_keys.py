@@ -43,6 +43,11 @@ def unseal(account: Account, sealed: bytes | memoryview) -> bytes:
     return _unseal(account.name, bytes(sealed))
 
 
+def unseal_as(name: str, sealed: bytes | memoryview) -> bytes:
+    """Return what was sealed for a name; raises SealedOtherwise when another secret has sealed it."""
+    return _unseal(name, bytes(sealed))
+
+
 def encode_key(key: bytes) -> str:
     return base64.b64encode(key).decode()
 

@@ -120,6 +120,11 @@ SENSITIVE = {
     "mfa_generate_recovery_codes": {},
     "mfa_remove_webauthn": {},
     "mfa_view_recovery_codes": {},
+    "notices:address": {"address": "alice@example.com"},
+    "notices:server_webhook_new": {},
+    "notices:server_webhook_secret": {},
+    "notices:webhook_new": {},
+    "notices:webhook_secret": {},
     "people:api_token_new": {},
     "people:connect": {},
     "people:disconnect": {},
@@ -150,6 +155,9 @@ entities:paste entities:row entities:show entities:staged
 grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts
 history:entity home:star
 jobs:cancel jobs:clear_tray jobs:pause jobs:resume
+notices:address_confirm notices:address_remove notices:mute notices:seen notices:server_settings notices:server_webhook
+notices:server_webhook_delete notices:server_webhook_test notices:settings notices:unmute notices:webhook
+notices:webhook_delete notices:webhook_test
 people:api_token_revoke people:profile people:session_end people:sessions_end people:time_zone
 people:user_token_revoke
 policies:save

@@ -1,0 +1,1 @@
+"""Notices: the bell, the list, what is muted, and the rules, webhooks and addresses that they go to."""

@@ -1,0 +1,51 @@
+"""The bell in the top bar of every page: the notices of its reader, and how many have news."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+from console.models import User
+from console.notices.presentation import ShownNotice
+from storage.operations.notices import readers
+
+_SHOWN: Final = 8
+_COUNTED: Final = 100
+
+
+@dataclass(frozen=True)
+class Bell:
+    """The notices are read when they are first asked for: parts of pages have no top bar."""
+
+    user: User
+
+    @cached_property
+    def _current(self) -> list[ShownNotice]:
+        seen_at = readers.reader_of(self.user).seen_at
+        return [
+            ShownNotice(it, is_new=seen_at is None or it.news_at > seen_at)
+            for it in readers.current(self.user)[:_COUNTED]
+        ]
+
+    @property
+    def notices(self) -> list[ShownNotice]:
+        return self._current[:_SHOWN]
+
+    @property
+    def others(self) -> int:
+        return len(self._current) - len(self.notices)
+
+    @property
+    def new(self) -> int:
+        return sum(it.is_new for it in self._current)
+
+    @property
+    def number(self) -> str:
+        return "99+" if self.new >= _COUNTED else str(self.new or "")
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    # a request that fails early has no user yet
+    user = getattr(request, "user", None)
+    return {"notice_bell": Bell(user)} if user is not None and user.is_authenticated else {}

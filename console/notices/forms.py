@@ -1,0 +1,108 @@
+"""Forms of notices: the rules of an account, a webhook, and the address of a user."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from console.notices.presentation import TITLES, UNITS
+from storage.domain.service.notices import NoticeKind
+from storage.models import Account, Webhook
+from storage.operations.notices import webhooks
+from storage.operations.notices.rules import Rule
+from storage.operations.notices.webhooks import WebhookFields
+
+_DIGITS: Final = 8
+
+
+class RulesForm(forms.Form):
+    """A switch for each kind, and its threshold if it has one."""
+
+    def __init__(self, *args: Any, rules: Sequence[Rule], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._rules = rules
+        for rule in rules:
+            title, bounds = str(TITLES[rule.kind]), rule.condition.threshold
+            self.fields[rule.kind] = forms.BooleanField(label=title, required=False, initial=rule.is_on)
+            if bounds is not None:
+                self.fields[_threshold(rule.kind)] = forms.FloatField(
+                    label=_("Threshold of “%(title)s”") % {"title": title},
+                    required=False,
+                    initial=f"{rule.threshold:g}",
+                    min_value=bounds.least,
+                    max_value=bounds.most,
+                    widget=forms.NumberInput(attrs={"placeholder": f"{bounds.default:g}"}),
+                )
+
+    @property
+    def rows(self) -> Iterable[dict[str, Any]]:
+        """What the table shows: the switch, the threshold and its unit."""
+        for rule in self._rules:
+            bounds = rule.condition.threshold
+            yield {
+                "title": TITLES[rule.kind],
+                "switch": self[rule.kind],
+                "threshold": None if bounds is None else self[_threshold(rule.kind)],
+                "unit": "" if bounds is None else UNITS[bounds.unit],
+            }
+
+    def wanted(self) -> Iterable[tuple[NoticeKind, bool, float | None]]:
+        for rule in self._rules:
+            yield rule.kind, self.cleaned_data[rule.kind], self.cleaned_data.get(_threshold(rule.kind))
+
+
+def _threshold(kind: NoticeKind) -> str:
+    return f"{kind}-threshold"
+
+
+class WebhookForm(forms.Form):
+    name = forms.CharField(
+        label=_("Name"), max_length=64, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    url = forms.CharField(
+        label=_("URL"),
+        max_length=2000,
+        help_text=_(
+            "Begins with https://. Hosts in private networks are refused unless the server allows them."
+        ),
+        widget=forms.URLInput(attrs={"autocomplete": "off", "placeholder": "https://"}),
+    )
+    kinds = forms.MultipleChoiceField(
+        label=_("Notices"),
+        required=False,
+        help_text=_("Select none to send all."),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    enabled = forms.BooleanField(label=_("On"), required=False, initial=True)
+
+    def __init__(
+        self, *args: Any, account: Account | None, webhook: Webhook | None = None, **kwargs: Any
+    ) -> None:
+        if webhook is not None:
+            names = ("name", "url", "kinds", "enabled")
+            kwargs["initial"] = {name: getattr(webhook, name) for name in names}
+        super().__init__(*args, **kwargs)
+        kinds = [(kind, TITLES[NoticeKind(kind)]) for kind in webhooks.kinds_for(account)]
+        self.fields["kinds"].choices = kinds  # type: ignore[attr-defined]
+
+    def wanted(self) -> WebhookFields:
+        return WebhookFields(**self.cleaned_data)
+
+
+class AddressForm(forms.Form):
+    address = forms.EmailField(
+        label=_("E-mail address"),
+        max_length=254,
+        help_text=_("You get a code at this address, and enter it here."),
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+
+
+class CodeForm(forms.Form):
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=_DIGITS + 8,
+        help_text=_("It is valid for an hour."),
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "numeric"}),
+    )

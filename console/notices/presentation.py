@@ -1,0 +1,125 @@
+"""Notices in the language of their reader: a title for each kind, and the sentence of each notice."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.site.times import to_local
+from storage.domain.service.notices import NoticeEvent, NoticeKind, Severity
+from storage.models import Notice
+from storage.operations.notices import presentation
+from storage.operations.notices.conditions import Unit
+
+TITLES: Final[Mapping[NoticeKind, Promise]] = {
+    NoticeKind.SAS_EXPIRING: _("SAS token expires"),
+    NoticeKind.API_TOKEN_EXPIRING: _("API token expires"),
+    NoticeKind.KEY_OLD: _("Key not rotated"),
+    NoticeKind.JOB_FAILED: _("Job failed"),
+    NoticeKind.ACCOUNT_EXPIRING: _("Account expires"),
+    NoticeKind.ACCOUNT_DELETION: _("Account is about to be deleted"),
+    NoticeKind.SNAPSHOT_QUOTA: _("Quota of snapshots"),
+    NoticeKind.SAS_QUOTA: _("Quota of SAS tokens"),
+    NoticeKind.ERRORS_HIGH: _("Many requests fail"),
+    NoticeKind.LATENCY_HIGH: _("Slow requests"),
+    NoticeKind.WEBHOOK_FAILING: _("Webhook fails"),
+    NoticeKind.BACKUP_OVERDUE: _("Backup too old"),
+    NoticeKind.BACKUP_FAILED: _("Backup failed"),
+    NoticeKind.BACKUP_MISSING: _("No backup"),
+    NoticeKind.ARCHIVE_FAILING: _("Archive has problems"),
+    NoticeKind.DISK_LOW: _("Disk almost full"),
+}
+TEXTS: Final[Mapping[NoticeKind, Promise]] = {
+    NoticeKind.SAS_EXPIRING: _("The SAS token “%(label)s” expires on %(expires_at)s."),
+    NoticeKind.API_TOKEN_EXPIRING: _("Your API token “%(token)s” expires on %(expires_at)s."),
+    NoticeKind.KEY_OLD: _("%(key)s has not been rotated for %(days)s days."),
+    NoticeKind.JOB_FAILED: _("The job %(job)s failed. Failed jobs of this kind: %(number)s."),
+    NoticeKind.ACCOUNT_EXPIRING: _(
+        "The account %(account)s expires on %(expires_at)s. It is frozen then, and deleted a day later."
+    ),
+    NoticeKind.ACCOUNT_DELETION: _(
+        "The account %(account)s has expired. It is deleted on %(deleted_at)s with all its tables."
+    ),
+    NoticeKind.SNAPSHOT_QUOTA: _("The account %(account)s has %(used)s of %(most)s snapshots."),
+    NoticeKind.SAS_QUOTA: _("The account %(account)s has %(used)s of %(most)s SAS tokens."),
+    NoticeKind.ERRORS_HIGH: _(
+        "%(share)s %% of the requests of the last %(minutes)s minutes failed or were refused: %(errors)s of "
+        "%(requests)s."
+    ),
+    NoticeKind.LATENCY_HIGH: _(
+        "The slowest 5 %% of the requests of the last %(minutes)s minutes took more than %(milliseconds)s ms."
+    ),
+    NoticeKind.WEBHOOK_FAILING: _(
+        "The webhook “%(webhook)s” has not accepted notices since %(failed_at)s: %(attempts)s attempts failed."
+    ),
+    NoticeKind.BACKUP_OVERDUE: _("The last backup is of %(made_at)s, which is too long ago."),
+    NoticeKind.BACKUP_FAILED: _("The backup of %(failed_at)s failed."),
+    NoticeKind.BACKUP_MISSING: _("This server has had tables for a day and was never backed up."),
+    NoticeKind.ARCHIVE_FAILING: _(
+        "The archive of the database has problems, so the database may not be restorable to every moment."
+    ),
+    NoticeKind.DISK_LOW: _("The disk of the data folder has %(free)s MiB left."),
+}
+UNITS: Final[Mapping[Unit, Promise]] = {
+    Unit.DAYS: _("days"),
+    Unit.PERCENT: _("percent"),
+    Unit.MILLISECONDS: _("milliseconds"),
+}
+EVENTS: Final[Mapping[str, Promise]] = {
+    NoticeEvent.OPENED: _("opened"),
+    NoticeEvent.CHANGED: _("changed"),
+    NoticeEvent.RESOLVED: _("resolved"),
+}
+_BADGES: Final[Mapping[Severity, tuple[str, str, Promise]]] = {
+    Severity.WARNING: ("warn", "triangle-alert", _("warning")),
+    Severity.ERROR: ("danger", "circle-alert", _("error")),
+}
+
+
+@dataclass(frozen=True)
+class ShownNotice:
+    """A notice as pages show it; ``is_new``: its reader has not seen the latest news about it."""
+
+    notice: Notice
+    is_new: bool = False
+
+    @cached_property
+    def kind(self) -> NoticeKind:
+        return NoticeKind(self.notice.kind)
+
+    @property
+    def title(self) -> Promise:
+        return TITLES[self.kind]
+
+    @property
+    def text(self) -> str:
+        facts = presentation.facts_of(self.notice)
+        return str(TEXTS[self.kind]) % {name: _write(value) for name, value in facts.items()}
+
+    @property
+    def path(self) -> str:
+        return presentation.path_of(self.notice)
+
+    @property
+    def badge(self) -> str:
+        return "ok" if self.notice.resolved_at else _BADGES[Severity(self.notice.severity)][0]
+
+    @property
+    def icon(self) -> str:
+        return "circle-check" if self.notice.resolved_at else _BADGES[Severity(self.notice.severity)][1]
+
+    @property
+    def label(self) -> Promise:
+        return _("resolved") if self.notice.resolved_at else _BADGES[Severity(self.notice.severity)][2]
+
+
+def _write(value: object) -> object:
+    if isinstance(value, datetime):
+        local = to_local(value)
+        return f"{local:%Y-%m-%d %H:%M %Z}"
+    return number_format(value, force_grouping=True) if isinstance(value, int) else value

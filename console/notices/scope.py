@@ -1,0 +1,37 @@
+"""Pages that an account and the server have alike: their readers, and their addresses."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from console.site.access import account_required, admin_required
+from console.site.addresses import path_of
+from storage.domain.access.roles import Capability
+from storage.models import Account
+
+ScopedView = Callable[..., HttpResponseBase]
+
+
+def account_or_server(view: ScopedView) -> ScopedView:
+    """Pass the account in the URL to those who manage access there; without one in the URL, None to admins."""
+    in_account = account_required(Capability.MANAGE_ACCESS)(view)
+
+    @admin_required
+    def of_server(request: HttpRequest, /, **kwargs: Any) -> HttpResponseBase:
+        return view(request, None, **kwargs)
+
+    @wraps(view)
+    def choose(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        return (in_account if "account" in kwargs else of_server)(request, **kwargs)
+
+    return choose
+
+
+def address(name: str, account: Account | None, *arguments: object) -> str:
+    """Return the address of such a page."""
+    if account is None:
+        return path_of(f"notices:server_{name}", *arguments)
+    return path_of(f"notices:{name}", account.name, *arguments)

@@ -1,0 +1,124 @@
+"""The notices of a user, or of one account, what was seen of them, and what is muted."""
+
+from typing import Any, Final
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from console.notices.bell import Bell
+from console.notices.presentation import TITLES, ShownNotice
+from console.site.access import account_required, role_of, user_of
+from console.site.addresses import is_console_path
+from console.site.notices import notify_success
+from console.site.refusals import notify_refusals
+from storage.domain.access.roles import Capability, may
+from storage.domain.service.notices import NoticeKind
+from storage.domain.values.numbers import read_number
+from storage.models import Account
+from storage.operations.notices import readers
+
+_PAGE: Final = 50
+_STATES: Final = ("open", "resolved", "muted")
+
+
+@login_required
+@never_cache
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """List the notices that the user may see, the newest first."""
+    context = {"settings_url": reverse("notices:server_settings") if user_of(request).is_admin else ""}
+    return _list(request, None, context)
+
+
+@account_required(Capability.READ)
+@never_cache
+@require_safe
+def for_account(request: HttpRequest, account: Account) -> HttpResponse:
+    is_managed = may(role_of(request), Capability.MANAGE_ACCESS)
+    return _list(
+        request,
+        account,
+        {"settings_url": reverse("notices:settings", args=(account.name,)) if is_managed else ""},
+    )
+
+
+def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]) -> HttpResponse:
+    user, state, kind = user_of(request), request.GET.get("state", ""), request.GET.get("kind", "")
+    state = state if state in _STATES else "open"
+    found = readers.current(user) if state == "open" else readers.visible(user)
+    if state == "resolved":
+        found = found.exclude(resolved_at=None)
+    elif state == "muted":
+        found = found.filter(resolved_at=None).exclude(pk__in=readers.current(user).values("pk"))
+    if account is not None:
+        found = found.filter(account=account)
+    if kind:
+        found = found.filter(kind=kind)
+    found, before = found.order_by("-pk"), read_number(request.GET.get("before", ""))
+    rows = list((found if before is None else found.filter(pk__lt=before))[: _PAGE + 1])
+    seen_at = readers.reader_of(user).seen_at
+    query = request.GET.copy()
+    if len(rows) > _PAGE:
+        query["before"] = str(rows[_PAGE - 1].pk)
+    context |= {
+        "notices": [
+            ShownNotice(it, is_new=it.resolved_at is None and (seen_at is None or it.news_at > seen_at))
+            for it in rows[:_PAGE]
+        ],
+        "state": state,
+        "states": [("open", _("open")), ("resolved", _("resolved")), ("muted", _("muted"))],
+        "kind": kind,
+        "kinds": [(it.value, title) for it, title in TITLES.items()],
+        "older": f"?{query.urlencode()}" if len(rows) > _PAGE else "",
+        "now": timezone.now(),
+    }
+    return render(request, "console/notices/index.html", context)
+
+
+@login_required
+@require_POST
+def mark_seen(request: HttpRequest) -> HttpResponseBase:
+    """Note that the user has seen the news until the time at which the form was shown."""
+    user = user_of(request)
+    try:
+        upto = parse_datetime(request.POST.get("upto", ""))
+    except ValueError:
+        upto = None
+    readers.mark_seen(user, upto=upto if upto is not None and timezone.is_aware(upto) else timezone.now())
+    if request.headers.get("HX-Request"):
+        return render(request, "console/notices/_bell.html", {"notice_bell": Bell(user)})
+    return redirect(_back(request))
+
+
+@login_required
+@require_POST
+def mute(request: HttpRequest, number: int) -> HttpResponseBase:
+    """Mute a notice, its kind in its account, or its kind everywhere."""
+    user = user_of(request)
+    notice = readers.visible(user).filter(pk=number).first()
+    if notice is None:
+        raise Http404
+    title, scope = TITLES[NoticeKind(notice.kind)], request.POST.get("scope", "")
+    with notify_refusals(request):
+        if scope == "everywhere":
+            readers.mute(user, kind=notice.kind)
+        elif scope == "kind":
+            readers.mute(user, account=notice.account, kind=notice.kind)
+        else:
+            readers.mute(user, account=notice.account, kind=notice.kind, subject=notice.subject)
+        text = _("Muted for you: %(title)s. Others still see it.") % {"title": title}
+        notify_success(request, text, link=reverse("notices:personal", fragment="mutes"))
+    return redirect(_back(request))
+
+
+def _back(request: HttpRequest) -> str:
+    back = request.POST.get("next", "")
+    return back if is_console_path(back) else reverse("notices:index")

@@ -1,0 +1,128 @@
+"""Webhooks: a new one with its secret, one with what it was sent, a test, a new secret, and deletion."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.notices import scope
+from console.notices.forms import WebhookForm
+from console.notices.presentation import EVENTS, TITLES
+from console.people.reauthentication import recently_authenticated
+from console.site.access import actor_of
+from console.site.notices import notify_error, notify_success
+from console.site.refusals import describe_refusal
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.notices import NoticeKind
+from storage.models import Account, NoticeDelivery, Webhook
+from storage.operations.notices import delivery, webhooks
+
+_FIELDS = {Reason.WEBHOOK_URL: "url", Reason.WEBHOOK_EXISTS: "name"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@scope.account_or_server
+@never_cache
+@recently_authenticated
+def new(request: HttpRequest, account: Account | None) -> HttpResponse:
+    """Create a webhook; its secret is only shown in this answer."""
+    form = WebhookForm(request.POST if request.method == "POST" else None, account=account)
+    if request.method == "POST" and form.is_valid():
+        try:
+            secret, made = webhooks.create(account, form.wanted(), by=actor_of(request))
+        except Refused as error:
+            form.add_error(_FIELDS.get(error.refusal.reason), describe_refusal(error))
+        else:
+            return _show_secret(request, made, secret)
+    context = {
+        "form": form,
+        "of_account": account,
+        "address": scope.address("webhook_new", account),
+        "settings_url": scope.address("settings", account),
+    }
+    return render(request, "console/notices/webhook_new.html", context, status=422 if form.errors else 200)
+
+
+def _show_secret(request: HttpRequest, webhook: Webhook, secret: str) -> HttpResponse:
+    context = {
+        "webhook": webhook,
+        "secret": secret,
+        "of_account": webhook.account,
+        "address": scope.address("webhook", webhook.account, webhook.pk),
+        "settings_url": scope.address("settings", webhook.account),
+    }
+    return render(request, "console/notices/webhook_made.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@scope.account_or_server
+@never_cache
+def show(request: HttpRequest, account: Account | None, webhook: int) -> HttpResponse:
+    """Show a webhook and what it was sent, and change it."""
+    found = _find(account, webhook)
+    form = WebhookForm(request.POST if request.method == "POST" else None, account=account, webhook=found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            webhooks.change(found, form.wanted(), by=actor_of(request))
+        except Refused as error:
+            form.add_error(_FIELDS.get(error.refusal.reason), describe_refusal(error))
+        else:
+            notify_success(request, _("Saved the webhook."))
+            return redirect(scope.address("webhook", account, webhook))
+    context: dict[str, Any] = {
+        "form": form,
+        "webhook": found,
+        "deliveries": [(it, _title(it), EVENTS.get(it.event, "")) for it in delivery.for_webhook(found)],
+        "of_account": account,
+        "settings_url": scope.address("settings", account),
+        **{
+            f"{name or 'page'}_url": scope.address(f"webhook{name and '_'}{name}", account, webhook)
+            for name in ("", "test", "secret", "delete")
+        },
+    }
+    return render(request, "console/notices/webhook.html", context, status=422 if form.errors else 200)
+
+
+def _title(sent: NoticeDelivery) -> str:
+    return _("Test") if sent.notice is None else str(TITLES[NoticeKind(sent.notice.kind)])
+
+
+def _find(account: Account | None, pk: int) -> Webhook:
+    found = webhooks.find(account, pk)
+    if found is None:
+        raise Http404
+    return found
+
+
+@require_POST
+@scope.account_or_server
+def test(request: HttpRequest, account: Account | None, webhook: int) -> HttpResponse:
+    """Send a test, and say how that went."""
+    sent = delivery.test(_find(account, webhook), timezone.now())
+    if sent.error:
+        notify_error(request, _("The test failed: %(why)s") % {"why": sent.error})
+    else:
+        notify_success(request, _("The receiver accepted the test: %(status)s.") % {"status": sent.status})
+    return redirect(scope.address("webhook", account, webhook))
+
+
+@require_POST
+@scope.account_or_server
+@never_cache
+@recently_authenticated
+def renew_secret(request: HttpRequest, account: Account | None, webhook: int) -> HttpResponse:
+    found = _find(account, webhook)
+    return _show_secret(request, found, webhooks.renew_secret(found, by=actor_of(request)))
+
+
+@require_POST
+@scope.account_or_server
+def delete(request: HttpRequest, account: Account | None, webhook: int) -> HttpResponse:
+    found = _find(account, webhook)
+    webhooks.remove(found, by=actor_of(request))
+    notify_success(request, _("Deleted the webhook “%(name)s”.") % {"name": found.name})
+    return redirect(scope.address("settings", account))

@@ -1,0 +1,43 @@
+"""When the keys of accounts were rotated, which is remembered longer than the activity log."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from storage.models import Account, KeyRotation
+
+NUMBERS = (1, 2)
+
+
+class OldKey(NamedTuple):
+    account: Account
+    number: int
+    since: datetime
+
+
+def note_rotation(account: Account, numbers: Iterable[int]) -> None:
+    """Remember, in the caller's transaction, that keys were replaced now."""
+    for number in numbers:
+        KeyRotation.objects.update_or_create(
+            account=account, number=number, defaults={"rotated_at": timezone.now()}
+        )
+
+
+def since(account: Account, number: int) -> datetime:
+    """Return since when an account has its key 1 or 2."""
+    found = KeyRotation.objects.filter(account=account, number=number)
+    return found.values_list("rotated_at", flat=True).first() or account.created_at
+
+
+def older_than(moment: datetime) -> Iterator[OldKey]:
+    """Yield the keys of enabled accounts that are older, and accepted as such."""
+    enabled = Account.objects.filter(enabled=True, shared_key_access=True)
+    for number in NUMBERS:
+        rotated = KeyRotation.objects.filter(account=OuterRef("pk"), number=number).values("rotated_at")
+        aged = enabled.annotate(since=Coalesce(Subquery(rotated), F("created_at")))
+        for account in aged.filter(since__lt=moment).order_by("since"):
+            yield OldKey(account, number, account.since)

@@ -1,0 +1,108 @@
+"""Which kinds of notices an account has, and from which threshold on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.activity import Verb
+from storage.domain.service.notices import NoticeKind
+from storage.models import Account, Activity, NoticeRule
+from storage.operations.accounts import locking
+from storage.operations.activity import activity
+from storage.operations.notices.conditions import CONDITIONS, Condition
+
+
+class RuleError(Refused):
+    """A rule cannot be so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of notice in an account, or on the server; ``threshold`` is the one that applies."""
+
+    condition: Condition
+    is_on: bool = True
+    threshold: float | None = None
+
+    @property
+    def kind(self) -> NoticeKind:
+        return self.condition.kind
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """What differs from the defaults, by kind and account."""
+
+    found: Mapping[tuple[str, int | None], NoticeRule]
+
+    def is_on(self, kind: NoticeKind, account_id: int | None) -> bool:
+        rule = self.found.get((kind, account_id))
+        return rule is None or rule.is_on
+
+    def thresholds(self, kind: NoticeKind) -> dict[int | None, float]:
+        return {
+            account_id: rule.threshold
+            for (of, account_id), rule in self.found.items()
+            if of == kind and rule.threshold is not None
+        }
+
+
+def read_all() -> RuleSet:
+    return RuleSet({(rule.kind, rule.account_id): rule for rule in NoticeRule.objects.all()})
+
+
+def conditions_of(account: Account | None) -> list[Condition]:
+    """Return the conditions that an account, or the server, has rules for."""
+    return [it for it in CONDITIONS.values() if (it.is_of_server if account is None else it.is_of_accounts)]
+
+
+def for_account(account: Account | None) -> list[Rule]:
+    stored = {rule.kind: rule for rule in NoticeRule.objects.filter(account=account)}
+    return [_rule(it, stored.get(it.kind)) for it in conditions_of(account)]
+
+
+def _rule(condition: Condition, stored: NoticeRule | None) -> Rule:
+    default = None if condition.threshold is None else condition.threshold.default
+    if stored is None:
+        return Rule(condition, threshold=default)
+    return Rule(condition, stored.is_on, default if stored.threshold is None else stored.threshold)
+
+
+def find(account: Account | None, kind: str) -> Rule | None:
+    return next((rule for rule in for_account(account) if rule.kind == kind), None)
+
+
+@transaction.atomic
+def change(
+    account: Account | None, kind: NoticeKind, *, is_on: bool, threshold: float | None, by: Actor
+) -> Activity | None:
+    """Turn a kind on or off, and set its threshold, None for the default; return None if nothing changed.
+
+    Raises RuleError for a threshold that is out of its bounds, or that the kind does not have.
+    """
+    if account is not None:
+        locking.lock(account)
+    former = find(account, kind)
+    if former is None:
+        raise RuleError(Reason.NO_NOTICE_KIND, kind=str(kind))
+    bounds = former.condition.threshold
+    if threshold is not None and (bounds is None or not bounds.least <= threshold <= bounds.most):
+        least, most = (bounds.least, bounds.most) if bounds else (0, 0)
+        raise RuleError(Reason.NOTICE_THRESHOLD, kind=str(kind), least=f"{least:g}", most=f"{most:g}")
+    wanted = threshold if threshold is not None or bounds is None else bounds.default
+    if (former.is_on, former.threshold) == (is_on, wanted):
+        return None
+    NoticeRule.objects.update_or_create(
+        account=account, kind=kind, defaults={"is_on": is_on, "threshold": threshold}
+    )
+    return activity.record(
+        Verb.NOTICE_RULE,
+        by,
+        account=account,
+        detail={"notice": str(kind)},
+        before={"is_on": former.is_on, "threshold": former.threshold},
+        after={"is_on": is_on, "threshold": wanted},
+    )

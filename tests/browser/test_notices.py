@@ -1,0 +1,59 @@
+"""Notices in a real browser: a threshold, the bell, the list, muting, and a webhook that is refused."""
+
+from urllib.parse import urlsplit
+
+from playwright.sync_api import expect
+
+from tests.browser.page import check, check_axe, check_reflow, confirm_identity
+
+ACCOUNT = "/ui/a/devstoreaccount1/notices/"
+
+
+def test_from_a_threshold_to_a_mute_and_a_webhook_to_a_private_network(
+    open_page, console, admin, tables, screenshots
+):
+    console.manage("snapshot", "take", "devstoreaccount1", "first")
+    page = open_page(f"{ACCOUNT}settings/", state=admin)
+    page.get_by_label("Threshold of “Quota of snapshots”").fill("1")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#toasts")).to_contain_text("Saved.")
+    check(page, within="main")
+    assert "1 of 100 snapshots" in console.manage("notice", "check", "devstoreaccount1")
+
+    page.goto("/ui/notices/")
+    bell, menu = page.locator("#notice-bell"), page.locator("#notice-menu")
+    bell.get_by_role("button", name="Notices: 1 new").click()
+    expect(menu).to_contain_text("has 1 of 100 snapshots")
+    check_axe(page)
+    page.screenshot(path=screenshots / "notice-bell.png")
+    menu.get_by_role("button", name="Mark all as seen").click()
+    expect(bell.get_by_role("button").first).to_have_accessible_name("Notices: 0 new")
+    expect(menu).to_be_visible()
+    page.keyboard.press("Escape")
+    check(page)
+    row = page.locator("tbody tr").filter(has_text="Quota of snapshots")
+    row.get_by_role("button", name="Mute: Quota of snapshots").click()
+    row.get_by_role("button", name="Mute this one").click()
+    expect(page.locator("main")).to_contain_text("Nothing needs your attention.")
+    page.goto("/ui/me/notices/")
+    page.get_by_role("button", name="Unmute: Quota of snapshots").click()
+    expect(page.locator("main")).to_contain_text("You have muted nothing.")
+
+    confirm_identity(page)
+    page.goto(f"{ACCOUNT}webhooks/new/")
+    page.get_by_label("Name").fill("chat")
+    page.get_by_label("URL").fill(f"{console.url}/hook")
+    page.get_by_role("button", name="Create webhook").click()
+    expect(page.locator("main")).to_contain_text("whsec_")
+    page.get_by_role("link", name="Test the webhook").click()
+    page.get_by_role("button", name="Send test").click()
+    expect(page.locator("#toasts")).to_contain_text("The host is in a private network.")
+    check(page, within="main")
+    for name, address in (
+        ("list", "/ui/notices/"),
+        ("rules", f"{ACCOUNT}settings/"),
+        ("webhook", urlsplit(page.url).path),
+    ):
+        seen = open_page(address, state=admin, width=390, color_scheme="dark")
+        check_reflow(seen)
+        seen.screenshot(path=screenshots / f"notice-{name}-dark-390.png", full_page=True)

@@ -1,0 +1,200 @@
+"""The bell, the list, what is muted, the settings of an account and the server, webhooks, and e-mail."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import pytest
+
+from storage.domain.service.notices import NoticeKind
+from storage.models import Notice, NoticeRule, Webhook
+from storage.operations.notices import delivery, readers
+from tests.operations.notices.conftest import mail_server, receiver  # noqa: F401
+
+pytestmark = pytest.mark.django_db
+NOW = datetime.now(UTC)
+LIST = "/ui/notices/"
+
+
+def text(answer):
+    """What a reader sees, without tags."""
+    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.content.decode())).split())
+
+
+@pytest.fixture
+def notice(account):
+    def open_notice(kind=NoticeKind.KEY_OLD, subject="key1", *, of=account, **facts):
+        return Notice.objects.create(
+            kind=kind,
+            account=of,
+            subject=subject,
+            severity="warning",
+            facts={"key": subject, "days": 400, **facts},
+            opened_at=NOW,
+            news_at=NOW,
+            found_at=NOW,
+        )
+
+    return open_notice
+
+
+def test_the_bell_shows_what_is_new_until_it_is_seen(visit, notice):
+    notice()
+    notice(NoticeKind.JOB_FAILED, "table.index", job=7, number=2)
+    alice = visit("alice")
+    shown = alice.get("/ui/a/acme/")
+    assert "Notices: 2 new" in shown.content.decode()
+    assert "key1 has not been rotated for 400 days." in text(shown)
+    assert 'href="/ui/a/acme/keys/"' in shown.content.decode()
+    assert "Notices: 1 new" in visit("victor").get("/ui/").content.decode()
+    seen = alice.post(f"{LIST}seen/", headers={"HX-Request": "true"})
+    assert "Notices: 0 new" in seen.content.decode()
+    assert "key1 has not been rotated" in text(seen)
+    assert "Notices: 0 new" in alice.get("/ui/").content.decode()
+    Notice.objects.filter(kind="key.old").update(news_at=NOW + timedelta(hours=1))
+    assert "Notices: 1 new" in alice.get("/ui/").content.decode()
+    assert "Nothing needs your attention" in text(visit("sam").get("/ui/"))
+
+
+def test_what_is_news_after_the_page_was_shown_stays_new(visit, notice):
+    notice()
+    alice = visit("alice")
+    shown = alice.get(LIST).content.decode()
+    [upto] = re.findall(r'name="upto" value="([^"]+)"', shown)
+    Notice.objects.update(news_at=datetime.fromisoformat(upto) + timedelta(microseconds=1))
+    assert alice.post(f"{LIST}seen/", {"upto": upto, "next": "/ui/a/acme/"})["Location"] == "/ui/a/acme/"
+    assert "Notices: 1 new" in alice.get("/ui/").content.decode()
+    for odd in ("", "2026", "99999-01-01", "2026-99-01T00:00:00"):
+        assert alice.post(f"{LIST}seen/", {"upto": odd, "next": "//evil.example"})["Location"] == LIST
+    assert "Notices: 0 new" in alice.get("/ui/").content.decode()
+
+
+def test_the_list_by_state_kind_and_account(visit, notice):
+    notice()
+    notice(NoticeKind.BACKUP_MISSING, "", of=None)
+    resolved = notice(NoticeKind.JOB_FAILED, "table.index", job=7, number=2)
+    Notice.objects.filter(pk=resolved.pk).update(resolved_at=NOW)
+    ada = visit("ada")
+    assert "Key not rotated" in text(ada.get(LIST))
+    assert "never backed up" in text(ada.get(LIST))
+    assert "The job 7 failed" not in text(ada.get(LIST))
+    assert "The job 7 failed" in text(ada.get(LIST, {"state": "resolved"}))
+    found = text(ada.get(LIST, {"kind": "backup.missing", "state": "resolved"}))
+    assert found.count("400 days") == 1  # in the bell
+    of_account = text(visit("alice").get("/ui/a/acme/notices/", {"kind": "key.old", "before": "99999999"}))
+    assert of_account.count("400 days") == 2
+    assert "never backed up" not in of_account
+    assert "No notices" in text(visit("sam").get(LIST, {"state": "muted"}))
+
+
+@pytest.mark.parametrize(("scope", "hidden"), [("this", 1), ("kind", 2), ("everywhere", 2)])
+def test_muting_for_oneself(visit, notice, scope, hidden):
+    first = notice()
+    notice(subject="key2")
+    alice, ada = visit("alice"), visit("ada")
+    assert "Others still see it" in text(
+        alice.post(f"{LIST}{first.pk}/mute/", {"scope": scope, "next": LIST}, follow=True)
+    )
+    assert text(alice.get(LIST)).count("has not been rotated") == 2 * (2 - hidden)  # also in the bell
+    assert text(ada.get(LIST)).count("has not been rotated") == 4
+    assert "key1 has not" in text(alice.get(LIST, {"state": "muted"}))
+    personal = text(alice.get("/ui/me/notices/"))
+    assert "Key not rotated" in personal
+    [mute] = readers.mutes(first.account and alice_of(alice))
+    alice.post(f"/ui/me/notices/mutes/{mute.pk}/remove/")
+    assert text(alice.get(LIST)).count("has not been rotated") == 4
+    assert visit("victor").post(f"{LIST}{first.pk}/mute/").status_code == 404
+
+
+def alice_of(client):
+    return client.get("/ui/").wsgi_request.user
+
+
+def test_rules_of_an_account_and_of_the_server(visit, notice):
+    max_, where = visit("max"), "/ui/a/acme/notices/settings/"
+    shown = max_.get(where).content.decode()
+    assert 'name="errors.high-threshold" value="10"' in shown
+    fields = {"errors.high": "on", "errors.high-threshold": "5", "key.old": "on", "job.failed": "on"}
+    saved = max_.post(where, {**fields, "key.old-threshold": ""}, follow=True)
+    assert "Saved." in text(saved)
+    stored = {it.kind: (it.is_on, it.threshold) for it in NoticeRule.objects.all()}
+    assert stored["errors.high"] == (True, 5)
+    assert stored["latency.high"] == (False, None)
+    assert "job.failed" not in stored
+    assert "max changed the notices of the kind errors.high" in text(max_.get("/ui/a/acme/activity/"))
+    refused = max_.post(where, {**fields, "errors.high-threshold": "101"})
+    assert refused.status_code == 422
+    ada = visit("ada")
+    assert "No backup" in text(ada.get("/ui/notices/settings/"))
+    ada.post("/ui/notices/settings/", {})
+    assert NoticeRule.objects.filter(account=None).count() == 5
+
+
+@pytest.mark.parametrize("name", ["alice", "ada"])
+def test_a_webhook_from_its_secret_to_its_end(proven, receiver, name, visit):  # noqa: F811
+    client = proven(name)
+    base = "/ui/a/acme/notices/" if name == "alice" else "/ui/notices/"
+    refused = client.post(f"{base}webhooks/new/", {"name": "chat", "url": "ftp://example.com"})
+    assert refused.status_code == 422
+    assert "must begin with https" in text(refused)
+    fields = {"name": "chat", "url": receiver.url, "kinds": ["errors.high"], "enabled": "on"}
+    made = client.post(f"{base}webhooks/new/", fields)
+    [secret] = re.findall(r"whsec_[A-Za-z0-9+/=]+", text(made))[:1]
+    webhook = Webhook.objects.get()
+    page = f"{base}webhooks/{webhook.pk}/"
+    assert secret not in client.get(page).content.decode()
+    assert "already exists" in text(client.post(f"{base}webhooks/new/", fields))
+    assert "accepted the test: 204" in text(client.post(f"{page}test/", follow=True))
+    receiver.answers = [500]
+    failed = text(client.post(f"{page}test/", follow=True))
+    assert "The test failed: The receiver answered 500." in failed
+    assert failed.count("Test") >= 2
+    renewed = text(client.post(f"{page}secret/"))
+    assert "whsec_" in renewed
+    assert secret not in renewed
+    assert "Saved the webhook" in text(client.post(page, {"name": "pager", "url": receiver.url}, follow=True))
+    webhook.refresh_from_db()
+    assert (webhook.name, webhook.kinds, webhook.enabled) == ("pager", [], False)
+    assert "pager" in text(client.get(f"{base}settings/"))
+    client.post(f"{page}delete/")
+    assert client.get(page).status_code == 404
+
+
+def test_a_webhook_is_found_in_its_account_only(visit, proven, receiver):  # noqa: F811
+    proven("alice").post("/ui/a/acme/notices/webhooks/new/", {"name": "chat", "url": receiver.url})
+    number = Webhook.objects.get().pk
+    assert visit("ada").get(f"/ui/notices/webhooks/{number}/").status_code == 404
+    assert visit("max").get(f"/ui/a/acme/notices/webhooks/{number}/").status_code == 200
+
+
+def test_deliveries_are_listed(proven, receiver, notice):  # noqa: F811
+    alice = proven("alice")
+    alice.post("/ui/a/acme/notices/webhooks/new/", {"name": "chat", "url": receiver.url, "enabled": "on"})
+    delivery.announce(notice(), delivery.NoticeEvent.OPENED, NOW)
+    page = f"/ui/a/acme/notices/webhooks/{Webhook.objects.get().pk}/"
+    assert "Key not rotated opened waiting" in text(alice.get(page))
+    receiver.answers = [503]
+    delivery.deliver(lambda: NOW)
+    assert "answered 503. attempt 1, next" in text(alice.get(page))
+
+
+def test_an_address_is_confirmed_by_a_code(proven, mail_server, settings):  # noqa: F811
+    settings.CONSOLE_URL = "https://tables.example.com"
+    alice, page = proven("alice"), "/ui/me/notices/"
+    assert alice.post(f"{page}address/", {"address": "nowhere"}).status_code == 422
+    assert "Sent a code" in text(alice.post(f"{page}address/", {"address": "alice@example.com"}, follow=True))
+    [(recipients, lines)] = mail_server.mails
+    assert recipients == ["alice@example.com"]
+    code = re.search(r"\b[0-9]{8}\b", " ".join(lines))[0]
+    wrong = alice.post(f"{page}address/confirm/", {"code": "1"})
+    assert (wrong.status_code, "code is wrong" in text(wrong)) == (422, True)
+    assert "Notices go to alice@example.com" in text(
+        alice.post(f"{page}address/confirm/", {"code": code}, follow=True)
+    )
+    alice.post(f"{page}address/remove/")
+    assert "Notices go to" not in text(alice.get(page))
+    mail_server.refuses = True
+    assert "could not be sent" in text(alice.post(f"{page}address/", {"address": "alice@example.com"}))
+    settings.SMTP = None
+    assert "sends no e-mail" in text(alice.get(page))
+    assert alice.post(f"{page}address/", {"address": "alice@example.com"}).status_code == 404

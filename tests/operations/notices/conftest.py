@@ -1,0 +1,121 @@
+"""A receiver of webhooks and an SMTP server on loopback, and people with roles."""
+
+import socketserver
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
+
+import pytest
+
+from console.models import User
+from storage.domain.access.roles import Role
+from storage.models import Membership
+from storage.operations.accounts import accounts
+from storage.server.messages import Smtp
+
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+
+
+@dataclass
+class Receiver:
+    """``requests``: the headers and the body of each; ``answers``: the status of the next ones, then 204."""
+
+    url: str = ""
+    requests: list = field(default_factory=list)
+    answers: list = field(default_factory=list)
+
+
+@contextmanager
+def serving(server):
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def receiver(settings):
+    found = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            found.requests.append((dict(self.headers.items()), body))
+            self.send_response(found.answers.pop(0) if found.answers else 204)
+            self.send_header("Location", f"{found.url}redirected")
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    settings.WEBHOOK_NETWORKS = LOOPBACK
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as (host, port):
+        found.url = f"http://{host}:{port}/hook"
+        yield found
+
+
+@dataclass
+class MailServer:
+    """``mails``: the recipients and the lines of each; ``refuses``: the next recipients are refused."""
+
+    mails: list = field(default_factory=list)
+    refuses: bool = False
+
+
+@pytest.fixture
+def mail_server(settings):
+    found = MailServer()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def answer(self, line):
+            self.wfile.write(line.encode() + b"\r\n")
+
+        def handle(self):
+            recipients = []
+            self.answer("220 ready")
+            for raw in self.rfile:
+                line = raw.decode().rstrip("\r\n")
+                match line.partition(":")[0].split(" ")[0].upper():
+                    case "RCPT":
+                        recipients.append(line.partition(":")[2].strip("<> "))
+                        self.answer("550 no such person" if found.refuses else "250 OK")
+                    case "DATA":
+                        self.answer("354 go on")
+                        lines = []
+                        while (part := self.rfile.readline().decode().rstrip("\r\n")) != ".":
+                            lines.append(part)
+                        found.mails.append((recipients, lines))
+                        self.answer("250 OK")
+                    case "QUIT":
+                        self.answer("221 bye")
+                        return
+                    case _:
+                        self.answer("250 OK")
+
+    with serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as (host, port):
+        settings.SMTP = Smtp(host, port, "", "", is_tls=False, starts_tls=False, sender="server@example.com")
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = host, port
+        settings.DEFAULT_FROM_EMAIL = "server@example.com"
+        yield found
+
+
+@pytest.fixture
+def account(db):
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def cast(account):
+    """Alice owns the account, Victor looks, Sam is a stranger, Ada the admin."""
+    found = {name: User(username=name, is_admin=name == "ada") for name in ("alice", "victor", "sam", "ada")}
+    User.objects.bulk_create(found.values())
+    for name, role in (("alice", Role.OWNER), ("victor", Role.VIEWER)):
+        Membership.objects.create(user=found[name], account=account, role=role)
+    return found
