@@ -62,8 +62,8 @@ def _by_key(result: Result, content: "_Content") -> dict[EntityKey, StoredEntity
     }
 
 
-# in the order of keys where they are locked, so that transactions that lock the same rows wait for each other instead of
-# deadlocking; otherwise in none: the lane of keys avoids sorts, so it would walk through the whole table for an order
+# in the order of keys where they are locked, so that transactions that lock the same rows wait for each other instead
+# of deadlocking; otherwise in none: the lane of keys avoids sorts, so it would walk through all entities for an order
 _GET_MANY: Final = """
 SELECT e.pk, e.rk, ts, {content}
 FROM {relation} AS e
