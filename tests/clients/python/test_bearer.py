@@ -83,7 +83,7 @@ def token(issuer: Issuer) -> Callable[..., str]:
 @pytest.fixture(scope="module")
 def server(scratch: Path, certificate: Path, issuer: Issuer) -> Iterator[LiveServer]:
     env = {"TABLERO_OIDC_ISSUER": f"{issuer.url}/{TENANT}/v2.0", "TABLERO_OIDC_AUDIENCE": issuing.AUDIENCE}
-    with start_server(seeded(scratch / "bearer"), *tls(certificate), env=env) as live:
+    with start_server(seeded(scratch / new_name()), *tls(certificate), env=env) as live:
         yield live
         # of each token at least the header is a word that nobody else says
         assert not any("eyJ" in line for line in live.output)
@@ -92,7 +92,7 @@ def server(scratch: Path, certificate: Path, issuer: Issuer) -> Iterator[LiveSer
 @pytest.fixture(scope="module")
 def basic(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
     """A server that trusts anybody."""
-    with start_server(seeded(scratch / "basic"), *tls(certificate), "--oauth", "basic") as live:
+    with start_server(seeded(scratch / new_name()), *tls(certificate), "--oauth", "basic") as live:
         yield live
 
 
@@ -100,7 +100,7 @@ def basic(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
 def plain(scratch: Path) -> Iterator[LiveServer]:
     """A server that trusts anybody, without TLS: that is a proxy's business."""
     with start_server(
-        seeded(scratch / "plain"), "--oauth", "basic", "--trusted-proxies", "127.0.0.0/8"
+        seeded(scratch / new_name()), "--oauth", "basic", "--trusted-proxies", "127.0.0.0/8"
     ) as live:
         yield live
 

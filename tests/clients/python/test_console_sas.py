@@ -41,11 +41,14 @@ def stored(server: LiveServer) -> Iterator[Any]:
 
 
 @pytest.fixture
-def make(stored: Any, server: LiveServer) -> Callable[..., str]:
+def make(stored: Any, server: LiveServer, settings: Any) -> Callable[..., str]:
     """`make(permissions="r")`: a token that the console makes, with the key of the server's account.
 
     The console runs here, over an account of the same name and key: what it signs is good there.
     """
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher"
+    ]  # the usual one takes its time
     account = accounts.add(server.account, NewAccount(sealed_keys.DEVELOPMENT_KEY))
     tables.create(account, stored.table_name)
     partner = SignedIdentifier("partner", AccessPolicy(None, None, "r"))
