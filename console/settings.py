@@ -228,6 +228,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "History"},
         {"name": "Snapshots"},
         {"name": "Branches"},
+        {"name": "Metrics"},
         {"name": "Jobs"},
         {"name": "Changes"},
         {"name": "Compare"},

@@ -325,6 +325,9 @@ REQUEST_COUNT_KEY: Final = (
 )
 
 
+REQUEST_SERIES_KEY: Final = ("account", "table_id", "minutes", "period", "process")
+
+
 class RequestCount(models.Model):
     """Requests of one kind in a minute or hour, as counted by one process; see domain.requests.metrics.
 
@@ -406,6 +409,49 @@ class RecordedRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.status} {self.operation}"
+
+
+class RequestSeries(models.Model):
+    """What was counted of the requests to an account or table in a period; see domain.requests.series.
+
+    Minutes are written by each process, whole, so that they can be written again. Past ones are added up in rows with
+    an empty process, of a minute and of longer periods.
+    """
+
+    # account 0: an empty count in each minute in which a server ran
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
+    table_id = models.BigIntegerField()  # 0: the whole account
+    minutes = models.PositiveSmallIntegerField()  # the length of the period
+    period = models.DateTimeField()  # its start
+    process = models.CharField(max_length=16)
+    counts = models.JSONField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=REQUEST_SERIES_KEY, name="one_series_row"),)
+        indexes = (models.Index(fields=("minutes", "period"), name="series_by_period"),)
+
+    def __str__(self) -> str:
+        return f"{self.account_id}/{self.table_id} at {self.period}"
+
+
+class SizeSample(models.Model):
+    """How large an account or table was at a time; one is stored when it has changed since the last one."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
+    table_id = models.BigIntegerField()  # 0: the whole account
+    at = models.DateTimeField()
+    entities = models.BigIntegerField()  # an estimate
+    size = models.BigIntegerField()  # bytes on disk
+    history = models.BigIntegerField()  # bytes on disk of the history, of an account only
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("account", "table_id", "at"), name="one_sample_at_a_time"),
+        )
+        indexes = (models.Index(fields=("at",), name="samples_by_time"),)
+
+    def __str__(self) -> str:
+        return f"{self.account_id}/{self.table_id} at {self.at}"
 
 
 class TableRequests(models.Model):

@@ -308,6 +308,7 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     Verb.NOTICE_RULE: Presentation(
         Group.SETTINGS, "bell", _("%(who)s changed the notices of the kind %(notice)s")
     ),
+    Verb.DEPLOYMENT_MARK: Presentation(Group.SETTINGS, "rocket", _("%(who)s deployed %(deployment)s")),
     Verb.SIGN_IN: Presentation(Group.PEOPLE, "log-in", _("%(who)s signed in")),
     Verb.SIGN_OUT: Presentation(Group.PEOPLE, "log-out", _("%(who)s signed out")),
     Verb.SIGN_IN_FAILED: Presentation(

@@ -230,6 +230,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "job": _link_job,
     "webhook": lambda done: _strong_bdi(done.detail.get("webhook", "")),
     "notice": lambda done: _mono(done.detail.get("notice", "")),
+    "deployment": lambda done: _strong_bdi(done.detail.get("deployment", "")),
     "inviter": lambda done: _strong(done.detail.get("invited_by", "")),
 }
 

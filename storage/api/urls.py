@@ -13,6 +13,7 @@ from storage.api.views import (
     history,
     indexes,
     jobs,
+    metrics,
     notices,
     requests,
     sas,
@@ -97,6 +98,9 @@ urlpatterns = [
     _path(f"{TABLE}/export", transfer.ExportViewSet, "export", get="export", post="start"),
     _path(f"{ACCOUNT}/changes", changes.ChangeViewSet, "changes", get="index"),
     _path(f"{TABLE}/history", history.HistoryViewSet, "history", get="index"),
+    _path(f"{ACCOUNT}/metrics", metrics.MetricsViewSet, "metrics", get="retrieve"),
+    _path(f"{TABLE}/metrics", metrics.MetricsViewSet, "table-metrics", get="retrieve_table"),
+    _path(f"{ACCOUNT}/deployments", metrics.MetricsViewSet, "deployments", post="mark"),
     _path(f"{ACCOUNT}/snapshots", snapshots.SnapshotViewSet, "snapshots", get="index", post="create"),
     _path(
         SNAPSHOT,

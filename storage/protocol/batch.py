@@ -138,6 +138,8 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
     await _check_table(call, parts[0])
     is_halved = len(parts) >= _WORTH_HALVING and not call.account.read_only
     first = read_and_check(len(parts) // 2 if is_halved else len(parts))
+    call.observed.table = read[0].call.request.target.table
+    call.observed.partition = first[0].key.partition_key
     timestamps = await call.service.apply(
         call.account,
         read[0].table,

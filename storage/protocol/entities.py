@@ -49,6 +49,7 @@ async def get(call: Call) -> Answer:
     folded = call.fold(target.table)
     json_format.check_keys(target.key, call.rules)
     call.grant.check_key(target.key)
+    call.observed.partition = target.key.partition_key
     wanted = EntityQuery(
         select=read_select(request.options), annotations=form.annotations, kind=call.account.kind
     )
@@ -85,6 +86,7 @@ async def _change(call: Call) -> Answer:
     await call.service.check_table(call.account, folded)
     change = reader.change(call.request.target.key, members)
     call.grant.check_key(change.key)
+    call.observed.partition = change.key.partition_key
     if isinstance(change, Insert):
         call.request.response_format()  # raises for a format that cannot be answered in, before anything is written
     timestamp = await call.service.change(call.account, folded, change, by=call.actor(), terms=call.terms)

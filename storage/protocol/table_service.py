@@ -6,6 +6,7 @@ of the earlier ones and returns its own; an error is answered in the format of t
 
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from time import perf_counter
 from typing import Final, NamedTuple
@@ -165,6 +166,7 @@ class TableService:
                     check_target(authorized.grant, resolved.operation, resolved.target)
                 answer = await perform(self._call(request, resolved, authorized, content, observed, terms))
         except StorageError as error:
+            _observe_table(observed, head, request, account)
             answer = _refuse(error, origin, request, account, head.headers, observed)
         except ClientDisconnected:
             raise
@@ -259,6 +261,19 @@ def _observe_caller(
     observed.address = request.client[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
     observed.port = head.port
     observed.agent = request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
+
+
+def _observe_table(
+    observed: ObservedRequest,
+    head: RequestHead,
+    request: IncomingRequest | None,
+    account: KnownAccount | None,
+) -> None:
+    """Note the table and the operation of a request that was refused before they were resolved."""
+    if observed.operation is None and not observed.table and request is not None and account is not None:
+        with suppress(StorageError):
+            resolved = resolve_request(request, head.fields, account.name, account.kind)
+            observed.table = resolved.target.table
 
 
 def _cors_rules(account: KnownAccount | None) -> Sequence[CorsRule]:

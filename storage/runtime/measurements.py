@@ -7,6 +7,8 @@ from django.conf import settings
 from django.db import connection
 
 from storage.models import Account
+from storage.operations.counting import sizes
+from storage.operations.counting.series import WHOLE
 from storage.operations.health import archive, connections, disk, last_backup
 from storage.runtime import prometheus
 from storage.sql import diagnosis
@@ -29,12 +31,23 @@ def measure(late_jobs: Callable[[], Sized]) -> None:
         database_connections_limit=counts.allowed,
         jobs_late=len(late_jobs()),
     )
+    _measure_accounts()
 
 
 def labelled_accounts() -> frozenset[int]:
     """Return the accounts with series of their own: the oldest, so that passing branches make none."""
-    oldest = Account.objects.order_by("pk").values_list("pk", flat=True)
-    return frozenset(oldest[: settings.OPTIONS.metrics_accounts])
+    return frozenset(_labelled_names())
+
+
+def _labelled_names() -> dict[int, str]:
+    oldest = Account.objects.order_by("pk").values_list("pk", "name")
+    return dict(oldest[: settings.OPTIONS.metrics_accounts])
+
+
+def _measure_accounts() -> None:
+    names = _labelled_names()
+    for (account_id, _), size in sizes.latest([(pk, WHOLE) for pk in names]).items():
+        prometheus.note_account(names[account_id], **size._asdict())
 
 
 def _measure_archive() -> None:

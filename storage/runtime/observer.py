@@ -4,6 +4,8 @@ import asyncio
 import logging
 import secrets
 from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,11 +17,23 @@ from typing import Any, Final
 from django.db import InterfaceError, OperationalError
 
 from storage.domain.errors import StorageError
-from storage.domain.requests.metrics import LATENCY_BOUNDS, CredentialClient, RequestKind, Tally, UseCount
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.keys import key_range
+from storage.domain.requests.metrics import CredentialClient, RequestKind, Tally, UseCount
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.recorded import SLOW, KeptRequest, SentRequest, read_fault
 from storage.domain.requests.request_log import LogEntry
+from storage.domain.requests.series import (
+    BUCKETS,
+    HISTOGRAM_BOUNDS,
+    PeriodCounts,
+    SeriesKind,
+    coarsened,
+    shorten_key,
+    write_credential,
+)
 from storage.operations.counting.metrics import Counts
+from storage.operations.counting.series import Series
 from storage.operations.counting.table_use import TableUses
 from storage.operations.counting.usage import Uses
 from storage.operations.health import database_version
@@ -46,6 +60,12 @@ _GROUPS_LIMIT: Final = 300
 _KEPT_LIMIT: Final = 1_000
 _KEPT_SIZE: Final = 8 * 1024 * 1024  # bytes that were sent
 
+_KINDS_LIMIT: Final = 10_000  # kinds of requests between two writes, with their tables
+_PARTITIONS_LIMIT: Final = 4096  # partitions counted between two writes
+_FILTERS_LIMIT: Final = 32  # queries of a table whose partition is looked at between two writes
+
+_Table = tuple[int, str]  # of an account, by its name as addressed
+
 
 @dataclass(slots=True)
 class _Group:
@@ -65,6 +85,14 @@ class _Use:
 
 
 @dataclass(slots=True)
+class _Queries:
+    """Queries of a table with a filter, and the first of the filters: reading the keys in each would take too long."""
+
+    number: int = 0
+    sample: list[Filter] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class _Batch:
     """What was recorded since the last write; keys are plain tuples, which cost half as much as named ones."""
 
@@ -74,6 +102,9 @@ class _Batch:
     names: dict[int, str] = field(default_factory=dict)  # of accounts
     lines: list[tuple[ObservedRequest, LogEntry]] = field(default_factory=list)
     logged: int = 0  # about so many characters
+    partitions: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    uncounted: dict[_Table, int] = field(default_factory=dict)  # requests for other partitions than those
+    queries: dict[_Table, "_Queries"] = field(default_factory=dict)
     requests: dict[int, int] = field(default_factory=dict)  # for entities, by table
     written: set[int] = field(default_factory=set)  # tables
     slow: SlowQueries = field(default_factory=SlowQueries)
@@ -96,14 +127,37 @@ class _Batch:
         self.kept_size += size
         return True
 
+    def new_tally(self, kind: tuple[Any, ...]) -> Tally:
+        """Count a kind of requests; when there are too many, without the table, which callers can invent."""
+        if len(self.tallies) >= _KINDS_LIMIT:
+            kind = (*kind[:-1], "")
+        return self.tallies.setdefault(kind, Tally(latencies=[0] * BUCKETS))
+
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
         """Count a client; when there are too many, its key or token without the client, then neither."""
         if len(self.uses) >= _CLIENTS_LIMIT:
-            client = (*client[:3], "", b"")
+            client = (*client[:3], "", b"", "")
         is_key = client[1] is Authentication.KEY
         if len(self.uses) >= 2 * _CLIENTS_LIMIT and not is_key and client not in self.uses:
-            client = (*client[:2], "", "", b"")
+            client = (*client[:2], "", "", b"", "")
         return self.uses.setdefault(client, _Use(parameters))
+
+    def new_partition(self, partition: tuple[int, str, str]) -> None:
+        if len(self.partitions) < _PARTITIONS_LIMIT:
+            self.partitions[partition] = 1
+        else:
+            table = partition[:2] if len(self.uncounted) < _PARTITIONS_LIMIT else (partition[0], "")
+            self.uncounted[table] = self.uncounted.get(table, 0) + 1
+
+    def add_query(self, table: _Table, root: Filter) -> None:
+        queries = self.queries.get(table)
+        if queries is None:
+            if len(self.queries) >= _PARTITIONS_LIMIT:
+                return
+            queries = self.queries[table] = _Queries()
+        queries.number += 1
+        if len(queries.sample) < _FILTERS_LIMIT:
+            queries.sample.append(root)
 
 
 class Observer:
@@ -113,6 +167,7 @@ class Observer:
         process = secrets.token_hex(8)
         self._batch = _Batch(_now())
         self._counts = Counts(process)
+        self._series = Series(process)
         self._uses = Uses(process)
         self._table_uses = TableUses()
         self._scans = ScanCosts()
@@ -141,6 +196,7 @@ class Observer:
         batch = self._batch
         account_id = observed.account_id
         authentication = observed.authentication
+        table = observed.table
         kind = (
             account_id,
             observed.secondary,
@@ -148,10 +204,11 @@ class Observer:
             authentication,
             observed.status,
             observed.error,
+            table,
         )
         tally = batch.tallies.get(kind)
         if tally is None:
-            tally = batch.tallies[kind] = Tally()
+            tally = batch.new_tally(kind)
             batch.names[account_id] = observed.account
         started, sent = observed.started, observed.sent
         if not sent:  # the client closed the connection before
@@ -162,15 +219,24 @@ class Observer:
         tally.egress += observed.egress
         tally.server_time += observed.answered - started
         tally.total_time += seconds
-        tally.latencies[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+        tally.latencies[bisect_left(HISTOGRAM_BOUNDS, seconds)] += 1
         credential = observed.credential
         if credential is not None:
-            client = (account_id, authentication, credential.name, observed.address, observed.agent)
+            client = (account_id, authentication, credential.name, observed.address, observed.agent, table)
             use = batch.uses.get(client)
             if use is None:
                 use = batch.new_use(client, credential.parameters)
             use.count += 1
             use.last = sent
+        if observed.partition is not None:
+            partition = (account_id, table, observed.partition)
+            number = batch.partitions.get(partition)
+            if number is None:
+                batch.new_partition(partition)
+            else:
+                batch.partitions[partition] = number + 1
+        elif observed.query is not None and observed.query.filter is not None:
+            batch.add_query((account_id, table), observed.query.filter)
         return requests <= _SAMPLED or seconds >= SLOW or observed.refusal is not None or not observed.status
 
     def keep(self, observed: ObservedRequest, sent: SentRequest) -> None:
@@ -243,7 +309,15 @@ class Observer:
     def _write(self, batch: _Batch, now: datetime) -> None:
         self._choose_labels()
         self._take(batch, perf_counter() - time())
-        ledgers = (self._logs, self._uses, self._counts, self._table_uses, self._scans, self._requests)
+        ledgers = (
+            self._logs,
+            self._uses,
+            self._counts,
+            self._series,
+            self._table_uses,
+            self._scans,
+            self._requests,
+        )
         if database_version.is_outdated():
             for ledger in ledgers:
                 ledger.give_up()
@@ -274,15 +348,18 @@ class Observer:
         """Hand a batch to the ledgers; ``offset`` is perf_counter minus the wall clock."""
         minute = batch.began.replace(second=0, microsecond=0)
         hour = minute.replace(minute=0)
-        counted = {RequestKind(*kind): tally for kind, tally in batch.tallies.items()}
+        counted: dict[RequestKind, Tally] = {}
+        for (*kind, _), tally in batch.tallies.items():
+            counted.setdefault(RequestKind(*kind), Tally()).add(coarsened(tally))
         self._counts.add(minute, counted)
+        self._series.add(minute, _counts_by_table(batch))
         self._table_uses.add(batch.began, batch.requests, batch.written)
         self._scans.add(batch.began, batch.slow)
         self._prometheus.add(counted, batch.names, self._labelled)
         for client, use in batch.uses.items():
             last = datetime.fromtimestamp(use.last - offset, UTC)
             parameters = tuple((name, storable_text(value, 1024)) for name, value in use.parameters)
-            self._uses.add(hour, _client(*client), UseCount(use.count, last), parameters)
+            self._uses.add(hour, _client(*client[:-1]), UseCount(use.count, last), parameters)
         for group in batch.groups.values():
             for kept in group.kept[:-1]:
                 self._requests.add(kept, kept.observed.started - offset)
@@ -291,6 +368,48 @@ class Observer:
             self._requests.add(kept, kept.observed.started - offset)
         for observed, entry in batch.lines:
             self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
+
+
+def _counts_by_table(batch: _Batch) -> dict[_Table, PeriodCounts]:
+    """Return what was counted by account and table, those of the whole account under an empty name."""
+    found: defaultdict[_Table, PeriodCounts] = defaultdict(PeriodCounts)
+    for (account_id, _, operation, _, status, error, table), tally in batch.tallies.items():
+        for name in {"", table} if account_id else ():
+            found[account_id, name].traffic(SeriesKind(operation or "", status, error)).add_tally(tally)
+    for place, numbers in _frequent(
+        ((account_id, table), write_credential(authentication, name), use.count)
+        for (account_id, authentication, name, *_, table), use in batch.uses.items()
+    ).items():
+        found[place].credentials.add(numbers)
+    for place, numbers in _frequent(_partitions(batch), names_table=True).items():
+        found[place].partitions.add(numbers)
+    for (account_id, table), number in batch.uncounted.items():
+        for name in {"", table}:
+            found[account_id, name].partitions.missed += number
+    return found
+
+
+def _frequent(
+    counted: Iterable[tuple[_Table, str, int]], *, names_table: bool = False
+) -> dict[_Table, dict[str, int]]:
+    """Sum up by account and table; ``names_table``: the keys of an account begin with the table."""
+    found: defaultdict[_Table, Counter[str]] = defaultdict(Counter)
+    for (account_id, table), key, number in counted:
+        text = storable_text(shorten_key(key), 256)
+        found[account_id, ""][f"{table}/{text}" if names_table else text] += number
+        if table:
+            found[account_id, table][text] += number
+    return dict(found)
+
+
+def _partitions(batch: _Batch) -> Iterator[tuple[_Table, str, int]]:
+    for (account_id, table, partition), number in batch.partitions.items():
+        yield (account_id, table), partition, number
+    for place, queries in batch.queries.items():
+        keys = Counter(key_range(root).partition.single for root in queries.sample)
+        for key, number in keys.items():
+            if key is not None:
+                yield place, key, round(number * queries.number / len(queries.sample))
 
 
 def _client(

@@ -21,7 +21,7 @@ from storage.operations.access import api_tokens, retired_keys
 from storage.operations.accounts import expiry
 from storage.operations.activity import activity
 from storage.operations.changes import feed, retention
-from storage.operations.counting import metrics, table_use, usage
+from storage.operations.counting import metrics, series, sizes, table_use, usage
 from storage.operations.health import database_version, disk
 from storage.operations.jobs import files as job_files
 from storage.operations.jobs import jobs
@@ -54,7 +54,7 @@ _DAY: Final = 86_400.0
 _LATE_AFTER: Final = {
     **dict.fromkeys(("metrics", "accounts", "history", "requests"), timedelta(minutes=10)),
     **dict.fromkeys(("indexes", "notices", "snapshots", "tables"), timedelta(minutes=20)),
-    "tidy": timedelta(hours=1),
+    **dict.fromkeys(("tidy", "sizes"), timedelta(hours=1)),
     "daily": timedelta(hours=26),
 }
 _clock: Final = ClockWatch()
@@ -105,6 +105,13 @@ async def run() -> None:
             lambda _: table_relations.complete_all(),
             _ADAPT_INTERVAL,
             "Tables of older servers could not be completed",
+        ),
+        _exclusive(
+            "sizes",
+            sizes.sample,
+            sizes.INTERVAL.total_seconds(),
+            "Sizes could not be sampled",
+            looks_every=60.0,
         ),
         _exclusive("tidy", _tidy, _TIDY_INTERVAL, "Records could not be tidied", deletes=True),
         _exclusive(
@@ -223,6 +230,8 @@ def late() -> list[LateWork]:
 
 def _tidy(now: datetime) -> None:
     metrics.tidy(now)
+    series.tidy(now)
+    sizes.tidy(now)
     usage.tidy(now)
     table_use.tidy(now)
     activity.tidy(now)

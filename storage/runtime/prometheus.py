@@ -42,6 +42,15 @@ _SECONDS: Final = _Latencies(
     ("operation",),
     buckets=LATENCY_BOUNDS,
 )
+_ERRORS: Final = Counter(
+    "tablero_errors", "Requests that were answered with an error, by its code", ("account", "code")
+)
+_ACCOUNT_SECONDS: Final = _Latencies(
+    "tablero_account_request_seconds",
+    "As tablero_request_seconds, by account",
+    ("account",),
+    buckets=LATENCY_BOUNDS,
+)
 _CPU: Final = Counter("tablero_process_cpu_seconds", "Processor time of all processes of the server")
 _PAGES: Final = Counter(
     "tablero_page_requests",
@@ -106,6 +115,16 @@ _REPLICA_LAG: Final = Gauge(
 )
 
 
+_ACCOUNT_SIZES: Final = {
+    name: Gauge(f"tablero_account_{name}", text, ("account",), multiprocess_mode="livemostrecent")
+    for name, text in (
+        ("entities", "Estimated number of entities, as last sampled"),
+        ("size_bytes", "Size of the tables on disk, as last sampled"),
+        ("history_bytes", "Size of the history on disk, as last sampled"),
+    )
+}
+
+
 def count_page(part: str, method: str, status: int, seconds: float) -> None:
     """Count a request to the console or to the management API."""
     _PAGES.labels(part, method if method in _METHODS else "other", status).inc()
@@ -131,6 +150,12 @@ def note_replica(name: str, *, in_use: bool, lag: float | None) -> None:
         _REPLICA_LAG.labels(name).set(lag)
 
 
+def note_account(name: str, *, entities: int, size: int, history: int) -> None:
+    values = {"entities": entities, "size_bytes": size, "history_bytes": history}
+    for metric, value in values.items():
+        _ACCOUNT_SIZES[metric].labels(name).set(value)
+
+
 class Process:
     """The counters of one process."""
 
@@ -151,6 +176,9 @@ class Process:
             _RECEIVED.labels(account).inc(tally.ingress)
             _SENT.labels(account).inc(tally.egress)
             _SECONDS.labels(operation).add(tally.latencies, tally.total_time)
+            _ACCOUNT_SECONDS.labels(account).add(tally.latencies, tally.total_time)
+            if kind.status >= 400:
+                _ERRORS.labels(account, kind.error or kind.status).inc(tally.requests)
         cpu = time.process_time()
         _CPU.inc(cpu - self._cpu)
         self._cpu = cpu

@@ -10,12 +10,15 @@ import pytest
 from django.conf import settings
 
 from storage.domain.access.grants import Operation
+from storage.domain.filters.parser import parse
+from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.analytics import sum_tallies
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
 from storage.domain.requests.request_log import LogEntry
-from storage.models import CredentialUse, RequestCount, SeenCredential
+from storage.models import CredentialUse, RequestCount, SeenCredential, Table
 from storage.operations.accounts import accounts
-from storage.operations.counting import metrics, usage
+from storage.operations.counting import metrics, series, usage
+from storage.operations.tables import tables
 from storage.runtime import observer
 from storage.runtime.observer import Observer
 from storage.runtime.threads import in_thread
@@ -180,6 +183,42 @@ async def test_does_not_remember_more_clients_than_it_can_keep(account, watching
     assert await in_thread(CredentialUse.objects.count) == 5 + 1 + 5 + 5 + 1
     assert (await used(account)).uses == 20
     assert (await counted(account))[200].requests == 40
+
+
+async def test_counts_partitions_and_credentials_by_table(account, watching, monkeypatch):
+    await in_thread(tables.create, await in_thread(accounts.find, "observed"), "People")
+    monkeypatch.setattr(observer, "_PARTITIONS_LIMIT", 3)
+    for number in range(6):
+        watching.record(seen(account, table="people", partition=f"p{number}"))
+    watching.record(seen(account, TOKEN, table="PEOPLE", partition="p0\0\ud800"))
+    for text in ["PartitionKey eq 'p1' and RowKey gt 'a'"] * 40 + ["Score gt 1"] * 24:
+        watching.record(seen(account, table="People", query=EntityQuery(parse(text))))
+    watching.record(seen(account, None, table="", status=403, error="AuthenticationFailed"))
+    await watching.flush()
+
+    minute = datetime.now(UTC) - timedelta(minutes=5)
+
+    def read(table_id):
+        [found] = series.read(account, table_id, [minute], minute + timedelta(minutes=10), 1)
+        return found
+
+    whole = await in_thread(read, series.WHOLE)
+    people = await in_thread(read, (await in_thread(Table.objects.get)).pk)
+    assert (whole.requests, whole.failed, people.requests, people.failed) == (72, 1, 71, 0)
+    assert people.credentials.counts == {"authenticated:key1": 70, f"sas:{'ab' * 32}": 1}
+    # of 64 queries, the keys of the first 32 were read
+    assert people.partitions.counts == {"p0": 1, "p1": 65, "p2": 1}
+    assert people.partitions.missed == 4
+    assert whole.partitions.counts == {"people/p0": 1, "people/p1": 1, "people/p2": 1, "People/p1": 64}
+
+
+async def test_kinds_that_callers_invent_are_bounded(account, watching, monkeypatch):
+    monkeypatch.setattr(observer, "_KINDS_LIMIT", 5)
+    for number in range(20):
+        watching.record(seen(account, table=f"invented{number}"))
+    assert len(watching._batch.tallies) == 6
+    await watching.flush()
+    assert (await counted(account))[200].requests == 20
 
 
 async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):

@@ -80,5 +80,6 @@ class ObservedRequest:
     )
     refused_part: int | None = None  # the position of that part, from zero
     query: EntityQuery | None = None
+    partition: str | None = None  # the PartitionKey of an entity or a change set
     answered: float = 0.0
     sent: float = 0.0

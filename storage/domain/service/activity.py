@@ -91,4 +91,5 @@ class Verb(StrEnum):
     WEBHOOK_CHANGE = "webhook.change"
     WEBHOOK_DELETE = "webhook.delete"
     NOTICE_RULE = "notice.rule"  # whether there are notices of a kind, and from when on
+    DEPLOYMENT_MARK = "deployment.mark"  # of a client, for metrics
     UNDO = "undo"

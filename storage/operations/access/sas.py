@@ -3,7 +3,7 @@
 A signature is shown once when it is issued; only its fingerprint is stored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -73,6 +73,12 @@ def find(account: Account, fingerprint: str, now: datetime) -> KnownToken | None
     issued = list(RegisteredSas.objects.filter(account=account, fingerprint=fingerprint))
     use = usage.credential(account.pk, Authentication.SAS, fingerprint, now)
     return next(iter(_joined(account, issued, [] if use is None else [use])), None)
+
+
+def labels(account: Account, fingerprints: Collection[str]) -> dict[str, str]:
+    """Return the labels of registered tokens by fingerprint."""
+    found = RegisteredSas.objects.filter(account=account, fingerprint__in=fingerprints).exclude(label="")
+    return dict(found.values_list("fingerprint", "label"))
 
 
 def policies_of(account: Account) -> Policies:

@@ -1,0 +1,199 @@
+"""What is counted of the requests to an account or table in a period, in a form that can be added up."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
+
+from storage.domain.requests.metrics import LATENCY_BOUNDS, Tally
+
+# seconds, ten for each power of ten (the preferred numbers R10); LATENCY_BOUNDS are among them
+HISTOGRAM_BOUNDS: Final = tuple(
+    float(f"{digits}e{power}")
+    for power in range(-4, 2)
+    for digits in (1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
+)
+BUCKETS: Final = len(HISTOGRAM_BOUNDS) + 1
+_COARSE: Final = [bisect_left(LATENCY_BOUNDS, bound) for bound in HISTOGRAM_BOUNDS] + [len(LATENCY_BOUNDS)]
+
+FREQUENT_LIMIT: Final = 32  # partitions, and credentials, that are counted in a period
+_KINDS_LIMIT: Final = 100
+_KEY_LIMIT: Final = 128  # characters
+
+
+def coarsened(tally: Tally) -> Tally:
+    """Return a tally with the buckets of HISTOGRAM_BOUNDS as one with those of LATENCY_BOUNDS."""
+    latencies = [0] * (len(LATENCY_BOUNDS) + 1)
+    for bucket, number in enumerate(tally.latencies):
+        latencies[_COARSE[bucket]] += number
+    return Tally(tally.requests, tally.ingress, tally.egress, tally.server_time, tally.total_time, latencies)
+
+
+class SeriesKind(NamedTuple):
+    """What requests have in common that are shown together; all empty: the rest, if there are too many kinds."""
+
+    operation: str = ""
+    status: int = 0  # 0: the client closed the connection
+    error: str = ""
+
+    @property
+    def is_error(self) -> bool:
+        return self.status >= 400
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Requests, their bytes in and out, and a histogram of their latencies: numbers by bucket of HISTOGRAM_BOUNDS."""
+
+    requests: int = 0
+    ingress: int = 0
+    egress: int = 0
+    latencies: dict[int, int] = field(default_factory=dict)
+
+    def add(self, other: "Traffic") -> None:
+        self.requests += other.requests
+        self.ingress += other.ingress
+        self.egress += other.egress
+        for bucket, number in other.latencies.items():
+            self.latencies[bucket] = self.latencies.get(bucket, 0) + number
+
+    def add_tally(self, tally: Tally) -> None:
+        numbers = {bucket: number for bucket, number in enumerate(tally.latencies) if number}
+        self.add(Traffic(tally.requests, tally.ingress, tally.egress, numbers))
+
+    def percentile(self, share: float) -> float | None:
+        """Return the seconds within which a share of the requests was answered, at most 13 % off; None: no requests."""
+        buckets = sorted(self.latencies)
+        totals = list(accumulate(self.latencies[bucket] for bucket in buckets))
+        if not totals:
+            return None
+        rank = share * totals[-1]
+        place = min(bisect_left(totals, rank), len(totals) - 1)
+        bucket = buckets[place]
+        if bucket >= len(HISTOGRAM_BOUNDS):
+            return HISTOGRAM_BOUNDS[-1]
+        lower, upper = (HISTOGRAM_BOUNDS[bucket - 1] if bucket else 0.0), HISTOGRAM_BOUNDS[bucket]
+        number = self.latencies[bucket]
+        return lower + (upper - lower) * (rank - (totals[place] - number)) / number
+
+
+@dataclass(slots=True)
+class Frequent:
+    """The most frequent keys of a stream in bounded space: the summary of Misra and Gries, which can be merged.
+
+    Each count is too low by at most ``missed``; a key that is missing came at most so often.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    missed: int = 0
+
+    def add(self, counts: Mapping[str, int], missed: int = 0) -> None:
+        self.missed += missed
+        for key, number in counts.items():
+            self.counts[key] = self.counts.get(key, 0) + number
+        if len(self.counts) > FREQUENT_LIMIT:
+            excess = sorted(self.counts.values(), reverse=True)[FREQUENT_LIMIT]
+            self.counts = {key: number - excess for key, number in self.counts.items() if number > excess}
+            self.missed += excess
+
+    def top(self, number: int) -> list[tuple[str, int]]:
+        return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:number]
+
+
+@dataclass(slots=True)
+class PeriodCounts:
+    """The requests to an account or table in a period; ``credentials`` are named as write_credential does it."""
+
+    kinds: dict[SeriesKind, Traffic] = field(default_factory=dict)
+    partitions: Frequent = field(default_factory=Frequent)
+    credentials: Frequent = field(default_factory=Frequent)
+
+    @property
+    def requests(self) -> int:
+        return sum(traffic.requests for traffic in self.kinds.values())
+
+    def traffic(self, kind: SeriesKind) -> Traffic:
+        """Return the traffic of a kind, to be added to."""
+        if kind not in self.kinds and len(self.kinds) >= _KINDS_LIMIT:
+            kind = SeriesKind()
+        return self.kinds.setdefault(kind, Traffic())
+
+    def add(self, other: "PeriodCounts") -> None:
+        for kind, traffic in other.kinds.items():
+            self.traffic(kind).add(traffic)
+        self.partitions.add(other.partitions.counts, other.partitions.missed)
+        self.credentials.add(other.credentials.counts, other.credentials.missed)
+
+    def total(self) -> Traffic:
+        total = Traffic()
+        for traffic in self.kinds.values():
+            total.add(traffic)
+        return total
+
+    def by_operation(self) -> dict[str, tuple[Traffic, int]]:
+        """Return traffic and number of errors by operation, the most frequent first."""
+        found: dict[str, tuple[Traffic, int]] = {}
+        for kind, traffic in self.kinds.items():
+            total, errors = found.get(kind.operation, (Traffic(), 0))
+            total.add(traffic)
+            found[kind.operation] = total, errors + (traffic.requests if kind.is_error else 0)
+        return dict(sorted(found.items(), key=lambda item: (-item[1][0].requests, item[0])))
+
+    def errors(self) -> dict[tuple[int, str], int]:
+        """Return the numbers of errors by status and code, the most frequent first."""
+        found: Counter[tuple[int, str]] = Counter()
+        for kind, traffic in self.kinds.items():
+            if kind.is_error:
+                found[kind.status, kind.error] += traffic.requests
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def failed(self) -> int:
+        return sum(traffic.requests for kind, traffic in self.kinds.items() if kind.is_error)
+
+
+def shorten_key(key: str) -> str:
+    """Return a key of a Frequent within its limit; what is longer ends with three points."""
+    return key if len(key) <= _KEY_LIMIT else f"{key[: _KEY_LIMIT - 1]}…"
+
+
+def write_credential(authentication: str, name: str) -> str:
+    return f"{authentication}:{name}"
+
+
+def read_credential(text: str) -> tuple[str, str]:
+    """Return the authentication and the name of a credential."""
+    authentication, _, name = text.partition(":")
+    return authentication, name
+
+
+def write_counts(counts: PeriodCounts) -> list[Any]:
+    """Return counts in JSON: a list for each kind, and the most frequent partitions and credentials."""
+    kinds = [
+        [
+            *kind,
+            it.requests,
+            it.ingress,
+            it.egress,
+            [n for item in sorted(it.latencies.items()) for n in item],
+        ]
+        for kind, it in counts.kinds.items()
+    ]
+    frequent = [[it.counts, it.missed] for it in (counts.partitions, counts.credentials)]
+    return [kinds, *frequent]
+
+
+def read_counts(written: Sequence[Any]) -> PeriodCounts:
+    kinds, partitions, credentials = written
+    return PeriodCounts(
+        {
+            SeriesKind(operation, status, error): Traffic(
+                requests, ingress, egress, dict(zip(latencies[::2], latencies[1::2], strict=True))
+            )
+            for operation, status, error, requests, ingress, egress, latencies in kinds
+        },
+        Frequent(*partitions),
+        Frequent(*credentials),
+    )

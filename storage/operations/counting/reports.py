@@ -1,0 +1,154 @@
+"""What people look at of the traffic and size of an account or table: a range of time in equal steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from django.db import transaction
+
+from storage.domain.access.actor import Actor
+from storage.domain.requests.series import PeriodCounts
+from storage.domain.service.activity import Verb
+from storage.models import Account, Activity, Table
+from storage.operations.activity import activity
+from storage.operations.activity.activity import ActivityFilter
+from storage.operations.counting import series, sizes
+from storage.operations.counting.sizes import Size
+
+STEPS: Final = (1, 5, 15, 30, 60, 120, 240, 480, 1440)  # minutes
+LONGEST: Final = timedelta(days=90)
+POINTS: Final = 100  # that a chart has room for
+POINTS_LIMIT: Final = 1500
+_MARKS_LIMIT: Final = 200
+# what may explain why something looks different from then on
+MARKED: Final = (
+    Verb.DEPLOYMENT_MARK,
+    Verb.ACCOUNT_CHANGE,
+    Verb.PROPERTIES_SET,
+    Verb.POLICIES_SET,
+    Verb.KEY_ROTATE,
+    Verb.KEY_END,
+    Verb.SAS_BLOCK,
+    Verb.SAS_UNBLOCK,
+    Verb.TABLE_CREATE,
+    Verb.TABLE_DELETE,
+    Verb.TABLE_RESTORE,
+    Verb.TABLE_DISTRIBUTE,
+    Verb.TABLE_UNDISTRIBUTE,
+    Verb.INDEX_ADD,
+    Verb.INDEX_DROP,
+    Verb.ENTITY_IMPORT,
+    Verb.ENTITY_BULK_EDIT,
+    Verb.SNAPSHOT_RESTORE,
+)
+
+
+class UnknownRange(ValueError):
+    """A range of time that no report can be made of; its message says why."""
+
+
+class Range(NamedTuple):
+    """Equal periods, the first of which begins at ``since`` and the last of which ends at ``until``.
+
+    ``step`` is their length and ``stored`` that of the counts they are made of, in minutes.
+    """
+
+    since: datetime
+    until: datetime
+    step: int
+    stored: int
+
+    @property
+    def periods(self) -> list[datetime]:
+        length = timedelta(minutes=self.step)
+        return [self.since + number * length for number in range((self.until - self.since) // length)]
+
+    @property
+    def before(self) -> "Range":
+        """The range of the same length that ends where this one begins."""
+        return self._replace(since=self.since - (self.until - self.since), until=self.since)
+
+
+def choose_range(since: datetime, until: datetime, now: datetime, step: int | None = None) -> Range:
+    """Return the periods that cover a range of time, by default with steps for a chart; raises UnknownRange."""
+    until = min(until, now)
+    if since >= until:
+        raise UnknownRange("The range has to begin before it ends, and in the past.")
+    if since < now - LONGEST - timedelta(minutes=STEPS[-1]):
+        raise UnknownRange("Metrics are kept for 90 days.")
+    for minutes in STEPS if step is None else (step,):
+        found = _with_step(since, until, minutes)
+        points = (found.until - found.since) // timedelta(minutes=minutes)
+        if is_kept(found, now) and points <= (POINTS + 1 if step is None else POINTS_LIMIT):
+            return found
+    if step is None:
+        return _with_step(since, until, STEPS[-1])
+    raise UnknownRange(
+        f"A step of {step} minutes is too short for this range: counts of minutes are kept for a day, and of"
+        f" 15 minutes for 8 days, and an answer has at most {POINTS_LIMIT} periods."
+    )
+
+
+def _with_step(since: datetime, until: datetime, step: int) -> Range:
+    last = series.start_of(until - timedelta(microseconds=1), step) + timedelta(minutes=step)
+    stored = max(minutes for minutes in series.KEPT if step % minutes == 0)
+    return Range(series.start_of(since, step), last, step, stored)
+
+
+def is_kept(wanted: Range, now: datetime) -> bool:
+    """Return whether the counts that a range is made of are still kept from its start on."""
+    longest = max(series.KEPT)
+    return wanted.since >= now - series.KEPT[wanted.stored] or wanted.stored == longest
+
+
+@dataclass(frozen=True)
+class Report:
+    """``counts``, ``observed`` (whether a server ran) and ``sizes`` by period; ``marks`` are the oldest first."""
+
+    range: Range
+    counts: Sequence[PeriodCounts]
+    observed: Sequence[bool]
+    sizes: Sequence[Size | None]
+    marks: Sequence[Activity]
+
+    @cached_property
+    def total(self) -> PeriodCounts:
+        return series.sum_counts(self.counts)
+
+
+def report(account: Account, table: Table | None, wanted: Range) -> Report:
+    table_id = series.WHOLE if table is None else table.pk
+    periods = wanted.periods
+    return Report(
+        wanted,
+        series.read(account.pk, table_id, periods, wanted.until, wanted.stored),
+        series.observed_periods(periods, wanted.until, wanted.stored),
+        sizes.read((account.pk, table_id), periods, wanted.until),
+        _marks(account, table, wanted),
+    )
+
+
+def total_before(account: Account, table: Table | None, wanted: Range, now: datetime) -> PeriodCounts | None:
+    """Return the counts of the same length of time before a range; None if they are not kept any more."""
+    before = wanted.before
+    if before.since < now - LONGEST or not is_kept(before, now):
+        return None
+    table_id = series.WHOLE if table is None else table.pk
+    return series.read(account.pk, table_id, [before.since], before.until, before.stored)[0]
+
+
+def _marks(account: Account, table: Table | None, wanted: Range) -> list[Activity]:
+    """Return what changed in a range; of a table, what changed it or the whole account."""
+    found = activity.page(
+        ActivityFilter(account_ids=[account.pk], verbs=MARKED, since=wanted.since, until=wanted.until),
+        top=_MARKS_LIMIT,
+    ).activities
+    return [it for it in reversed(found) if table is None or it.table_id in (None, table.pk)]
+
+
+@transaction.atomic
+def mark_deployment(account: Account, name: str, *, by: Actor) -> Activity:
+    """Record that a new version of a client was deployed, which reports then show."""
+    return activity.record(Verb.DEPLOYMENT_MARK, by, account=account, detail={"deployment": name})
