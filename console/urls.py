@@ -9,7 +9,7 @@ from console.site import probes
 
 SUBJECTS = (
     "site", "people", "grid", "queries", "entities", "policies", "sas", "accounts", "snapshots", "tables", "history",
-    "activity", "notices", "requests", "imports", "jobs", "compare", "home", "help",
+    "activity", "notices", "requests", "imports", "jobs", "metrics", "compare", "home", "help",
 )  # fmt: skip
 urlpatterns = [
     path("", home.root),

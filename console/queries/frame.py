@@ -27,6 +27,7 @@ _TABS: Final = (
     (_ENTITIES, _("Entities")),
     ("tables:schema", _("Schema")),
     ("activity:table", _("History")),
+    ("metrics:table", _("Metrics")),
     (_POLICIES, _("Policies")),
     ("tables:settings", _("Settings")),
 )

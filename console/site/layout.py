@@ -39,6 +39,7 @@ ACCOUNT_SIDEBAR: Final = (
     NavigationItem("snapshots:index", _("Snapshots"), "camera"),
     NavigationItem("activity:index", _("Activity"), "history"),
     NavigationItem("requests:index", _("Requests"), "scroll-text"),
+    NavigationItem("metrics:account", _("Metrics"), "chart-line"),
     NavigationItem("notices:account", _("Notices"), "bell"),
     NavigationItem("compare:index", _("Compare"), "arrow-left-right"),
     NavigationItem("accounts:service", _("Service"), "sliders-horizontal"),

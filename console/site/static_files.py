@@ -21,7 +21,9 @@ DATA_STYLESHEET = "console/data.css"
 # the sheets of subjects that only some pages need: those of a table, those about access
 OTHER_STYLESHEETS = {
     **dict.fromkeys(("compare", "entities", "grid", "history", "imports", "queries"), DATA_STYLESHEET),
-    **dict.fromkeys(("accounts", "help", "policies", "requests", "sas", "snapshots"), "console/access.css"),
+    **dict.fromkeys(
+        ("accounts", "help", "metrics", "policies", "requests", "sas", "snapshots"), "console/access.css"
+    ),
 }
 PREFIX = "/ui/static/"
 TYPES = {

@@ -29,6 +29,8 @@ tables:restore                acme                manager:405  manager:302
 tables:settings               acme/people         member:200   member:405
 tables:schema                 acme/people         member:200   member:405
 activity:table                acme/people         member:200   member:405
+metrics:table                 acme/people         member:200   user:405
+metrics:account               acme                member:200   member:405
 tables:index_state            acme/people         member:200   member:405
 tables:add_index              acme/people         manager:405  manager:302
 tables:drop_index             acme/people         manager:405  manager:302

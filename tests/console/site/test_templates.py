@@ -68,6 +68,7 @@ ORDER = [
     "history",
     "imports",
     "activity",
+    "metrics",
     "compare",
     "home",
 ]

@@ -1,0 +1,1 @@
+"""Metrics of an account or table: charts, and the numbers in tables."""

@@ -1,0 +1,188 @@
+"""What the charts of a report show: series of numbers by period, which a table beside each shows as well."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from django.template.defaultfilters import filesizeformat
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from console.site.tags import grouped
+from storage.domain.requests.series import PeriodCounts, Traffic
+from storage.operations.counting.reports import Report
+
+_MOST: Final = 5  # series with colours of their own; the rest is one
+
+
+class Unit(StrEnum):
+    """In what the numbers of a chart are; scripts read the values."""
+
+    COUNT = "count"
+    SECONDS = "seconds"
+    BYTES = "bytes"
+
+
+def write_number(number: float | None, unit: Unit) -> str:
+    if number is None:
+        return "–"
+    if unit is Unit.BYTES:
+        return filesizeformat(number)
+    if unit is Unit.SECONDS:
+        return write_seconds(number)
+    return grouped(int(number))
+
+
+def write_seconds(seconds: float) -> str:
+    milliseconds = seconds * 1000
+    if milliseconds >= 10_000:
+        return _("%(number)s s") % {"number": write_decimal(seconds, 1)}
+    digits = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2
+    return _("%(number)s ms") % {"number": write_decimal(milliseconds, digits)}
+
+
+def write_decimal(number: float, digits: int) -> str:
+    """Write a number rounded, where Django's number_format cuts."""
+    return number_format(round(number, digits), digits)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSeries:
+    """``values`` by period, None where there is none; ``total`` stands in the legend."""
+
+    label: str | Promise
+    values: Sequence[float | None]
+    total: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRow:
+    """A row of the table: the start of a period, and for each series its number as it is drawn and as it is written."""
+
+    at: datetime
+    observed: bool
+    cells: Sequence[tuple[float | None, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """``kind``: ``bars`` and ``area`` are stacked, ``lines`` are not."""
+
+    id: str
+    title: str | Promise
+    kind: str
+    unit: Unit
+    series: Sequence[ChartSeries]
+    periods: Sequence[datetime]
+    observed: Sequence[bool]
+    note: str | Promise = ""
+
+    @property
+    def rows(self) -> list[ChartRow]:
+        """The latest first, as a reader looks for it."""
+        columns = [it.values for it in self.series]
+        return [
+            ChartRow(at, observed, [(it, write_number(it, self.unit)) for it in values])
+            for at, observed, *values in reversed(
+                list(zip(self.periods, self.observed, *columns, strict=True))
+            )
+        ]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(value for it in self.series for value in it.values)
+
+
+def draw(report: Report, *, has_history: bool) -> list[Chart]:
+    """Return the charts of a report."""
+
+    def chart(
+        name: str, title: str, kind: str, unit: Unit, series: Sequence[ChartSeries], note: str = ""
+    ) -> Chart:
+        return Chart(name, title, kind, unit, series, report.range.periods, report.observed, note)
+
+    traffic = [counts.total() for counts in report.counts]
+    return [
+        chart("operations", _("Requests by operation"), "bars", Unit.COUNT, _operations(report)),
+        chart("latency", _("Latency"), "lines", Unit.SECONDS, _latencies(report, traffic)),
+        chart("errors", _("Errors by code"), "bars", Unit.COUNT, _errors(report)),
+        chart("bytes", _("Egress and ingress"), "lines", Unit.BYTES, _bytes(report, traffic)),
+        chart("entities", _("Entities"), "lines", Unit.COUNT, _entities(report), _("estimated")),
+        chart("size", _("Size"), "area", Unit.BYTES, _sizes(report, has_history=has_history), _("on disk")),
+    ]
+
+
+def _operations(report: Report) -> list[ChartSeries]:
+    def read(counts: PeriodCounts) -> dict[str, int]:
+        return {name or _("Unknown"): it.requests for name, (it, _errors) in counts.by_operation().items()}
+
+    return _stacked(report, read)
+
+
+def _errors(report: Report) -> list[ChartSeries]:
+    def read(counts: PeriodCounts) -> dict[str, int]:
+        return {f"{status} {code}".strip(): number for (status, code), number in counts.errors().items()}
+
+    return _stacked(report, read)
+
+
+def _stacked(report: Report, read: Callable[[PeriodCounts], dict[str, int]]) -> list[ChartSeries]:
+    """Return the most frequent as series of their own, and the rest as one."""
+    totals = Counter(read(report.total))
+    names = [name for name, _number in totals.most_common(_MOST if len(totals) > _MOST + 1 else None)]
+    found = [read(counts) for counts in report.counts]
+    values: dict[str, list[int]] = {name: [it.get(name, 0) for it in found] for name in names}
+    if len(names) < len(totals):
+        values[_("Others")] = [sum(it.values()) - sum(it.get(name, 0) for name in names) for it in found]
+    return [
+        ChartSeries(name, _where_observed(report, numbers), grouped(sum(numbers)))
+        for name, numbers in values.items()
+    ]
+
+
+def _where_observed(report: Report, numbers: Iterable[float]) -> list[float | None]:
+    """Leave out the numbers of periods in which no server ran."""
+    return [
+        number if observed or number else None
+        for number, observed in zip(numbers, report.observed, strict=True)
+    ]
+
+
+def _latencies(report: Report, traffic: Sequence[Traffic]) -> list[ChartSeries]:
+    whole = report.total.total()
+    return [
+        ChartSeries(
+            f"p{percent}",
+            [it.percentile(percent / 100) for it in traffic],
+            write_number(whole.percentile(percent / 100), Unit.SECONDS),
+        )
+        for percent in (50, 95, 99)
+    ]
+
+
+def _bytes(report: Report, traffic: Sequence[Traffic]) -> list[ChartSeries]:
+    return [
+        ChartSeries(label, _where_observed(report, numbers), filesizeformat(sum(numbers)))
+        for label, numbers in (
+            (_("Egress"), [it.egress for it in traffic]),
+            (_("Ingress"), [it.ingress for it in traffic]),
+        )
+    ]
+
+
+def _entities(report: Report) -> list[ChartSeries]:
+    values = [it and it.entities for it in report.sizes]
+    return [ChartSeries(_("Entities"), values, write_number(values[-1], Unit.COUNT))]
+
+
+def _sizes(report: Report, *, has_history: bool) -> list[ChartSeries]:
+    data = [it and it.size for it in report.sizes]
+    found = [ChartSeries(_("Tables"), data, write_number(data[-1], Unit.BYTES))]
+    if has_history:
+        history = [it and it.history for it in report.sizes]
+        found.append(ChartSeries(_("History"), history, write_number(history[-1], Unit.BYTES)))
+    return found

@@ -1,0 +1,67 @@
+"""The range of time of a page of metrics, in its address: one of a few up to now, or from one time to another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from storage.operations.counting import reports
+from storage.operations.counting.reports import Range, UnknownRange
+
+DEFAULT: Final = "24h"
+RANGES: Final[Mapping[str, tuple[timedelta, Promise]]] = {
+    "1h": (timedelta(hours=1), gettext_lazy("1 h")),
+    "6h": (timedelta(hours=6), gettext_lazy("6 h")),
+    "24h": (timedelta(hours=24), gettext_lazy("24 h")),
+    "7d": (timedelta(days=7), gettext_lazy("7 d")),
+    "30d": (timedelta(days=30), gettext_lazy("30 d")),
+    "90d": (timedelta(days=90), gettext_lazy("90 d")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRange:
+    """``name`` is a key of RANGES, or empty; ``error`` says why another range is shown than was asked for."""
+
+    range: Range
+    since: datetime
+    until: datetime
+    name: str = ""
+    error: str = ""
+
+
+def read_range(query: QueryDict, now: datetime) -> ChosenRange:
+    given = query.get("since", ""), query.get("until", "")
+    if not any(given):
+        name = query.get("range", DEFAULT)
+        return _last(name if name in RANGES else DEFAULT, now)
+    since, until = map(_read_time, given)
+    if since is None or (until is None and given[1]):
+        return _last(DEFAULT, now, _("Enter both times, such as 2026-11-21T14:30."))
+    until = min(until or now, now)
+    if since >= until:
+        return _last(DEFAULT, now, _("The range must begin before it ends, and in the past."))
+    try:
+        return ChosenRange(reports.choose_range(since, until, now), since, until)
+    except UnknownRange:
+        return _last(DEFAULT, now, _("Metrics are kept for 90 days."))
+
+
+def _last(name: str, now: datetime, error: str = "") -> ChosenRange:
+    since = now - RANGES[name][0]
+    return ChosenRange(reports.choose_range(since, now, now), since, now, name, error)
+
+
+def _read_time(text: str) -> datetime | None:
+    """Read a time as an input for it sends it, in the time zone of the page, or with its own offset."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found if timezone.is_aware(found) else timezone.make_aware(found)
+    except (ValueError, OverflowError):
+        return None

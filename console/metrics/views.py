@@ -1,0 +1,133 @@
+"""The pages of metrics: of an account, and of a table."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from console.activity import sentences
+from console.metrics import charts
+from console.metrics.charts import Unit, write_decimal, write_number
+from console.metrics.facts import summarize
+from console.metrics.ranges import RANGES, ChosenRange, read_range
+from console.site.access import account_required, table_page
+from console.site.responses import render_part
+from storage.domain.access.roles import Capability
+from storage.domain.requests.observed import Authentication
+from storage.domain.requests.series import Traffic, read_credential
+from storage.models import Account, Activity, Table
+from storage.operations.access import sas
+from storage.operations.counting import reports
+from storage.operations.counting.reports import Report
+
+_FIRST: Final = 10  # partitions and credentials
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    operation: str
+    traffic: Traffic
+    errors: int
+
+    @property
+    def percentiles(self) -> list[str]:
+        return [write_number(self.traffic.percentile(it), Unit.SECONDS) for it in (0.5, 0.95, 0.99)]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    table: str
+    key: str
+    requests: int
+    share: str
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialRow:
+    """``fingerprint`` of a SAS token, which leads to its page."""
+
+    label: str
+    requests: int
+    share: str
+    fingerprint: str = ""
+
+
+@account_required(Capability.READ)
+@never_cache
+@require_safe
+def account_metrics(request: HttpRequest, account: Account) -> HttpResponse:
+    return _show(request, "console/metrics/account.html", account, None)
+
+
+@require_safe
+@table_page(Capability.READ)
+def table_metrics(request: HttpRequest, table: Table) -> HttpResponse:
+    return _show(request, "console/metrics/table.html", table.account, table)
+
+
+def _show(request: HttpRequest, page: str, account: Account, table: Table | None) -> HttpResponse:
+    now = timezone.now()
+    chosen = read_range(request.GET, now)
+    report = reports.report(account, table, chosen.range)
+    before = reports.total_before(account, table, chosen.range, now)
+    context = {
+        "chosen": chosen,
+        "ranges": [(name, label, name == chosen.name) for name, (_length, label) in RANGES.items()],
+        "step": _describe_step(chosen),
+        "facts": list(summarize(report, before)),
+        "is_compared": before is not None and before.requests > 0,
+        "charts": charts.draw(report, has_history=table is None),
+        "operations": [
+            OperationRow(name or _("Unknown"), traffic, errors)
+            for name, (traffic, errors) in report.total.by_operation().items()
+        ],
+        "partitions": _partitions(report, table),
+        "missed": report.total.partitions.missed,
+        "credentials": _credentials(account, report),
+        "marks": [(done, _mark(done)) for done in report.marks],
+        "address": request.get_full_path(),
+    }
+    return render_part(request, page, "_metrics.html", context)
+
+
+def _describe_step(chosen: ChosenRange) -> str:
+    minutes = chosen.range.step
+    if minutes < 60:
+        return _("per %(number)s min") % {"number": minutes}
+    if minutes < 1440:
+        return _("per %(number)s h") % {"number": minutes // 60}
+    return _("per day (UTC)")
+
+
+def _share(number: int, report: Report) -> str:
+    return f"{write_decimal(100 * number / report.total.requests, 1)} %" if report.total.requests else ""
+
+
+def _partitions(report: Report, table: Table | None) -> list[PartitionRow]:
+    found = []
+    for text, number in report.total.partitions.top(_FIRST):
+        name, key = text.split("/", 1) if table is None else (table.name, text)
+        found.append(PartitionRow(name, key, number, _share(number, report)))
+    return found
+
+
+def _credentials(account: Account, report: Report) -> list[CredentialRow]:
+    found = [(*read_credential(key), number) for key, number in report.total.credentials.top(_FIRST)]
+    labels = sas.labels(account, [name for kind, name, _number in found if kind == Authentication.SAS])
+    return [
+        CredentialRow(
+            labels.get(name) or (f"{name[:12]}…" if kind == Authentication.SAS else name),
+            number,
+            _share(number, report),
+            name if kind == Authentication.SAS else "",
+        )
+        for kind, name, number in found
+    ]
+
+
+def _mark(done: Activity) -> str:
+    return sentences.plain_sentence(done)

@@ -1,0 +1,266 @@
+// Charts, drawn by uPlot from the tables below them: stacked bars and areas, lines, gaps, and marks of changes.
+import uPlot from "../../vendor/uplot/1.6.32/uPlot.esm.js";
+import { onClick } from "../site/on.js";
+import { refresh } from "../site/request.js";
+
+const EVERY = 60000; // milliseconds between two refreshes of a range up to now
+const DASHES = [[], [6, 4], [2, 3]];
+const { lang, dataset: page } = document.documentElement;
+const drawn = new Map(); // charts by their figures
+const resized = new ResizeObserver((entries) => {
+  for (const { target } of entries) drawn.get(target)?.setSize(sizeOf(target));
+});
+
+const place = () => document.getElementById("metrics");
+const sizeOf = (figure) => {
+  const { clientWidth, clientHeight } = figure.querySelector(".chart-place");
+  return { width: Math.max(200, clientWidth - 16), height: clientHeight };
+};
+
+/** Numbers in few characters, by the unit of a chart. */
+function writer(unit) {
+  const number = (digits) => new Intl.NumberFormat(lang, { maximumSignificantDigits: digits, notation: "compact" });
+  if (unit === "seconds") {
+    const plain = new Intl.NumberFormat(lang, { maximumSignificantDigits: 3 });
+    return (value) => (value >= 10 ? `${plain.format(value)} s` : `${plain.format(value * 1000)} ms`);
+  }
+  if (unit === "bytes") {
+    const units = ["B", "KB", "MB", "GB", "TB", "PB"];
+    return (value) => {
+      const power = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(value) / 10));
+      return `${new Intl.NumberFormat(lang, { maximumSignificantDigits: 3 }).format(value / 1024 ** power)} ${units[power]}`;
+    };
+  }
+  const compact = number(3);
+  return (value) => compact.format(value);
+}
+
+/** The numbers of a table by column, the oldest first; an empty cell is null. */
+function readTable(figure) {
+  const rows = [...figure.querySelectorAll("tbody tr")].reverse();
+  const values = rows.map((row) =>
+    [...row.querySelectorAll("td")].map(({ dataset }) => (dataset.value === undefined ? null : Number(dataset.value))),
+  );
+  return {
+    times: rows.map((row) => Number(row.dataset.at)),
+    gaps: rows.map((row) => "gap" in row.dataset),
+    columns: (values[0] ?? []).map((_, column) => values.map((row) => row[column])),
+    texts: rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent)),
+    names: rows.map((row) => row.querySelector("th").textContent),
+  };
+}
+
+/** Each column on top of those before it. */
+function stack(columns) {
+  const sums = [];
+  for (const column of columns) {
+    const below = sums.at(-1);
+    sums.push(column.map((value, row) => (value === null ? null : value + (below?.[row] ?? 0))));
+  }
+  return sums;
+}
+
+/** What goes behind the lines: times without data; and in front of them: changes, with their numbers in the list. */
+function backgroundOf({ times, gaps }, marks, colours) {
+  const step = times.length > 1 ? times[1] - times[0] : 60;
+  const text = place().dataset.wait;
+  return {
+    drawAxes: (plot) => {
+      const { ctx, bbox } = plot;
+      ctx.save();
+      ctx.fillStyle = colours.gap;
+      for (let first = 0; first < gaps.length; first++) {
+        if (!gaps[first]) continue;
+        let last = first;
+        while (gaps[last + 1]) last++;
+        const left = Math.max(plot.valToPos(times[first] - step / 2, "x", true), bbox.left);
+        const right = Math.min(plot.valToPos(times[last] + step / 2, "x", true), bbox.left + bbox.width);
+        ctx.fillRect(left, bbox.top, right - left, bbox.height);
+        ctx.font = `${11 * devicePixelRatio}px ${colours.font}`;
+        if (ctx.measureText(text).width < right - left - 8) {
+          ctx.save();
+          ctx.fillStyle = colours.axis;
+          ctx.textAlign = "center";
+          ctx.fillText(text, (left + right) / 2, bbox.top + bbox.height / 2);
+          ctx.restore();
+        }
+        first = last;
+      }
+      ctx.restore();
+    },
+    draw: (plot) => {
+      const { ctx, bbox } = plot;
+      ctx.save();
+      ctx.strokeStyle = ctx.fillStyle = colours.mark;
+      ctx.font = `600 ${10 * devicePixelRatio}px ${colours.font}`;
+      ctx.textAlign = "center";
+      ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+      let taken = -Infinity;
+      for (const { at, number } of marks) {
+        // a period is drawn around its start, so a mark goes where its period is
+        const x = plot.valToPos(at - step / 2, "x", true);
+        if (x < bbox.left || x > bbox.left + bbox.width) continue;
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+        if (x - taken < 16 * devicePixelRatio) continue;
+        ctx.fillText(number, x, bbox.top - 3 * devicePixelRatio);
+        taken = x;
+      }
+      ctx.restore();
+    },
+  };
+}
+
+function draw(figure, marks) {
+  const spot = figure.querySelector(".chart-place");
+  if (!spot) return;
+  const table = readTable(figure);
+  const legend = [...figure.querySelectorAll(".chart-legend > li")];
+  const { chart: kind, unit } = figure.dataset;
+  const style = getComputedStyle(spot);
+  const colours = Object.fromEntries(["axis", "grid", "gap", "mark"].map((name) => [name, colour(spot, `--${name}`)]));
+  colours.font = style.fontFamily;
+  const inks = legend.map((item) => getComputedStyle(item.querySelector("i")).color);
+  const isStacked = kind !== "lines";
+  const columns = isStacked ? stack(table.columns) : table.columns;
+  const order = columns.map((_, index) => index);
+  if (isStacked) order.reverse(); // the highest first, so that the lower ones cover it
+  const write = writer(unit);
+  const isWhole = unit === "count";
+  const series = order.map((index) => ({
+    label: String(index),
+    stroke: inks[index],
+    width: kind === "bars" ? 0 : 2,
+    dash: kind === "lines" ? DASHES[index % DASHES.length] : undefined,
+    fill: kind === "bars" ? inks[index] : kind === "area" ? faint(inks[index], spot) : undefined,
+    paths: kind === "bars" ? uPlot.paths.bars({ size: [0.8, 40], align: 0 }) : undefined,
+    points: { show: kind !== "bars" && table.times.length < 2 },
+  }));
+  const totals = legend.map((item) => item.querySelector("[data-total]"));
+  const usual = totals.map((it) => it.textContent);
+  const output = figure.querySelector("output");
+  const time = new Intl.DateTimeFormat(lang, { timeZone: page.zone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const day = new Intl.DateTimeFormat(lang, { timeZone: page.zone, day: "numeric", month: "short" });
+  const span = table.times.at(-1) - table.times[0];
+  const options = {
+    ...sizeOf(figure),
+    padding: [14, 20, 0, 0],
+    legend: { show: false },
+    tzDate: (at) => uPlot.tzDate(new Date(at * 1000), page.zone),
+    cursor: { y: false, points: { show: kind !== "bars" }, drag: { x: true, y: false, setScale: false } },
+    scales: { x: { time: true, range: xRange(table.times) }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    axes: [
+      {
+        stroke: colours.axis,
+        grid: { show: false },
+        ticks: { stroke: colours.grid, width: 1, size: 4 },
+        font: `11px ${colours.font}`,
+        size: 28,
+        space: 70,
+        values: (_, at) => at.map((it) => (span > 2 * 86400 ? day : time).format(it * 1000)),
+      },
+      {
+        stroke: colours.axis,
+        grid: { stroke: colours.grid, width: 1, dash: [3, 3] },
+        ticks: { show: false },
+        font: `11px ${colours.font}`,
+        size: 62,
+        space: 32,
+        incrs: isWhole ? [1, 2, 5].flatMap((it) => [...Array(13).keys()].map((power) => it * 10 ** power)).sort((a, b) => a - b) : unit === "bytes" ? [...Array(50).keys()].map((power) => 2 ** power) : undefined,
+        values: (_, numbers) => numbers.map(write),
+      },
+    ],
+    series: [{}, ...series],
+    hooks: {
+      ...wrap(backgroundOf(table, marks, colours)),
+      setCursor: [
+        ({ cursor: { idx } }) => {
+          const at = idx ?? null;
+          output.textContent = at === null ? "" : table.names[at];
+          totals.forEach((it, column) => {
+            it.textContent = at === null ? usual[column] : table.texts[at][column];
+          });
+        },
+      ],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < 8) return;
+          const half = table.times.length > 1 ? (table.times[1] - table.times[0]) / 2 : 30;
+          const read = (x) => new Date((plot.posToVal(x, "x") + half) * 1000).toISOString();
+          const [since, until] = [read(left), read(left + width)];
+          location.search = new URLSearchParams({ since, until });
+        },
+      ],
+    },
+  };
+  drawn.set(figure, new uPlot(options, [table.times, ...order.map((index) => columns[index])], spot));
+  resized.observe(figure);
+}
+
+/** Half a period of space on both sides, for the first and the last bar. */
+function xRange(times) {
+  const half = times.length > 1 ? (times[1] - times[0]) / 2 : 30;
+  return [times[0] - half, times.at(-1) + half];
+}
+
+function wrap(hooks) {
+  return Object.fromEntries(Object.entries(hooks).map(([name, act]) => [name, [act]]));
+}
+
+/** A colour as a browser computes it: a canvas knows no variables, and not every browser's knows light-dark(). */
+function colour(element, name) {
+  const probe = document.createElement("i");
+  probe.style.setProperty("color", `var(${name})`);
+  element.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+function faint(ink, element) {
+  element.style.setProperty("--ink", ink);
+  const probe = document.createElement("i");
+  probe.style.setProperty("color", "color-mix(in srgb, var(--ink) 30%, var(--surface))");
+  element.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+function drawAll() {
+  for (const [figure, plot] of drawn) {
+    plot.destroy();
+    resized.unobserve(figure);
+  }
+  drawn.clear();
+  const marks = [...document.querySelectorAll("[data-mark]")].map(({ dataset }, index) => ({
+    at: Number(dataset.mark),
+    number: String(index + 1),
+  }));
+  for (const figure of document.querySelectorAll("[data-chart]")) draw(figure, marks);
+}
+
+/** Put the present numbers into the page; open tables stay open. */
+async function renew() {
+  const old = place();
+  const { found: answer } = await refresh(old.dataset.address);
+  const found = answer.getElementById("metrics");
+  if (!found || old !== place()) return;
+  for (const { id } of old.querySelectorAll("figure:has(details[open])")) {
+    found.querySelector(`#${id} details`)?.setAttribute("open", "");
+  }
+  old.replaceWith(found);
+  drawAll();
+}
+
+const isBusy = () => document.hidden || place().matches(":focus-within, :hover");
+setInterval(() => {
+  if ("follows" in place().dataset && !isBusy()) renew().catch(() => {});
+}, EVERY);
+onClick("[data-metrics-refresh]", (link) => renew().catch(() => location.assign(link.href)));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+new MutationObserver(drawAll).observe(document.documentElement, { attributeFilter: ["data-theme", "data-density"] });
+drawAll();

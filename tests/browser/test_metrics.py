@@ -1,0 +1,51 @@
+"""Metrics in a real browser: drawn from the tables, zoomed by dragging, and readable on a phone."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import check, check_reflow
+
+PAGE = "/ui/a/devstoreaccount1/metrics/?range=1h"
+
+
+def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables, screenshots):
+    page = open_page(PAGE, state=admin)
+    requests = page.locator("#chart-operations")
+    while (
+        "EntityGroupTransaction" not in requests.inner_text()
+    ):  # until the server has written what it counted
+        page.get_by_role("link", name="Refresh").click()
+        page.wait_for_timeout(100)
+    requests.locator("summary").click()
+    table = requests.get_by_role("table")
+    expect(table).to_contain_text("EntityGroupTransaction")
+    page.evaluate("document.getElementById('metrics').dataset.old = ''")
+    page.get_by_role("link", name="Refresh").click()
+    expect(page.locator("#metrics:not([data-old])")).to_be_visible()
+    expect(table).to_be_visible()
+    expect(requests.locator("canvas")).to_be_visible()
+
+    place = requests.locator(".u-over").bounding_box()
+    middle = place["y"] + place["height"] / 2
+    page.mouse.move(place["x"] + place["width"] - 2, middle)
+    expect(requests.locator("output")).not_to_be_empty()
+    page.mouse.move(place["x"] + 10, middle)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] / 2, middle, steps=4)
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"/metrics/\?since=.+&until=.+"))
+    expect(page.get_by_label("From")).not_to_be_empty()
+    expect(page.get_by_role("link", name="24 h")).not_to_have_attribute("aria-current", "true")
+    check(page, within="main")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_metrics_on_a_phone(open_page, admin, tables, screenshots, theme):
+    for width in (390, 1280):
+        page = open_page(
+            "/ui/a/devstoreaccount1/t/people/metrics/?range=1h", state=admin, width=width, color_scheme=theme
+        )
+        check_reflow(page)
+        page.screenshot(path=screenshots / f"metrics-{theme}-{width}.png", full_page=True)
