@@ -58,7 +58,7 @@ class TrafficSerializer(serializers.Serializer[Any]):
     errors = serializers.IntegerField(help_text="Requests that were answered with a status of 400 or more.")
 
 
-class OperationCountSerializer(TrafficSerializer):
+class OperationTrafficSerializer(TrafficSerializer):
     operation = serializers.CharField()
 
 
@@ -82,7 +82,7 @@ class MetricsPeriodSerializer(TrafficSerializer):
     )
 
 
-class PartitionCountSerializer(serializers.Serializer[Any]):
+class PartitionTrafficSerializer(serializers.Serializer[Any]):
     table = serializers.CharField()
     partition_key = serializers.CharField(
         help_text="Ends with an ellipsis if it is longer than 128 characters."
@@ -90,7 +90,7 @@ class PartitionCountSerializer(serializers.Serializer[Any]):
     requests = serializers.IntegerField(help_text="At least so many.")
 
 
-class CredentialCountSerializer(serializers.Serializer[Any]):
+class CredentialTrafficSerializer(serializers.Serializer[Any]):
     authentication = serializers.ChoiceField(choices=[it.value for it in Authentication])
     name = serializers.CharField(
         help_text="`key1` or `key2`, the fingerprint of a SAS token, or the subject of a bearer token."
@@ -104,11 +104,11 @@ class MetricsReportSerializer(serializers.Serializer[Any]):
     step = serializers.IntegerField(help_text="Length of a period in minutes.")
     total = TrafficSerializer()
     periods = MetricsPeriodSerializer(many=True)
-    operations = OperationCountSerializer(many=True, help_text="The most frequent first.")
+    operations = OperationTrafficSerializer(many=True, help_text="The most frequent first.")
     errors = ErrorCountSerializer(many=True, help_text="The most frequent first.")
-    partitions = PartitionCountSerializer(many=True, help_text="The most requested first.")
+    partitions = PartitionTrafficSerializer(many=True, help_text="The most requested first.")
     partitions_missed = serializers.IntegerField(
         help_text="By how much the requests of a partition may be too low: few are counted in each period."
     )
-    credentials = CredentialCountSerializer(many=True, help_text="The most used first.")
+    credentials = CredentialTrafficSerializer(many=True, help_text="The most used first.")
     marks = MarkSerializer(many=True, help_text="Changes that may explain a difference, the oldest first.")
