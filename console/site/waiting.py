@@ -10,13 +10,13 @@ from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobRequest
 
 PATIENCE: Final = 5.0  # seconds
-LARGE: Final = 20_000  # entities, whose copy may take longer, and would begin again
+LARGE: Final = 20_000  # entities, with which it takes longer; a copy would begin again
 
 
 def complete(request: HttpRequest, wanted: JobRequest[Any, Any], *, entities: int = 0) -> Job:
     """Return the job once it has ended or was stopped, or when it takes long: then a server process goes on with it.
 
-    ``entities``: how many a copy has, about, which is not begun in the request if they are many.
+    ``entities``: how many it is about, roughly; it is not begun in the request if they are many.
     """
     if entities > LARGE:
         return jobs.start_requested(wanted, by=actor_of(request))

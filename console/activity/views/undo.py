@@ -72,7 +72,8 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
 def _undo_by_job(request: HttpRequest, several: Sequence[Activity]) -> Job | None:
     """Undo an activity of many changes, and wait for it, but not for long; None for any other."""
     wanted = operations.request(several[0]) if len(several) == 1 else None
-    return None if wanted is None else waiting.complete(request, wanted)
+    rows = several[0].detail.get("rows", 0)
+    return None if wanted is None else waiting.complete(request, wanted, entities=int(rows))
 
 
 def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:

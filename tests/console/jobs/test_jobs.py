@@ -151,7 +151,7 @@ def test_a_page_waits_for_its_work_but_not_for_long(visit, people, monkeypatch):
 
 
 def test_a_large_undo_goes_on_as_a_job(visit, people, monkeypatch):
-    monkeypatch.setattr(waiting, "PATIENCE", 0)
+    monkeypatch.setattr(waiting, "LARGE", 0)
     table, client = Table.objects.get(), visit("max")
     write(table, actor(2, "script"), Insert(entity("a", 1)))
     client.post("/ui/a/acme/activity/revert/?how=key")
