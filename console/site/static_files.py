@@ -22,7 +22,8 @@ DATA_STYLESHEET = "console/data.css"
 OTHER_STYLESHEETS = {
     **dict.fromkeys(("compare", "entities", "grid", "history", "imports", "queries"), DATA_STYLESHEET),
     **dict.fromkeys(
-        ("accounts", "help", "metrics", "policies", "requests", "sas", "snapshots"), "console/access.css"
+        ("accounts", "help", "metrics", "notices", "policies", "requests", "sas", "snapshots"),
+        "console/access.css",
     ),
 }
 PREFIX = "/ui/static/"
