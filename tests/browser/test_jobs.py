@@ -40,7 +40,8 @@ def test_a_job_from_its_start_to_its_end(open_page, admin, tables, screenshots):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_job_on_a_phone(open_page, admin, tables, screenshots, theme):
-    for name, address in (("jobs", "/ui/jobs/"), ("job", "/ui/jobs/1/")):
+    newest = open_page("/ui/jobs/", state=admin).locator("tbody th a").first.get_attribute("href")
+    for name, address in (("jobs", "/ui/jobs/"), ("job", newest)):
         for width in (390, 1280):
             page = open_page(address, state=admin, width=width, color_scheme=theme)
             check_reflow(page)
