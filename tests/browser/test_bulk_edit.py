@@ -91,3 +91,6 @@ def test_all_that_a_query_finds_is_deleted_by_a_job(open_page, admin, orders):
     page.get_by_role("button", name="Delete 50 entities").click()
     expect(page.locator("#job")).to_contain_text("finished")
     assert len(list(orders.list_entities())) == 10
+    page.locator("#job").get_by_role("button", name="Undo").click()
+    expect(page.locator("#toasts")).to_contain_text("Undid changes to 50 entities")
+    assert len(list(orders.list_entities())) == 60

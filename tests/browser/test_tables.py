@@ -119,7 +119,7 @@ def test_exports_several_and_removes_their_tags(open_list, make):
     page.get_by_label("Select all tables on this page").check()
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as download:
-        page.get_by_role("dialog").get_by_role("button", name="Export").click()
+        page.get_by_role("dialog").get_by_role("button", name="Export", exact=True).click()
     assert download.value.suggested_filename == "devstoreaccount1.zip"
     expect(page.get_by_role("status").filter(has_text="2 tables selected")).to_be_visible()  # the page stays
     page.get_by_label("Tags to add or remove").fill("hot")

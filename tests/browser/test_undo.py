@@ -87,22 +87,6 @@ def test_e7_delete_three_rows_undo_from_the_toast_and_later_from_activity(open_p
     assert rows(table) == ["0", "1", "2", "kept"]
 
 
-def test_all_matches_are_deleted_in_steps_and_come_back(open_page, admin, make):
-    table = make("undoall")
-    table.submit_transaction([("upsert", {"PartitionKey": "all", "RowKey": f"{n:03}"}) for n in range(60)])
-    page = open_page(f"{ACCOUNT}t/undoall/?top=25&f=PartitionKey+eq+'all'", state=admin)
-    page.get_by_role("checkbox", name="Select this page").check()
-    page.get_by_role("button", name=re.compile("Select all")).click()
-    expect(page.locator("[data-picked-count]")).to_have_text("60 selected")
-    page.locator("#selection [data-delete]").click()
-    expect(page.locator("#toasts")).to_contain_text("Deleted 60 entities")
-    expect(page.get_by_text("No entities match this filter")).to_be_visible()
-    assert rows(table) == ["0", "1", "2"]
-    undo_button(page).click()
-    expect(page.locator("#toasts")).to_contain_text("Restored 60 entities")
-    expect(page.locator("[data-grid] input[name=key]")).to_have_count(25)
-
-
 def test_by_keyboard_and_without_leaving_the_place(open_page, admin, make):
     table = make("undokeys")
     page = open_page(PAGE, state=admin, height=300)
