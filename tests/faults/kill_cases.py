@@ -23,10 +23,11 @@ from storage.operations.access import policies
 from storage.operations.accounts import accounts, removal
 from storage.operations.accounts.refusals import AccountError, AccountExists
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import bulk_edit_jobs, edits, entities, imports
+from storage.operations.entities import bulk_edit_jobs, edits, entities, export_jobs, import_jobs, imports
 from storage.operations.entities.bulk_edits import BulkEditRequest
+from storage.operations.entities.exports import Export
 from storage.operations.entities.imports import Import, ImportMode
-from storage.operations.jobs import jobs, running
+from storage.operations.jobs import files, jobs, running
 from storage.operations.jobs.kinds import JobKind, NoState, Step
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
@@ -224,11 +225,30 @@ def bulk_edit():
     job_runner.run_all()
 
 
+ROWS = "PartitionKey,RowKey,Name\n" + "".join(f"se,{number},x\n" for number in range(10))
+KEYS = ColumnMapping("{PartitionKey}", "{RowKey}")
+
+
 def import_rows():
-    text = "PartitionKey,RowKey,Name\n" + "".join(f"se,{number},x\n" for number in range(10))
-    file = RowFile(lambda: io.BytesIO(text.encode()))
-    chunks = file.chunks(ColumnMapping("{PartitionKey}", "{RowKey}"), AccountKind.STORAGE, timezone.now())
+    file = RowFile(lambda: io.BytesIO(ROWS.encode()))
+    chunks = file.chunks(KEYS, AccountKind.STORAGE, timezone.now())
     imports.run(Import(tables.get(find("shop"), "customers"), ImportMode.REPLACE, ADA), chunks)
+
+
+def with_file(start):
+    """Start an import of a file, or its check, as a job; the last row cannot be imported."""
+    table = tables.get(find("shop"), "customers")
+    if not Job.objects.exists():
+        file = files.create("rows.csv", account=table.account, by=ADA)
+        files.upload(file, [ROWS.encode(), b"se,a/b,x\n"])
+        start(table, file, import_jobs.open_rows(file), KEYS, ImportMode.REPLACE, by=ADA)
+    job_runner.run_all()
+
+
+def export_table():
+    if not Job.objects.exists():
+        export_jobs.start(Export(tables.get(find("shop"), "customers"), "ndjson", ADA))
+    job_runner.run_all()
 
 
 def index():
@@ -318,6 +338,9 @@ CASES = {
     "deletion of a table": Case(shop, delete_table),
     "bulk edit": Case(shop, bulk_edit),
     "import of rows": Case(shop, import_rows, (Verb.ENTITY_IMPORT,)),
+    "import of a file": Case(shop, lambda: with_file(import_jobs.start)),
+    "check of a file": Case(shop, lambda: with_file(import_jobs.start_check)),
+    "export of a table": Case(shop, export_table),
     "index": Case(shop, index),
     "job": Case(shop, count),
     "distribution": Case(helped_shop, lambda: distribute(distributed=True), in_cluster=True),
