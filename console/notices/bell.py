@@ -22,11 +22,7 @@ class Bell:
 
     @cached_property
     def _current(self) -> list[ShownNotice]:
-        seen_at = readers.reader_of(self.user).seen_at
-        return [
-            ShownNotice(it, is_new=seen_at is None or it.news_at > seen_at)
-            for it in readers.current(self.user)[:_COUNTED]
-        ]
+        return [ShownNotice(*it) for it in readers.current_with_news(self.user, _COUNTED)]
 
     @property
     def notices(self) -> list[ShownNotice]:

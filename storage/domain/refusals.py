@@ -98,6 +98,12 @@ class Reason(StrEnum):
     MOMENT_NOT_CLOSED = (
         "Writes that may belong to {moment} have not ended. Try again, or read an earlier time."
     )
+    METRICS_RANGE = "The range has to begin before it ends, and in the past."
+    METRICS_TOO_OLD = "Metrics are kept for 90 days."
+    METRICS_STEP = (
+        "A step of {step} minutes is too short for this range: counts of minutes are kept for a day, and of 15 minutes"
+        " for 8 days, and an answer has at most {points} periods."
+    )
     NO_FEED = "The account keeps no history, so it has no change feed."
     TOKEN_OF_ANOTHER_FEED = "The token belongs to the feed of another account or of other tables."
     TOKEN_OF_ANOTHER_DATABASE = (

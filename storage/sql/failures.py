@@ -25,6 +25,7 @@ READ_ONLY = "25006"
 DISK_FULL = "53100"
 _OUT_OF_MEMORY = "53200"
 _DAMAGED = ("XX001", "XX002")  # a page, or what an index says
+_CANCELED = "57014"
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 _NO_PRIVILEGE = "42501"
 _READ_ONLY_DISK = "Read-only file system"  # to PostgreSQL it lacks a privilege
@@ -48,7 +49,7 @@ def failure(sqlstate: str | None, message: str) -> Exception:
     match sqlstate:
         case "42P01" | "42883":
             return TableNotFound()
-        case "57014":
+        case "57014":  # _CANCELED
             return Canceled()
         case "TB001":  # raised by the function that applies changes
             index, code = message.split()
@@ -73,9 +74,14 @@ def failure(sqlstate: str | None, message: str) -> Exception:
     if sqlstate == _NO_PRIVILEGE and message.endswith(_READ_ONLY_DISK):
         logger.error("PostgreSQL cannot write to its disk: %s", message)
         return ServerBusy()
-    if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):
+    if is_unavailable(sqlstate):
         return ServerBusy()
     return UnexpectedFailure(f"{sqlstate}: {message}")
+
+
+def is_unavailable(sqlstate: str | None) -> bool:
+    """Return whether PostgreSQL cannot be asked: it says so, or nothing; a cancelled statement says nothing of it."""
+    return sqlstate is None or (sqlstate != _CANCELED and sqlstate.startswith(_UNAVAILABLE))
 
 
 def pause_before_repeat(attempt: int) -> float:

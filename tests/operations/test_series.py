@@ -153,11 +153,12 @@ def test_sums_up_over_processes_spellings_and_what_they_write_again(account, peo
 def test_names_without_a_table_count_for_the_account_only(account):
     cosmos = accounts.add("spelled", NewAccount(kind=AccountKind.COSMOS))
     both = [tables.create(cosmos, name) for name in ("Items", "items")]
-    write("one", NOON, account, "nothing")
+    for number, name in enumerate(("nothing", "a\0b", "a\ud800", "a" * 300)):
+        write(str(number), NOON, account, name)
     for name, number in (("Items", 1), ("items", 2), ("ITEMS", 4)):
         write(f"of {number}", NOON, cosmos, name, counts(number))
 
-    assert read(account).requests == 1
+    assert read(account).requests == 4
     assert [read(cosmos, table.pk).requests for table in both] == [1, 2]
     assert read(cosmos).requests == 7
     assert not RequestSeries.objects.exclude(account_id__in=[0, account.pk, cosmos.pk]).exists()

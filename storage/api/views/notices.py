@@ -109,7 +109,7 @@ class MuteViewSet(ApiViewSet):
         " see them, and webhooks still get them.",
         body=serializers.NewMuteSerializer,
         answer=serializers.MuteSerializer,
-        problems=[problems.CONFLICT],
+        problems=[problems.CONFLICT, problems.NOT_FOUND],
         example={"account": "shop", "kind": "key.old"},
     )
     def create(self, request: Request) -> Response:

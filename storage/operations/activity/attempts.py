@@ -1,7 +1,14 @@
-"""Attempts at single items of a background job, of which one that fails does not stop the others."""
+"""Attempts at single items of a background job, of which one that fails does not stop the others.
+
+A lost database does: it is no failure of an item, and would fail them all.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+
+from django.db import InterfaceError, OperationalError
+
+from storage.sql.failures import is_unavailable
 
 
 @contextmanager
@@ -14,6 +21,9 @@ def attempting_each(message: str) -> Iterator[Callable[[], AbstractContextManage
         try:
             yield
         except Exception as error:
+            state = getattr(error.__cause__, "sqlstate", None)
+            if isinstance(error, InterfaceError | OperationalError) and is_unavailable(state):
+                raise
             failed.append(error)
 
     yield attempt

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from django.db import transaction
 
 from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason, Refused
 from storage.domain.requests.series import PeriodCounts
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
@@ -45,8 +46,8 @@ MARKED: Final = (
 )
 
 
-class UnknownRange(ValueError):
-    """A range of time that no report can be made of; its message says why."""
+class UnknownRange(Refused):
+    """A range of time that no report can be made of."""
 
 
 class Range(NamedTuple):
@@ -75,9 +76,9 @@ def choose_range(since: datetime, until: datetime, now: datetime, step: int | No
     """Return the periods that cover a range of time, by default with steps for a chart; raises UnknownRange."""
     until = min(until, now)
     if since >= until:
-        raise UnknownRange("The range has to begin before it ends, and in the past.")
+        raise UnknownRange(Reason.METRICS_RANGE)
     if since < now - LONGEST - timedelta(minutes=STEPS[-1]):
-        raise UnknownRange("Metrics are kept for 90 days.")
+        raise UnknownRange(Reason.METRICS_TOO_OLD)
     for minutes in STEPS if step is None else (step,):
         found = _with_step(since, until, minutes)
         points = (found.until - found.since) // timedelta(minutes=minutes)
@@ -85,10 +86,7 @@ def choose_range(since: datetime, until: datetime, now: datetime, step: int | No
             return found
     if step is None:
         return _with_step(since, until, STEPS[-1])
-    raise UnknownRange(
-        f"A step of {step} minutes is too short for this range: counts of minutes are kept for a day, and of"
-        f" 15 minutes for 8 days, and an answer has at most {POINTS_LIMIT} periods."
-    )
+    raise UnknownRange(Reason.METRICS_STEP, step=step, points=POINTS_LIMIT)
 
 
 def _with_step(since: datetime, until: datetime, step: int) -> Range:

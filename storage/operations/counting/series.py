@@ -14,6 +14,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.models import REQUEST_SERIES_KEY, RequestSeries, Table
 from storage.operations.counting.ledger import LATE, Ledger
 from storage.operations.counting.metrics import MINUTE
+from storage.sql.django import storable_text
 
 SERVER: Final = 0  # the account of counts that only say that a server ran
 WHOLE: Final = 0  # the table of counts of a whole account
@@ -32,6 +33,7 @@ _ROWS_LIMIT: Final = (
     500_000  # then those of tables are deleted before their time: the shortest and oldest first
 )
 _BATCH: Final = 10_000
+_LONGEST_NAME: Final = 255  # of a table, in characters
 
 Key = tuple[datetime, int, str]  # a minute, an account, and the name of a table or nothing for the account
 Place = tuple[int, int]  # account and table by id
@@ -89,7 +91,8 @@ class Series(Ledger[Key, PeriodCounts]):
 def _table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]:
     """Return the ids of tables by account and name, WHOLE for an empty one; names without a table are missing."""
     found: dict[tuple[int, str], int] = dict.fromkeys((it for it in names if not it[1]), WHOLE)
-    named = [key for key in names if key[1]]
+    # of what was asked for in vain, some is no text for PostgreSQL
+    named = [key for key in names if key[1] and storable_text(key[1], _LONGEST_NAME) == key[1]]
     if not named:
         return found
     rows = Table.objects.filter(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from storage.domain.access.roles import LEAST_ROLE, Capability
@@ -53,7 +53,7 @@ def _kinds_by_capability() -> dict[Capability, list[str]]:
 
 def current(user: Person) -> QuerySet[Notice]:
     """Select the notices that are open and not muted by a user."""
-    return visible(user).filter(resolved_at=None).exclude(_muted_by(user.pk))
+    return visible(user).filter(~Exists(_muting(user.pk)), resolved_at=None)
 
 
 def open_notices(account: Account | None = None) -> QuerySet[Notice]:
@@ -62,11 +62,20 @@ def open_notices(account: Account | None = None) -> QuerySet[Notice]:
     return (found if account is None else found.filter(account=account)).order_by("pk")
 
 
+def current_with_news(user: Person, limit: int) -> list[tuple[Notice, bool]]:
+    """Return the current notices, the latest news first, each with whether the user has not seen its news."""
+    found = current(user).annotate(is_new=~_seen(user.pk))
+    return [(it, it.is_new) for it in found[:limit]]
+
+
 def unseen(user: Person) -> QuerySet[Notice]:
     """Select the current notices with news that a user has not seen."""
-    seen_at = NoticeReader.objects.filter(user_id=user.pk).values_list("seen_at", flat=True).first()
-    found = current(user)
-    return found if seen_at is None else found.filter(news_at__gt=seen_at)
+    return current(user).filter(~_seen(user.pk))
+
+
+def _seen(user_id: int) -> Exists:
+    """Match notices whose latest news a user has seen."""
+    return Exists(NoticeReader.objects.filter(user_id=user_id, seen_at__gte=OuterRef("news_at")))
 
 
 def mark_seen(user: Person, *, upto: datetime) -> None:
@@ -104,13 +113,12 @@ def unmute(user: Person, pk: int) -> bool:
     return bool(NoticeMute.objects.filter(user_id=user.pk, pk=pk).delete()[0])
 
 
-def _muted_by(user_id: int) -> Q:
-    """Match the notices that a user has muted."""
-    matching = Q(pk__in=())
-    for it in NoticeMute.objects.filter(user_id=user_id):
-        given = {"account": it.account_id, "kind": it.kind or None, "subject": it.subject}
-        matching |= Q(**{name: value for name, value in given.items() if value is not None})
-    return matching
+def _muting(user_id: int) -> QuerySet[NoticeMute]:
+    """Select what a user has muted that matches the notice of the outer query."""
+    of_account = Q(account=None) | Q(account=OuterRef("account"))
+    of_kind = Q(kind="") | Q(kind=OuterRef("kind"))
+    of_subject = Q(subject=None) | Q(subject=OuterRef("subject"))
+    return NoticeMute.objects.filter(of_account, of_kind, of_subject, user_id=user_id)
 
 
 # e-mail

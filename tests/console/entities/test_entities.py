@@ -51,7 +51,7 @@ def test_asks_the_database_as_often_whatever_there_is(visit, people, account, dj
             people("se", f"{number:02}", **{f"P{number}": number})
             tables.create(account, f"more{number}")
         client.get(PEOPLE)  # keeps the columns
-        with django_assert_max_num_queries(22):  # two of them because a test is a transaction
+        with django_assert_max_num_queries(23):  # two of them because a test is a transaction
             page = client.get(PEOPLE).content.decode()
         assert f'aria-rowcount="{last}"' in page
         assert page.count('<li data-filter-text="more') == last - 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.urls import resolve
 
 from storage.domain import sas
@@ -269,6 +269,20 @@ def test_a_condition_that_fails_changes_nothing_and_stops_no_other(account, monk
         evaluation.evaluate(NOW + timedelta(days=400))
     open_now = Notice.objects.filter(resolved_at=None).values_list("kind", flat=True)
     assert sorted(open_now) == ["account.expiring", "key.old", "key.old"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_database_is_not_the_failure_of_a_condition(account):
+    def lose(look):
+        yield from ()
+        connection.cursor().execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    lost = replace(CONDITIONS[NoticeKind.ACCOUNT_EXPIRING], find=lose)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(evaluation, "CONDITIONS", {NoticeKind.ACCOUNT_EXPIRING: lost})
+        with pytest.raises(OperationalError):
+            evaluation.evaluate(NOW)
+    connection.close()
 
 
 @pytest.mark.django_db(transaction=True)
