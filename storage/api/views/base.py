@@ -1,9 +1,9 @@
 """What all view sets have in common: the policies, the target of the path, reading and answering."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -12,17 +12,21 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import ViewSet
 
-from storage.api import access, etags
+from storage.api import access, etags, problems, streams
 from storage.api.access import BearerAuthentication, TokenPermission, TokenThrottle, actor_of
 from storage.api.documentation import ASYNC, Operation
 from storage.api.negotiation import JSONNegotiation, ProblemJSONRenderer, StrictJSONParser
 from storage.api.paging import Page, encode_cursor
+from storage.api.problems import Problem
 from storage.api.serializers.fields import endpoint
 from storage.api.serializers.jobs import JobSerializer
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role
 from storage.domain.errors import StorageError
+from storage.domain.service.quotas import STREAMS
+from storage.domain.values.numbers import read_number
 from storage.models import Account, ApiToken, Job, Table
+from storage.operations.accounts import quotas
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobRequest
 from storage.operations.tables import tables
@@ -134,6 +138,23 @@ class ApiViewSet(ViewSet):
         if following is not None:
             response.headers["Link"] = f'<{following}>; rel="next"'
         return response
+
+    def answer_stream(self, stream: streams.Stream) -> HttpResponse:
+        """Begin a stream of events; refuses one more than a token can have."""
+        try:
+            return streams.respond(cast("HttpRequest", self.request._request), stream)
+        except streams.TooManyStreams:
+            detail = f"A token can have {quotas.limit(STREAMS)} streams at a time; end one first."
+            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+
+    def read_number_cursor(self, cursor: str | None) -> int | None:
+        """Read a cursor that is a number, None if there is none; any other finds nothing."""
+        if not cursor:
+            return None
+        found = read_number(cursor)
+        if found is None:
+            raise Http404
+        return found
 
     @property
     def _operation(self) -> Operation:

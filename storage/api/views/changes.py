@@ -1,9 +1,9 @@
 """The change feed: as pages, as a stream of server-sent events, and as Cosmos DB writes its own."""
 
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
@@ -13,7 +13,7 @@ from storage.api import problems, streams
 from storage.api.documentation import LAST_EVENT_ID, operation
 from storage.api.problems import FieldError, Problem
 from storage.api.serializers import changes as serializers
-from storage.api.streams import FeedStream, TooManyStreams
+from storage.api.streams import FeedStream
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -24,9 +24,7 @@ from storage.domain.service.feed import (
     write_change,
     write_cosmos_change,
 )
-from storage.domain.service.quotas import STREAMS
 from storage.operations.access import api_tokens
-from storage.operations.accounts import quotas
 from storage.operations.changes import feed
 from storage.operations.changes.feed import NOW, Feed, NoHistory, Start
 from storage.operations.tables import tables
@@ -117,11 +115,7 @@ class ChangeViewSet(AccountScopedViewSet):
             f"token {api_token.pk}",
             is_allowed,
         )
-        try:
-            return streams.respond(cast("HttpRequest", self.request._request), stream)
-        except TooManyStreams:
-            detail = f"A token can have {quotas.limit(STREAMS)} streams at a time; end one first."
-            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+        return self.answer_stream(stream)
 
     def _answer_page(self, page: FeedPage, token: str) -> HttpResponse:
         address = remove_query_param(self.request.build_absolute_uri(), "from")

@@ -15,12 +15,11 @@ from storage.api.paging import take_page
 from storage.api.problems import Problem
 from storage.api.serializers import jobs as serializers
 from storage.api.serializers.answers import page_of
-from storage.api.streams import JobStream, TooManyStreams
+from storage.api.streams import JobStream
 from storage.api.views.base import ApiViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.service.jobs import JobStatus
-from storage.domain.service.quotas import DOWNLOADS, STREAMS
-from storage.domain.values.numbers import read_number
+from storage.domain.service.quotas import DOWNLOADS
 from storage.models import ApiToken, Job
 from storage.operations.access import api_tokens, members
 from storage.operations.accounts import quotas
@@ -59,10 +58,8 @@ class JobListViewSet(ApiViewSet):
                 statuses=[JobStatus(wanted["status"])] if wanted["status"] else (),
             )
         )
-        if wanted["cursor"]:
-            before = read_number(wanted["cursor"])
-            if before is None:
-                raise Http404
+        before = self.read_number_cursor(wanted["cursor"])
+        if before is not None:
             found = found.filter(pk__lt=before)
         rows = list(found[: wanted["limit"] + 1])
         return self.answer_page(take_page(rows, wanted["limit"], lambda job: str(job.pk)))
@@ -133,11 +130,7 @@ class JobViewSet(ApiViewSet):
 
         account_id = None if account is None else account.pk
         stream = JobStream(self.job.pk, account_id, write, f"token {token.pk}", is_allowed)
-        try:
-            return streams.respond(cast("HttpRequest", self.request._request), stream)
-        except TooManyStreams:
-            detail = f"A token can have {quotas.limit(STREAMS)} streams at a time; end one first."
-            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+        return self.answer_stream(stream)
 
     @operation(
         "download_job_file",

@@ -18,7 +18,6 @@ from storage.api.views.base import ApiViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.notices import NoticeKind
-from storage.domain.values.numbers import read_number
 from storage.models import Account, ApiToken, Webhook
 from storage.operations.notices import delivery, presentation, readers, rules, webhooks
 from storage.operations.notices.webhooks import WebhookFields
@@ -57,10 +56,8 @@ class NoticeViewSet(ApiViewSet):
         if wanted["state"] != "all":
             found = found.filter(resolved_at__isnull=wanted["state"] == "open")
         found = found.order_by("-pk")
-        if wanted["cursor"]:
-            before = read_number(wanted["cursor"])
-            if before is None:
-                raise Http404
+        before = self.read_number_cursor(wanted["cursor"])
+        if before is not None:
             found = found.filter(pk__lt=before)
         rows = [presentation.view(it) for it in found[: wanted["limit"] + 1]]
         return self.answer_page(take_page(rows, wanted["limit"], lambda it: str(it.id)))

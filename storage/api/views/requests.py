@@ -4,29 +4,26 @@ from datetime import UTC, datetime
 from typing import cast
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import problems, streams
+from storage.api import streams
 from storage.api.documentation import LAST_EVENT_ID, operation
 from storage.api.paging import take_page
-from storage.api.problems import Problem
 from storage.api.serializers import requests as serializers
 from storage.api.serializers.answers import page_of
-from storage.api.streams import RequestStream, TooManyStreams
+from storage.api.streams import RequestStream
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
-from storage.domain.service.quotas import STREAMS
 from storage.domain.values.numbers import read_number
 from storage.models import RecordedRequest
 from storage.operations.access import api_tokens
-from storage.operations.accounts import quotas
 from storage.operations.counting.metrics import DAY
 from storage.operations.requests import requests
 from storage.operations.requests.requests import RequestClass, RequestFilter
@@ -71,10 +68,8 @@ class RequestViewSet(AccountScopedViewSet):
         )
         if request.headers.get("Accept", "").startswith(streams.MEDIA_TYPE):
             return self._stream(wanted, read_number(request.headers.get("Last-Event-ID", "")), read["after"])
-        before = read["cursor"]
-        if before and read_number(before) is None:
-            raise Http404
-        found = requests.page(wanted, before=int(before) if before else None, top=read["limit"])
+        before = self.read_number_cursor(read["cursor"])
+        found = requests.page(wanted, before=before, top=read["limit"])
         return cast("HttpResponse", self.answer_page(take_page(found, read["limit"], lambda it: str(it.pk))))
 
     def _stream(self, wanted: RequestFilter, last: int | None, after: int | None) -> HttpResponse:
@@ -90,11 +85,7 @@ class RequestViewSet(AccountScopedViewSet):
         if begin is None:
             begin = requests.last_id()
         stream = RequestStream(wanted, begin, account.pk, write, f"token {token.pk}", is_allowed)
-        try:
-            return streams.respond(cast("HttpRequest", self.request._request), stream)
-        except TooManyStreams:
-            detail = f"A token can have {quotas.limit(STREAMS)} streams at a time; end one first."
-            raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
+        return self.answer_stream(stream)
 
     @operation(
         "get_request",
