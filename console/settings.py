@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 
 from csp.constants import NONCE, NONE, SELF
+from django.utils.functional import lazy
 
 from console.site import static_files
 from storage.server import database, logs, options, secret
@@ -31,7 +32,8 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.usersessions",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
+    # imports the client library of all its providers, which takes a tenth of a start
+    *(["allauth.socialaccount.providers.openid_connect"] if OPTIONS.sign_in else []),
     "storage",
     "console",
 ]
@@ -81,7 +83,8 @@ TEMPLATES = [
     }
 ]
 FORM_RENDERER = "console.site.forms.FormRenderer"
-STATIC_URL = f"/ui/static/{static_files.version()}/"
+# only servers ask for it: the hash of all files, a thirtieth of the start of a command
+STATIC_URL = lazy(lambda: f"/ui/static/{static_files.version()}/", str)()
 ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

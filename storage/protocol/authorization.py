@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from time import time
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from storage.domain import sas
 from storage.domain.access.addresses import is_within
@@ -20,11 +20,13 @@ from storage.domain.errors import (
 from storage.domain.requests.observed import KEY_NAMES, Authentication, Credential, retired_key_name
 from storage.domain.requests.options import read_options
 from storage.domain.sas import AccountSas, TableSas
-from storage.operations.access.identity import Identity
 from storage.protocol import bearer
 from storage.protocol.incoming import IncomingRequest
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.service import Service
+
+if TYPE_CHECKING:
+    from storage.operations.access.identity import Identity
 
 
 class Authorized(NamedTuple):
@@ -131,7 +133,7 @@ def _read_sas(query: bytes) -> _PresentedSas | None:
 
 
 async def _verify_bearer_token(
-    identity: Identity, account: KnownAccount | None, request: IncomingRequest, header: bytes
+    identity: "Identity", account: KnownAccount | None, request: IncomingRequest, header: bytes
 ) -> Authorized:
     grant, subject = await bearer.grant(identity, header, request.scheme, request.address.account, time())
     if account is None:

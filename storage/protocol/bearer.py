@@ -3,12 +3,14 @@
 https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.operations.access.identity import Identity
+
+if TYPE_CHECKING:
+    from storage.operations.access.identity import Identity
 
 CHALLENGED: Final = (
     "Server failed to authenticate the request. "
@@ -34,7 +36,7 @@ def is_bearer(header: bytes) -> bool:
 
 
 async def grant(
-    identity: Identity, header: bytes, scheme: str, account: str, now: float
+    identity: "Identity", header: bytes, scheme: str, account: str, now: float
 ) -> tuple[Grant, str]:
     """What the token of an Authorization header allows, and its subject; see Identity.
 

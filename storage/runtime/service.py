@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
@@ -30,7 +30,6 @@ from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
 from storage.operations.access import policies
-from storage.operations.access.identity import Identity
 from storage.operations.accounts import service_properties
 from storage.operations.changes import past
 from storage.operations.entities import entities
@@ -56,12 +55,24 @@ from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
 
+if TYPE_CHECKING:
+    from storage.operations.access.identity import Identity
+
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _RECOVERY: Final = 20.0  # seconds; a database that was killed answers again after a few
+
+
+def _identity(trust: Trust | None) -> "Identity | None":
+    """Without an issuer no server pays for the memory and the start of what reads tokens."""
+    if trust is None:
+        return None
+    from storage.operations.access.identity import Identity
+
+    return Identity(trust)
 
 
 class Service:
@@ -76,7 +87,7 @@ class Service:
 
         Those that are behind by more than ``replica_lag`` seconds answer nothing.
         """
-        self.identity = Identity(trust) if trust is not None else None
+        self.identity = _identity(trust)
         self.observer = Observer()
         self.access_changes = AccessChanges()
         self._catalog = Catalog(conninfo, self.access_changes)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from storage.operations.health import release
-from storage.server import database, embedded, options, postgresql_upgrade, secret
+from storage.server import database, embedded, garbage, options, postgresql_upgrade, secret
 from storage.server.refusal import Refusal
 
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -65,6 +65,7 @@ ALONE: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    garbage.collect_rarely()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     try:
         run(arguments)

@@ -1,7 +1,6 @@
 """The HTTP server of one process: uvicorn on a socket that is already bound."""
 
 import errno
-import gc
 import logging
 import socket
 import ssl
@@ -14,7 +13,7 @@ import uvicorn
 
 from storage.protocol.http_connection import Applications, HttpConnection
 from storage.protocol.uvicorn_parts import import_from_string
-from storage.server import descriptors
+from storage.server import descriptors, garbage
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
@@ -40,10 +39,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # a page makes thousands of objects that refer to nothing; looking for cycles among them takes a tenth of it
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 20)
+        garbage.keep()
         if not self.should_exit:
             self._started()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import django
 from django.conf import settings
 
-from storage.server import database, http_server
+from storage.server import database, garbage, http_server
 
 OOM_SCORE = 500  # of 1000; that of a backend is in storage.server.supervisor
 
@@ -20,6 +20,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _be_killed_first()
+    garbage.collect_rarely()
     django.setup()
     listener = socket.socket(fileno=int(sys.argv[1]))
     server = http_server.Server(settings.OPTIONS, lambda: print("ready", flush=True))

@@ -1,0 +1,23 @@
+"""What a server imports before its first request; each process pays for it in time and memory."""
+
+import os
+import subprocess
+import sys
+
+from storage.server.workers import environment
+
+# of pages, of an issuer or provider, and of extras
+LATER = {"jwt", "markdown_it", "obstore", "pyarrow", "qrcode", "requests", "rest_framework"}
+
+
+def test_what_only_some_servers_need_is_not_imported(tmp_path):
+    found = subprocess.run(
+        [sys.executable, "-c", "import sys, console.asgi; print(*sys.modules)"],
+        env={**environment(), "TABLERO_DATA": os.fspath(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules = set(found.stdout.split())
+    assert "django" in modules
+    assert modules & LATER == set()
