@@ -380,6 +380,10 @@ class ServerBusy(StorageError):
         return ServerBusy.__name__
 
 
+class RequestMemoryFull(ServerBusy):
+    """Large bodies take all the memory that a process has for them."""
+
+
 class TooManyRequests(StorageError):
     """Of accounts of the kind cosmos: a table has used up its throughput."""
 

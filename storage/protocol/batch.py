@@ -140,14 +140,19 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
     first = read_and_check(len(parts) // 2 if is_halved else len(parts))
     call.observed.table = read[0].call.request.target.table
     call.observed.partition = first[0].key.partition_key
-    timestamps = await call.service.apply(
-        call.account,
-        read[0].table,
-        first,
-        (lambda: read_and_check(len(parts))) if is_halved else None,
-        by=call.actor(),
-        terms=call.terms,
-    )
+    try:
+        timestamps = await call.service.apply(
+            call.account,
+            read[0].table,
+            first,
+            (lambda: read_and_check(len(parts))) if is_halved else None,
+            by=call.actor(),
+            terms=call.terms,
+        )
+    except ChangeSetError as failure:
+        if failure.index < len(changes):
+            entities.observe_refused_change(call, changes[failure.index])
+        raise
     return _Applied(operations, read, changes, timestamps)
 
 

@@ -54,7 +54,11 @@ async def get(call: Call) -> Answer:
         select=read_select(request.options), annotations=form.annotations, kind=call.account.kind
     )
     moment = as_of.read(request)
-    found = await call.service.get(call.account, folded, target.key, wanted, moment, call.terms)
+    try:
+        found = await call.service.get(call.account, folded, target.key, wanted, moment, call.terms)
+    except StorageError:
+        call.observed.refused_key = target.key
+        raise
     body = formats.write_entity(call.context(form, target.table), found)
     headers = [call.content_type(form), call.etag(int(found.ticks)), *as_of.write(moment, call.account.kind)]
     return Answer(200, headers, body)
@@ -89,8 +93,19 @@ async def _change(call: Call) -> Answer:
     call.observed.partition = change.key.partition_key
     if isinstance(change, Insert):
         call.request.response_format()  # raises for a format that cannot be answered in, before anything is written
-    timestamp = await call.service.change(call.account, folded, change, by=call.actor(), terms=call.terms)
+    try:
+        timestamp = await call.service.change(call.account, folded, change, by=call.actor(), terms=call.terms)
+    except StorageError:
+        observe_refused_change(call, change)
+        raise
     return write_changed(call, change, timestamp)
+
+
+def observe_refused_change(call: Call, change: Change) -> None:
+    """Note the entity that a change was refused for, so that the request log can say what happened to it before."""
+    call.observed.refused_key = change.key
+    if isinstance(change, Update | Delete):
+        call.observed.expected = change.condition.expected
 
 
 _Make = Callable[[EntityKey, Members | EncodedProperties], Change]

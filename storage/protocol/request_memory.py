@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from storage.domain.errors import ServerBusy
+from storage.domain.errors import RequestMemoryFull, ServerBusy
 from storage.protocol.uvicorn_parts import HIGH_WATER_LIMIT
 
 DEFAULT: Final = 512 << 20  # bytes, of a process that no options were given to
@@ -130,7 +130,7 @@ class BodyBudget:
     def _busy(self) -> ServerBusy:
         """Have clients come back the later, the longer the first in the queue has waited."""
         self._count_refusal()
-        error = ServerBusy()
+        error = RequestMemoryFull()
         if self._waiting:
             waited = asyncio.get_running_loop().time() - self._waiting[0][1]
             error.retry_after = max(error.retry_after, round(waited))

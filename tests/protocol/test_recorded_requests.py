@@ -152,6 +152,52 @@ async def test_tells_how_a_slow_query_read(service, send, monkeypatch):
     assert told(found) == ["It read the whole table.", "An index of Born would spare it rows."]
 
 
+async def test_tells_what_was_done_before_to_what_was_not_as_expected(service, send):
+    entity = {"PartitionKey": "Ada-secret", "RowKey": "r"}
+    part = (
+        "--b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+        f"POST http://h/{ACCOUNT}/people HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{json.dumps(entity)}\r\n"
+    )
+    batch = f"--a\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n{part}--b--\r\n--a--\r\n".encode()
+    etag = (await send("POST", "/people", entity)).headers["ETag"]
+    assert (await send("POST", "/people", entity)).status == 409
+    assert (
+        await send("POST", "/$batch", batch, {"Content-Type": "multipart/mixed; boundary=a"})
+    ).status == 202
+    for number in range(3):
+        await send("MERGE", PATH, {"N": number}, {**JSON, "If-Match": "*"})
+    assert (await send("MERGE", PATH, {"N": 9}, {**JSON, "If-Match": etag})).status == 412
+    assert (await send("DELETE", PATH, headers={**JSON, "If-Match": etag})).status == 412
+    assert (await send("DELETE", PATH, headers={**JSON, "If-Match": "*"})).status == 204
+    assert (await send("GET", PATH)).status == 404
+    assert (await send("GET", "/people(PartitionKey='none',RowKey='r')")).status == 404
+    await send("POST", "/people", entity)  # later, so not the reason
+    await kept(service)
+    assert (await send("DELETE", "/Tables('people')")).status == 204
+    assert (await send("GET", PATH)).status == 404
+
+    refused = [it for it in await kept(service) if it.outcome == "refused"]
+
+    assert [it.error for it in refused] == [
+        "EntityAlreadyExists",
+        "EntityAlreadyExists",
+        "UpdateConditionNotSatisfied",
+        "UpdateConditionNotSatisfied",
+        "ResourceNotFound",
+        "ResourceNotFound",
+        "TableNotFound",
+    ]
+    changes = [(it.fault or {}).get("change", {}) for it in refused]
+    ops = ["insert", "insert", "update", "update", "delete", None, "table"]
+    assert [it.get("op") for it in changes] == ops
+    assert [it.get("further") for it in changes] == [0, 0, 2, 2, 0, None, 0]
+    assert {it["name"] for it in changes if it.get("op") in {"insert", "update", "delete"}} == {"key1"}
+    assert told(refused[2])[0].startswith("The entity was last changed by key1 at ")
+    assert told(refused[2])[0].endswith(" It is the last of 3 changes that the client had not seen.")
+    assert told(refused[-1])[0].startswith("The table was deleted by key1 at ")
+    assert "secret" not in str([it.__dict__ for it in refused])
+
+
 async def test_neither_secrets_nor_keys_nor_values_are_in_it(service, send):
     value = "Ada-secret"
     body = {"PartitionKey": value, "RowKey": value, "Name": value}

@@ -46,12 +46,28 @@ class RequestParameters(PageParameters, PeriodParameters):
     client = serializers.CharField(
         default="", max_length=128, help_text="The beginning of an address or of a user agent."
     )
+    min_seconds = serializers.FloatField(
+        default=0.0, min_value=0.0, help_text="Only those that took so long."
+    )
     id = serializers.CharField(
         default="", max_length=128, help_text="An `x-ms-request-id` or `x-ms-client-request-id`."
     )
     after = serializers.IntegerField(
         default=None, min_value=0, help_text="Of a stream: the `id` of an event, after which it begins."
     )
+
+
+class EarlierChangeSerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField(help_text="Of the change in the history; 0 if it is not there.")
+    op = serializers.CharField(
+        help_text="`insert`, `update` or `delete` of the entity, or `table`: the table was deleted."
+    )
+    at = InstantField()
+    by = serializers.CharField(help_text="The type of caller, such as `key`, `sas` or `user`.")
+    name = serializers.CharField(help_text="`key1`, the fingerprint of a SAS, a subject or a user.")
+    label = serializers.CharField(help_text="Of a SAS token.")
+    address = serializers.CharField()
+    further = serializers.IntegerField(help_text="Other changes that the client had not seen either.")
 
 
 class RequestFaultSerializer(serializers.Serializer[Any]):
@@ -66,6 +82,10 @@ class RequestFaultSerializer(serializers.Serializer[Any]):
         help_text="Start and end of it in the `options` here.",
     )
     place = serializers.IntegerField(required=False, help_text="Position in a change set, from zero.")
+    limit = serializers.CharField(required=False, help_text="The limit of the server that was reached.")
+    change = EarlierChangeSerializer(
+        required=False, help_text="The last change before of the entity or table that was not as expected."
+    )
 
 
 class RequestRecordSerializer(serializers.Serializer[Any]):

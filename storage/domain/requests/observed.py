@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 
@@ -79,6 +80,8 @@ class ObservedRequest:
         None  # of the request, or of the first part of a change set that was refused
     )
     refused_part: int | None = None  # the position of that part, from zero
+    refused_key: EntityKey | None = None  # of the entity that was refused, if it is known
+    expected: int | None = None  # the Timestamp in ticks that If-Match has asked of it
     query: EntityQuery | None = None
     partition: str | None = None  # the PartitionKey of an entity or a change set
     answered: float = 0.0

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from storage.domain.errors import PartKind, RequestPart, StorageError
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import PartKind, RequestMemoryFull, RequestPart, StorageError
 from storage.domain.requests.observed import ObservedRequest
 
 SLOW: Final = 0.5  # seconds; a request that takes longer is kept like one that is refused
@@ -40,8 +41,9 @@ class SentRequest(NamedTuple):
 class Fault(NamedTuple):
     """What was refused of a request. ``span``: the characters at fault of an option or the body.
 
-    ``place`` is the position in a change set, from zero. ``hint`` tells refusals with the same code apart; it is not
-    kept, because it contains what the client has sent.
+    ``place`` is the position in a change set, from zero; ``limit`` is set if too much was asked of the server. ``hint``
+    tells refusals with the same code apart, and ``key`` and ``expected`` are as in ObservedRequest; they are not kept,
+    because they contain what the client has sent.
     """
 
     code: str
@@ -50,6 +52,9 @@ class Fault(NamedTuple):
     span: tuple[int, int] | None = None
     place: int | None = None
     hint: str = ""
+    key: EntityKey | None = None
+    expected: int | None = None
+    limit: str = ""
 
 
 def read_fault(observed: ObservedRequest) -> Fault | None:
@@ -60,7 +65,9 @@ def read_fault(observed: ObservedRequest) -> Fault | None:
     part = error.part or _named_part(error)
     span = error.span if part is not None and part.kind in _SPAN_PARTS else None
     hint = error.details.get("AuthenticationErrorDetail", "")[:_NAME_LIMIT]
-    return Fault(error.code, error.status, part, span, observed.refused_part, hint)
+    place, key, expected = observed.refused_part, observed.refused_key, observed.expected
+    limit = type(error).__name__ if isinstance(error, RequestMemoryFull) else ""
+    return Fault(error.code, error.status, part, span, place, hint, key, expected, limit)
 
 
 def _named_part(error: StorageError) -> RequestPart | None:
@@ -89,6 +96,8 @@ def dump_fault(fault: Fault, span: tuple[int, int] | None) -> dict[str, Any] | N
         kept["span"] = list(span)
     if fault.place is not None:
         kept["place"] = fault.place
+    if fault.limit:
+        kept["limit"] = fault.limit
     return kept or None
 
 

@@ -25,6 +25,7 @@ from storage.inspector.records import dump_report
 from storage.inspector.requests import inspect_request
 from storage.models import Account, RecordedRequest
 from storage.operations.access import inspection
+from storage.operations.requests.earlier_changes import find_earlier_change, is_explained
 from storage.sql import background
 from storage.sql.django import execute, storable_text
 
@@ -43,7 +44,7 @@ _ORDER: Final = 0x72657173  # of the advisory lock, an arbitrary number
 class _Pending(NamedTuple):
     row: RecordedRequest
     sent: SentRequest
-    hint: str
+    fault: Fault | None
     now: float  # when the request arrived, in seconds since 1970
 
 
@@ -56,13 +57,14 @@ class RequestLog:
     def add(self, kept: KeptRequest, began: float, alike: int = 0) -> None:
         """Take a request; ``began`` is in seconds since 1970, ``alike`` the number of others that are only counted."""
         if len(self._pending) < _UNWRITTEN:
-            hint = kept.fault.hint if kept.fault is not None else ""
-            self._pending.append(_Pending(_row(kept, began, alike), kept.sent, hint, began))
+            self._pending.append(_Pending(_row(kept, began, alike), kept.sent, kept.fault, began))
 
     def write(self) -> None:
         if not self._pending:
             return
-        _explain(self._pending)
+        deadline = time.monotonic() + _PATIENCE
+        _explain(self._pending, deadline)
+        _find_earlier_changes(self._pending, deadline)
         with transaction.atomic():
             background.commit_asynchronously()
             # one process after the other, until it has committed: who has read an id can read all before it
@@ -153,16 +155,15 @@ def _credential(observed: ObservedRequest, sent: SentRequest) -> str:
 # explanations
 
 
-def _explain(pending: Sequence[_Pending]) -> None:
+def _explain(pending: Sequence[_Pending], deadline: float) -> None:
     """Explain refusals of access, each cause once, as long as there is time."""
     causes: dict[tuple[Any, ...], list[_Pending]] = {}
     for it in pending:
         row = it.row
         if (row.status in (401, 403) or row.error == InvalidAuthenticationInfo.__name__) and not row.report:
             shared = (row.error, row.operation, row.table_name, row.credential, row.address, row.agent)
-            cause = (row.account_id, it.hint, *shared)
+            cause = (row.account_id, it.fault.hint if it.fault is not None else "", *shared)
             causes.setdefault(cause, []).append(it)
-    deadline = time.monotonic() + _PATIENCE
     chosen = list(causes.values())[:_EXPLAINED]
     accounts = Account.objects.in_bulk({rows[0].row.account_id for rows in chosen})
     known = {pk: _facts(account) for pk, account in accounts.items()}
@@ -173,6 +174,27 @@ def _explain(pending: Sequence[_Pending]) -> None:
         report = explain(rows[0].sent, facts, rows[0].now)
         for it in rows:
             it.row.report = report
+
+
+def _find_earlier_changes(pending: Sequence[_Pending], deadline: float) -> None:
+    """Find what was done before to what was not as expected, each once, as long as there is time."""
+    met: dict[tuple[Any, ...], list[_Pending]] = {}
+    for it in pending:
+        key, expected = (None, None) if it.fault is None else (it.fault.key, it.fault.expected)
+        if is_explained(it.row, key) and "change" not in (it.row.fault or {}):
+            met.setdefault((it.row.account_id, it.row.error, it.row.table_name, key, expected), []).append(it)
+    chosen = list(met.items())[:_EXPLAINED]
+    accounts = Account.objects.in_bulk({cause[0] for cause, _ in chosen})
+    for (account_id, _error, _table, key, expected), rows in chosen:
+        account = accounts.get(account_id)
+        if account is None or time.monotonic() > deadline:
+            continue
+        with suppress(StorageError):  # the database is slow, and the log can do without
+            change = find_earlier_change(account, rows[0].row, key, expected)
+            if change is None:
+                continue
+            for it in rows:
+                it.row.fault = {**(it.row.fault or {}), "change": change.dump()}
 
 
 def _facts(account: Account) -> Facts:

@@ -1,5 +1,6 @@
 """Reading the request log."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,9 @@ from storage.models import Account, PropertyIndex, RecordedRequest, RegisteredSa
 from storage.operations.tables import tables
 from storage.sql.django import limited
 
-_TIMEOUT: Final = timedelta(seconds=10)
+TIMEOUT: Final = timedelta(seconds=10)
+_ID: Final = re.compile(r"(?<![\w-])([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])", re.IGNORECASE)
+_NAMED_ID: Final = re.compile(r"(?:Request ?Id|x-ms-request-id)\W{1,5}" + _ID.pattern, re.IGNORECASE)
 
 # annotates requests with what people call their SAS token
 SAS_LABEL: Final = Case(
@@ -48,7 +51,8 @@ class RequestFilter:
     """Conditions on requests; an empty one matches all.
 
     ``identifier`` is an x-ms-request-id or an x-ms-client-request-id, ``client`` the beginning of an address or of a
-    user agent. ``until`` is exclusive.
+    user agent; ``search`` is any of these, or a text that contains an id, as the message of an exception does.
+    ``slowest``: requests that took so many seconds or more. ``until`` is exclusive.
     """
 
     account_ids: Collection[int] | None = None
@@ -62,6 +66,8 @@ class RequestFilter:
     access_path: AccessPath | None = None
     client: str = ""
     identifier: str = ""
+    search: str = ""
+    slowest: float = 0.0
     since: datetime | None = None
     until: datetime | None = None
 
@@ -76,15 +82,25 @@ _KINDS: Final = {
 
 def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
     """Find requests, the newest first, each with ``sas_label``."""
+    found = matching(wanted).select_related("account")
+    return found.annotate(sas_label=SAS_LABEL).order_by("-pk")
+
+
+def matching(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
+    """Select requests, in no order."""
     conditions = Q()
     if wanted.account_ids is not None:
         conditions &= Q(account__in=wanted.account_ids)
     if wanted.kind is not None:
         conditions &= _KINDS[wanted.kind]
     if wanted.client:
-        conditions &= Q(address__startswith=wanted.client) | Q(agent__istartswith=wanted.client)
+        conditions &= _is_client(wanted.client)
     if wanted.identifier:
         conditions &= _identified(wanted.identifier)
+    if wanted.search:
+        conditions &= _found(wanted.search)
+    if wanted.slowest:
+        conditions &= Q(seconds__gte=wanted.slowest)
     given = {
         "status": wanted.status,
         "error": wanted.code,
@@ -97,8 +113,25 @@ def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
         "at__lt": wanted.until,
     }
     conditions &= Q(**{name: value for name, value in given.items() if value not in (None, "")})
-    found = RecordedRequest.objects.filter(conditions).select_related("account")
-    return found.annotate(sas_label=SAS_LABEL).order_by("-pk")
+    return RecordedRequest.objects.filter(conditions)
+
+
+def _is_client(text: str) -> Q:
+    return Q(address__startswith=text) | Q(agent__istartswith=text)
+
+
+def _found(text: str) -> Q:
+    """Return the condition for a search: an id in the text, or else a client or its id."""
+    identifier = read_identifier(text)
+    if identifier:
+        return _identified(identifier)
+    return Q(client_request_id=text) | _is_client(text)
+
+
+def read_identifier(text: str) -> str:
+    """Return the id of a request in a text, such as the message of an SDK's exception; else nothing."""
+    found = _NAMED_ID.search(text) or _ID.search(text)
+    return found[1] if found is not None else ""
 
 
 def _identified(identifier: str) -> Q:
@@ -117,13 +150,13 @@ def page(wanted: RequestFilter, *, before: int | None = None, top: int = 100) ->
     found = find(wanted)
     if before is not None:
         found = found.filter(pk__lt=before)
-    with limited(_TIMEOUT):
+    with limited(TIMEOUT):
         return list(found[: top + 1])
 
 
 def following(wanted: RequestFilter, after: int, top: int = 100) -> list[RecordedRequest]:
     """Return the first requests after an id, oldest first; they are numbered in the order of their commits."""
-    with limited(_TIMEOUT):
+    with limited(TIMEOUT):
         return list(find(wanted).filter(pk__gt=after).reverse()[:top])
 
 
@@ -133,6 +166,15 @@ def last_id(account_ids: Collection[int] | None = None) -> int:
     if account_ids is not None:
         found = found.filter(account__in=account_ids)
     return found.values_list("pk", flat=True).first() or 0
+
+
+def find_by_text(account_ids: QuerySet[Account, int], text: str, top: int) -> list[RecordedRequest]:
+    """Return the newest requests with the id in a text; none if it contains no id."""
+    identifier = read_identifier(text)
+    if not identifier:
+        return []
+    found = find(RequestFilter(identifier=identifier)).filter(account__in=account_ids)
+    return list(found[:top])
 
 
 def get(account: Account, request_id: UUID) -> RecordedRequest | None:

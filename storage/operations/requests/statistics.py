@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, QuerySet, Sum
 
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.recorded import Outcome
@@ -55,7 +55,7 @@ def statistics(account: Account, since: datetime, until: datetime) -> Statistics
         sum(it.requests for it in codes),
         kept.count(),
         codes,
-        _credentials(account, since, until),
+        count_credentials(kept),
     )
 
 
@@ -69,10 +69,10 @@ def _codes(account: Account, since: datetime, until: datetime) -> list[CodeCount
     return [CodeCount(*row) for row in found[:_SHOWN]]
 
 
-def _credentials(account: Account, since: datetime, until: datetime) -> list[CredentialCount]:
-    refused = RecordedRequest.objects.filter(account=account, at__gte=since, at__lt=until)
+def count_credentials(kept: QuerySet[RecordedRequest]) -> list[CredentialCount]:
+    """Count the refused and failed ones of some requests in the log by credential and code, the most frequent first."""
     counted = (
-        refused.exclude(outcome=Outcome.DONE)
+        kept.exclude(outcome=Outcome.DONE)
         .annotate(label=SAS_LABEL)
         .values("authentication", "credential", "label", "error")
         .annotate(number=Count("pk") + Sum(F("alike")))
