@@ -1,8 +1,8 @@
 """Serves the console's static files from memory, under an address that changes with their content.
 
 The address holds one hash of the whole tree, so files refer to each other by relative paths as they are: nothing is
-collected, rewritten or stored when a server starts, and every answer may be kept for good. whitenoise would need a
-thread for every file under ASGI and a manifest made beforehand.
+collected or stored when a server starts, and every answer may be kept for good. Styles and scripts that a page needs
+together are joined. whitenoise would need a thread for every file under ASGI and a manifest made beforehand.
 """
 
 import gzip
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from console.site import scripts
 
 ROOT = Path(__file__).parents[1] / "static"
 CONSOLE = ROOT / "console"  # one folder per subject, with many small styles
@@ -49,7 +51,8 @@ class File:
 
 def read_all() -> dict[str, bytes]:
     """Contents by name, without licences and the list of vendored files."""
-    return {name: _read(paths) for name, paths in _sources().items()}
+    text = cache(_text)
+    return {name: _read(name, paths, text) for name, paths in _sources().items()}
 
 
 def _sources() -> dict[str, list[Path]]:
@@ -67,9 +70,16 @@ def _is_style(path: Path) -> bool:
     return path.suffix == ".css" and CONSOLE in path.parents
 
 
-def _read(paths: list[Path]) -> bytes:
-    text = b"".join(path.read_bytes() for path in paths)
-    return _minified(text) if not paths or _is_style(paths[0]) else text
+def _text(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def _read(name: str, paths: list[Path], text: scripts.Read = _text) -> bytes:
+    """Read what is served under a name; ``text`` reads a script by its name."""
+    if name.startswith("console/") and name.endswith(".js"):
+        return scripts.join(name, text).encode()
+    content = b"".join(path.read_bytes() for path in paths)
+    return _minified(content) if not paths or _is_style(paths[0]) else content
 
 
 @cache
@@ -135,7 +145,7 @@ class StaticFiles:
         if not self._development:
             return files().get(name)
         paths = _sources().get(name)
-        return None if paths is None else _prepare(name, _read(paths))
+        return None if paths is None else _prepare(name, _read(name, paths))
 
 
 def _accepts_gzip(scope: Scope) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 
-from console.site import static_files
+from console.site import scripts, static_files
 from console.site.static_files import StaticFiles
 
 BASE = f"/ui/static/{static_files.version()}/"
@@ -22,11 +22,12 @@ async def get(path, *, method="GET", headers=(), development=False):
 
 
 async def test_answers_for_good():
-    status, headers, body = await get(BASE + "console/main.js")
+    name = "vendor/htmx/4.0.1/htmx.min.js"
+    status, headers, body = await get(BASE + name)
     assert status == 200
     assert headers[b"content-type"] == b"text/javascript; charset=utf-8"
     assert headers[b"cache-control"] == b"public, max-age=31536000, immutable"
-    assert body == (static_files.ROOT / "console" / "main.js").read_bytes()
+    assert body == (static_files.ROOT / name).read_bytes()
 
 
 async def test_compresses():
@@ -35,6 +36,47 @@ async def test_compresses():
     assert headers[b"content-encoding"] == b"gzip"
     assert headers[b"vary"] == b"accept-encoding"
     assert gzip.decompress(body).startswith(b"@layer tokens,reset,base,components,pages;")
+
+
+SCRIPTS = {
+    "console/main.js": 'import { on as hear } from "./site/on.js";\nimport "./site/late.js";\nhear("// no comment");\n',
+    "console/site/on.js": "/** Hears\n * it. */\nexport function on(kind) {\n  return kind; // here\n}\n",
+    "console/site/late.js": 'import { on } from "./on.js";\nexport const ask = () => import("./form.js");\n',
+    "console/site/form.js": (
+        'import plot, { type } from "../../vendor/a.js";\nimport {\n  ask,\n} from "./late.js";\n'
+        'import "../parts/more.js";\nexport const { soon: askSoon, now } = ask();\nexport async function send() {}\n'
+    ),
+    "console/parts/more.js": "// nothing\nexport class More {}\n",
+}  # fmt: skip
+
+
+def test_scripts_are_joined():
+    def joined(name):
+        return scripts.join(name, SCRIPTS.__getitem__)
+
+    assert joined("console/main.js") == (
+        "export const modules = {};\n"
+        "{\nfunction on(kind) {\nreturn kind; // here\n}\n"
+        'modules["console/site/on.js"] = { on };\n}\n'
+        '{\nconst { on } = modules["console/site/on.js"];\nconst ask = () => import("./site/form.js");\n'
+        'modules["console/site/late.js"] = { ask };\n}\n'
+        '{\nconst { on: hear } = modules["console/site/on.js"];\nhear("// no comment");\n'
+        'modules["console/main.js"] = {  };\n}\n'
+    )
+    # one that comes later, with what only it imports
+    assert joined("console/site/form.js") == (
+        'import plot, { type } from "../../vendor/a.js";\nimport { modules } from "../main.js";\n'
+        'if (!modules["console/parts/more.js"]) {\nclass More {}\n'
+        'modules["console/parts/more.js"] = { More };\n}\n'
+        'if (!modules["console/site/form.js"]) {\nconst {\nask,\n} = modules["console/site/late.js"];\n'
+        "const { soon: askSoon, now } = ask();\nasync function send() {}\n"
+        'modules["console/site/form.js"] = { askSoon, now, send };\n}\n'
+        'export const { askSoon, now, send } = modules["console/site/form.js"];\n'
+    )
+    # one that every page has is only handed on
+    assert joined("console/site/on.js") == (
+        'import { modules } from "../main.js";\nexport const { on } = modules["console/site/on.js"];\n'
+    )
 
 
 async def test_other_versions_and_methods():

@@ -1,0 +1,5 @@
+// The behaviours of a page of entities, beside those of every page.
+import "./entities/browse.js";
+import "./entities/cell.js";
+import "./entities/drawer.js";
+import "./imports/upload.js";
