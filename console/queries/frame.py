@@ -36,6 +36,7 @@ _TABS_OF_SUBJECTS: Final = {"policies": _POLICIES, "tables": "tables:settings"}
 
 
 _LINK: Final = '<li data-filter-text="{0}"><a href="{1}"{2}><span>{0}</span><em>{3}</em></a></li>'
+_NAME_LINK: Final = '<li data-filter-text="{0}"><a href="{1}"><span>{0}</span></a></li>'
 _CURRENT: Final = SafeString(' aria-current="page"')
 
 
@@ -45,6 +46,22 @@ class Tab(NamedTuple):
     label: str | Promise
     address: str
     current: str
+
+
+@dataclass(frozen=True)
+class AccountTables:
+    """The tables beside the other pages of an account: their names, since nothing is counted for them there."""
+
+    account: Account
+
+    @cached_property
+    def listing(self) -> Listing[str]:
+        return table_list.names(self.account)
+
+    @property
+    def links(self) -> SafeString:
+        addresses = ((name, path_of(_ENTITIES, self.account.name, name)) for name in self.listing.tables)
+        return format_html_join("\n", _NAME_LINK, addresses)
 
 
 @dataclass(frozen=True)
@@ -118,6 +135,7 @@ def frame_of(request: HttpRequest) -> TableFrame | None:
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    """Give the templates of a table's pages their frame."""
-    frame = frame_of(request)
-    return {} if frame is None else {"frame": frame}
+    """Give the templates of a table's pages their frame, and those of its account the tables beside them."""
+    current, frame = account_context(request), frame_of(request)
+    tables = {} if current is None else {"sidebar_tables": AccountTables(current.account)}
+    return tables if frame is None else {**tables, "frame": frame}

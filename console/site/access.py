@@ -91,11 +91,13 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
         def check(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             account = accounts.find(cast("str", kwargs.pop("account")))
             role = None if account is None else role_in(user_of(request), account)
-            if account is None or role is None:
+            if account is None:
                 raise Http404
+            if role is None:
+                raise AccountNotShown(account)
+            request.account_context = AccountContext(account, role)  # type: ignore[attr-defined]
             if not may(role, capability):
                 raise RoleNeeded(capability, account)
-            request.account_context = AccountContext(account, role)  # type: ignore[attr-defined]
             return view(request, account, *args, **kwargs)
 
         return cast("View[P]", login_required(check))
@@ -191,6 +193,14 @@ def admin_required(view: View[P]) -> View[P]:
         return view(request, *args, **kwargs)
 
     return cast("View[P]", login_required(check))
+
+
+class AccountNotShown(Http404):
+    """The user is not a member of the account, which strangers must not learn exists."""
+
+    def __init__(self, account: Account) -> None:
+        super().__init__()
+        self.account = account
 
 
 class RoleNeeded(PermissionDenied):

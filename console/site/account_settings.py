@@ -90,10 +90,9 @@ NAMES: Final["Mapping[str, LazyText]"] = {name: text.name or text.label for name
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A form of the page of settings; ``template`` shows it if it is more than its fields."""
+    """A part of the page of settings; ``template`` shows it if it is more than its fields."""
 
     title: "LazyText"
-    button: "LazyText"
     settings: tuple[str, ...]
     template: str = "components/form.html"
 
@@ -101,38 +100,28 @@ class Section:
 SECTIONS: Final[Mapping[str, Section]] = {
     "description": Section(
         _("General"),
-        _("Save general settings"),
         ("label", "colour", "description", "labels"),
         "console/accounts/settings/_description.html",
     ),
     # with fields of its own
-    "lifetime": Section(
-        _("Expiration"), _("Save expiration"), (), "console/accounts/settings/_lifetime.html"
-    ),
+    "lifetime": Section(_("Expiration"), (), "console/accounts/settings/_lifetime.html"),
     "history": Section(
         _("History"),
-        _("Save history"),
         ("history_days", "history_bytes"),
         "console/accounts/settings/_history.html",
     ),
     "consistency": Section(
         _("Consistency"),
-        _("Save consistency"),
         ("consistency", "max_staleness"),
         "console/accounts/settings/_consistency.html",
     ),
-    "indexes": Section(_("Indexes"), _("Save indexes"), ("adaptive_indexes",)),
-    "cluster": Section(
-        _("Cluster"), _("Save cluster"), ("distributes",), "console/accounts/settings/_cluster.html"
-    ),
+    "indexes": Section(_("Indexes"), ("adaptive_indexes",)),
+    "cluster": Section(_("Cluster"), ("distributes",), "console/accounts/settings/_cluster.html"),
     "quotas": Section(
         _("Quotas"),
-        _("Save quotas"),
         ("snapshot_limit", "saved_query_limit", "sas_limit"),
         "console/accounts/settings/_quotas.html",
     ),
-    "guard": Section(_("Protection"), _("Save protection"), ("protected", "read_only")),
-    "access": Section(
-        _("Network access"), _("Save network access"), ("enabled", "shared_key_access", "networks")
-    ),
+    "guard": Section(_("Protection"), ("protected", "read_only")),
+    "access": Section(_("Network access"), ("enabled", "shared_key_access", "networks")),
 }

@@ -11,13 +11,14 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 
 from console.site import appearance, rate_limits
-from console.site.access import RoleNeeded, account_context, users_with_role
+from console.site.access import AccountNotShown, RoleNeeded, account_context, user_of, users_with_role
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.service.quotas import DOWNLOADS
+from storage.operations.access import members
 from storage.operations.accounts import quotas
 from storage.operations.changes import last_change
 from storage.operations.changes.last_change import TableDeletion
@@ -53,13 +54,14 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 @login_not_required
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Say who deleted the table that the address names, if that is why, and offer to restore it."""
+    """Say why, if it is known: who deleted the table that the address names, or that the user is no longer a member."""
+    if isinstance(exception, AccountNotShown) and members.was_removed(user_of(request), exception.account):
+        return _render(request, "404_account.html", {"lost": exception.account.name}, status=404)
     deletion = _find_deletion(request)
     if deletion is None:
         return _render(request, "404.html", {}, status=404)
     context = {"deletion": deletion, "next": _table_address(request)}
-    layout = "problem.html" if is_script(request) else "framed_error.html"
-    return _render(request, "404_table.html", {**context, "layout": layout}, status=404)
+    return _render(request, "404_table.html", context, status=404)
 
 
 def _find_deletion(request: HttpRequest) -> TableDeletion | None:
@@ -78,6 +80,22 @@ def _table_address(request: HttpRequest) -> str:
     assert current is not None
     assert match is not None
     return reverse("entities:index", args=(current.account.name, match.kwargs["table"]))
+
+
+def not_allowed(request: HttpRequest) -> HttpResponse:
+    """Lead from an address that only takes forms, as a reload after an error asks for, to the page above it."""
+    path = request.path
+    while (path := path.rstrip("/").rpartition("/")[0] + "/") and not _is_address(path):
+        pass
+    return _render(request, "405.html", {"parent": path}, status=405)
+
+
+def _is_address(path: str) -> bool:
+    try:
+        resolve(path)
+    except Resolver404:
+        return False
+    return True
 
 
 @login_not_required
@@ -128,8 +146,14 @@ def untrusted(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _render(request: HttpRequest, template: str, context: Mapping[str, object], status: int) -> HttpResponse:
     """Render the error as a page, or for a script as a toast, because its page stays."""
-    text = render_to_string(template, {"layout": _layout(request), **context}, request)
-    return _respond(request, text, status)
+    layout = "framed_error.html" if _has_frame(request) else _layout(request)
+    return _respond(request, render_to_string(template, {"layout": layout, **context}, request), status)
+
+
+def _has_frame(request: HttpRequest) -> bool:
+    """Return whether the error is a page for somebody who is signed in, to be shown among the links to other pages."""
+    user = getattr(request, "user", None)  # a request that fails early has none yet
+    return user is not None and user.is_authenticated and not is_script(request)
 
 
 def _render_bare(

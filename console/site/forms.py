@@ -31,6 +31,11 @@ def include_initial_values(form: BaseForm) -> None:
         field.show_hidden_initial = True
 
 
+def is_untouched(form: BaseForm) -> bool:
+    """Return whether a form came with the initial value of every field, and nobody changed one."""
+    return not form.has_changed() and all(form[name].html_initial_name in form.data for name in form.fields)
+
+
 def changed_values(form: BaseForm) -> dict[str, Any]:
     """Return the values the user changed; saving the others would overwrite newer changes."""
     changed = set(form.changed_data)

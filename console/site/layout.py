@@ -161,12 +161,8 @@ def context(request: HttpRequest) -> dict[str, Any]:
 def _stylesheets(request: HttpRequest) -> list[str]:
     """Name the styles of a page beside those of every page: of its subject, and of data if it is one of a table."""
     match = request.resolver_match
-    subject = _STYLESHEETS.get(match.namespace if match else "", "")
+    subject = OTHER_STYLESHEETS.get(match.namespace if match else "", "")
     return sorted({subject, DATA_STYLESHEET if _shows_table(request) else ""} - {""})
-
-
-# the activity has changes of entities in it
-_STYLESHEETS: Final = {**OTHER_STYLESHEETS, "activity": DATA_STYLESHEET}
 
 
 def _shows_table(request: HttpRequest) -> bool:

@@ -124,6 +124,23 @@ def refuse_outdated(get_response: Next) -> Next:
     return answer
 
 
+def lead_from_forms(get_response: Next) -> Next:
+    """Lead from an address that only takes forms to the page it belongs to; a bare 405 is the browser's own page."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        is_page = (
+            request.method == "GET" and not is_script(request) and not request.path.startswith(api.PREFIX)
+        )
+        if response.status_code != 405 or not is_page:
+            return response
+        page = errors.not_allowed(request)
+        page.headers["Allow"] = response.headers["Allow"]
+        return page
+
+    return answer
+
+
 class ConcurrentDeletionMiddleware:
     """Answers 404 instead of 500 when a table is deleted while its page is made."""
 

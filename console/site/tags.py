@@ -7,6 +7,7 @@ from zlib import crc32
 
 from django import template
 from django.contrib.messages.storage.base import Message
+from django.forms import BoundField
 from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
@@ -146,6 +147,12 @@ def options(choices: Iterable[tuple[str, object]], chosen: str) -> SafeString:
 
 
 _SELECTED = SafeString(" selected")
+
+
+@register.filter
+def hidden_initial(field: BoundField) -> SafeString | str:
+    """Return the hidden field with the initial value, for a field whose template draws each choice itself."""
+    return field.as_hidden(only_initial=True) if field.field.show_hidden_initial else ""
 
 
 @register.filter

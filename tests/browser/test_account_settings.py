@@ -16,7 +16,7 @@ def test_a_level_is_chosen_with_the_keyboard_and_undone(open_page, admin, tables
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("radio", name="Session")).to_be_checked()
-    page.get_by_role("button", name="Save consistency").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     toast = page.locator(".toast")
     expect(toast).to_contain_text("Saved the settings")
     undo = toast.get_by_role("button", name="Undo")

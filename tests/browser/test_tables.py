@@ -242,7 +242,7 @@ def test_a_protected_account_wants_its_name(open_page, admin, console):
     page.wait_for_url("**/t/people/")
     page.goto("/ui/a/guarded/settings/")
     page.get_by_label("Protected").check()
-    page.get_by_role("button", name="Save protection").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     page.locator(".toast", has_text="Saved the settings").wait_for()
     page.goto("/ui/a/guarded/")
     page.get_by_label("Select people").check()

@@ -23,7 +23,7 @@ from console.queries import saved_changes
 from console.site import waiting
 from console.site.access import account_required, actor_of, admin_required
 from console.site.account_settings import SECTIONS, TEXTS
-from console.site.forms import changed_values, include_initial_values
+from console.site.forms import changed_values, include_initial_values, is_untouched
 from console.site.notices import notify_success
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
@@ -88,16 +88,17 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
 
 @account_required(Capability.OWN)
 def settings(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show several forms, each saved on its own."""
-    which = request.POST.get("form", "")
+    """Show several forms, of which a request saves those it names."""
+    sent = request.POST.getlist("form")
     found = {
-        name: settings_form(name, account, request.POST if name == which else None)
+        name: settings_form(name, account, request.POST if name in sent else None)
         for name in SECTIONS
         if name != "cluster" or table_relations.can_distribute()
     }
     for form in found.values():
         include_initial_values(form)
-    if request.method == "POST" and which in found and _save(request, account, found[which]):
+    named = [found[name] for name in sent if name in found]
+    if named and _save(request, account, named):
         return redirect("accounts:settings", account.name)
     context = {
         "sections": [(name, SECTIONS[name], form) for name, form in found.items()],
@@ -116,14 +117,18 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     return render(request, "console/accounts/settings.html", context, status=status)
 
 
-def _save(request: HttpRequest, account: Account, form: forms.Form) -> bool:
-    if not form.is_valid():
+def _save(request: HttpRequest, account: Account, named: list[forms.Form]) -> bool:
+    """Save what was changed in the forms as one change; a form that was not touched is not checked either."""
+    changed = [form for form in named if not is_untouched(form)]
+    if not all(form.is_valid() for form in changed):
         return False
-    values = {"expires_at": form.end()} if isinstance(form, LifetimeForm) else changed_values(form)
+    values: dict[str, Any] = {}
+    for form in changed:
+        values |= {"expires_at": form.end()} if isinstance(form, LifetimeForm) else changed_values(form)
     try:
         done = _change(request, account, values)
     except AccountError as error:
-        form.add_error(None, describe_refusal(error))
+        changed[0].add_error(None, describe_refusal(error))
         return False
     if done is not None:
         notify_success(

@@ -61,6 +61,12 @@ def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Ro
     return [(account, Role(roles[account.pk])) for account in found if account.pk in roles]
 
 
+def was_removed(user: Person, account: Account) -> bool:
+    """Return whether the user was a member of the account and was removed, as far as the activity log goes back."""
+    removed = Activity.objects.filter(account=account, verb=Verb.MEMBER_REMOVE, detail__user=user.username)
+    return removed.exists()
+
+
 def find_person(username: str) -> Person | None:
     people = apps.get_model(settings.AUTH_USER_MODEL)
     found: Person | None = people._default_manager.filter(username=username).first()

@@ -1,9 +1,11 @@
 """Making an account, setting it, deleting it."""
 
 import re
+from datetime import timedelta
 from itertools import product
 
 import pytest
+from django.utils import timezone
 
 from console.accounts.forms.settings import COLOURS, name_rules
 from console.grid import differences
@@ -138,6 +140,56 @@ def test_describes(visit, account):
     assert 'class="band"' in page
     assert client.post(SETTINGS, fields).status_code == 302
     assert Activity.objects.latest("pk") == done
+
+
+def sent_by(page):
+    """What the one form of the page sends as it is shown."""
+    form = page.partition("novalidate data-guard>")[2].partition('class="save-bar"')[0]
+    inputs = re.findall(r'<input[^>]* name="([^"]+)"[^>]*?(?: value="([^"]*)")?[^>]*>', form)
+    return {name: value for name, value in inputs if name.startswith("initial-")}, re.findall(
+        r'name="form" value="(\w+)"', form
+    )
+
+
+def test_one_button_saves_several_sections_as_one_change(visit, account):
+    client = visit("alice")
+    initial, sections = sent_by(client.get(SETTINGS).content.decode())
+    assert sections == [
+        "description",
+        "lifetime",
+        "history",
+        "consistency",
+        "indexes",
+        "quotas",
+        "guard",
+        "access",
+    ]
+    sent = {name.removeprefix("initial-"): value for name, value in initial.items() if value != "False"}
+    sent |= initial | {"form": sections, "label": "Shop", "history_days": "30"}
+    assert client.post(SETTINGS, sent).status_code == 302
+    account.refresh_from_db()
+    assert (account.label, account.history_days, account.enabled) == ("Shop", 30, True)
+    done = Activity.objects.latest("pk")
+    assert done.after == {"label": "Shop", "history_days": 30}
+
+    # a wrong value of one keeps the others from being saved, and is named
+    wrong = client.post(SETTINGS, {**sent, "label": "Other", "networks": "nowhere"})
+    assert wrong.status_code == 422 and b"Not an IP address or range" in wrong.content
+    account.refresh_from_db()
+    assert account.label == "Shop"
+
+
+def test_a_section_that_was_not_touched_is_not_checked(visit, account):
+    """An account that has expired would otherwise take no other setting."""
+    account_settings.change(account, expires_at=timezone.now() + timedelta(days=1))
+    client = visit("alice")
+    initial, sections = sent_by(client.get(SETTINGS).content.decode())
+    Account.objects.filter(pk=account.pk).update(expires_at=timezone.now() - timedelta(hours=1))
+    sent = {name.removeprefix("initial-"): value for name, value in initial.items() if value != "False"}
+    sent |= initial | {"form": sections, "label": "Shop"}
+    assert client.post(SETTINGS, sent).status_code == 302
+    account.refresh_from_db()
+    assert account.label == "Shop" and account.expires_at < timezone.now()
 
 
 def test_keeps_a_colour_of_its_own(visit, account):

@@ -13,6 +13,7 @@ from storage.domain.errors import (
     ServerBusy,
     TableNotFound,
 )
+from storage.operations.access import members
 from storage.operations.tables import tables
 
 
@@ -69,6 +70,44 @@ def test_says_who_may(visit):
     assert "<bdi>alice</bdi>" in page
     assert "<bdi>max</bdi>" not in page
     assert "<bdi>ada</bdi>" in visit("victor").get("/ui/u/").content.decode()
+
+
+def test_an_error_keeps_the_frame_of_those_who_are_signed_in(client, visit):
+    for user, address, status, link in (
+        ("victor", "/ui/nothing/", 404, "/ui/notices/"),
+        ("victor", "/ui/a/acme/keys/", 403, "/ui/a/acme/overview/"),
+        ("sam", "/ui/a/acme/", 404, "/ui/notices/"),
+    ):
+        answer = visit(user).get(address)
+        page = answer.content.decode()
+        assert answer.status_code == status
+        assert 'id="sidebar"' in page and f'href="{link}"' in page, address
+    assert 'id="sidebar"' not in client.get("/ui/nothing/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("address", "parent"),
+    [
+        ("/ui/u/invite/", "/ui/u/"),
+        ("/ui/a/acme/snapshots/schedule/", "/ui/a/acme/snapshots/"),
+        ("/ui/a/acme/t/people/delete/", "/ui/a/acme/t/people/"),
+        ("/ui/appearance/", "/ui/"),
+    ],
+)
+def test_an_address_of_a_form_leads_to_its_page(visit, people, address, parent):
+    answer = visit("ada").get(address)
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert f'<meta http-equiv="refresh" content="0; url={parent}">' in answer.content.decode()
+    part = visit("ada").get(address, headers=SCRIPT)
+    assert (part.status_code, part.content) == (405, b"")
+
+
+def test_a_former_member_is_told_so(visit, cast, account):
+    assert b"You no longer" not in visit("sam").get("/ui/a/acme/").content
+    members.remove(account, cast["victor"], by=Actor(ActorKind.USER, "alice"))
+    answer = visit("victor").get("/ui/a/acme/", headers=SCRIPT)
+    assert answer.status_code == 404
+    assert "You no longer have access to acme." in answer.content.decode()
 
 
 def test_a_form_of_another_site(cast):
