@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.grid.state import GridState
+from console.site.filter_faults import describe_query_error
 from console.site.forms import MONO
-from console.site.refusals import describe_refusal
 from storage.domain.errors import StorageError
 from storage.editing.filters import parameters
 from storage.editing.filters.parameters import ParameterFault, UnfilledParameter
@@ -113,7 +113,7 @@ def _check_filter(text: str) -> None:
         try:
             replace(GridState(), filter=sample).wanted  # noqa: B018
         except StorageError as error:
-            fault = describe_refusal(error)
+            fault = describe_query_error(sample, error)
         else:
             return
     raise forms.ValidationError(fault)

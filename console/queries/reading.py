@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from console.grid.state import ROWS, GridState
 from console.queries.access_paths import explain_access
 from console.queries.values import stored_types
-from console.site.refusals import describe_refusal
+from console.site.filter_faults import describe_fault
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import Improvement, plan_access
 from storage.domain.filters.ast import IS_SET, Filter, IsSet, Match, all_of, conjuncts, walk
@@ -49,12 +49,16 @@ class OfferedText:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A remark on a part of the filter; ``start`` and ``end`` count UTF-16 units, as browsers do."""
+    """A remark on a part of the filter; ``start`` and ``end`` count UTF-16 units, as browsers do.
+
+    Typing on may end a fault that is unfinished.
+    """
 
     message: str
     start: int
     end: int
     quick_fixes: Sequence[OfferedText]
+    is_unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class _Reader:
         found = diagnose(self.state.filter, error, timezone.now())
         # at the end of the text there is nothing to mark but its last character
         start = max(0, found.start - 1) if found.start == found.end else found.start
-        return self._diagnostic(describe_refusal(error), found._replace(start=start))
+        return self._diagnostic(describe_fault(found), found._replace(start=start))
 
     def lint(self) -> list[Diagnostic]:
         found = lint_filter(self.state.filter, stored_types(self.sample), timezone.now())
@@ -122,7 +126,8 @@ class _Reader:
     def _diagnostic(self, message: str, found: Finding) -> Diagnostic:
         text = self.state.filter
         fixes = [self._offer_fix(fix) for fix in found.fixes[:_FIX_LIMIT]]
-        return Diagnostic(message, utf16_length(text[: found.start]), utf16_length(text[: found.end]), fixes)
+        start, end = (utf16_length(text[:place]) for place in (found.start, found.end))
+        return Diagnostic(message, start, end, fixes, bool(found.fault and found.fault.is_unfinished))
 
     def _offer_fix(self, fix: Suggestion) -> OfferedText:
         text = self.state.filter

@@ -23,6 +23,7 @@ from storage.editing.filters.lint import SYSTEM_TYPES, KnownTypes
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Table
 from storage.operations.entities import entities, facets, properties
+from storage.operations.entities.facets import Facet
 from storage.operations.entities.properties import PropertySample
 
 LITERAL_LENGTH: Final = 100  # characters of a literal that is offered
@@ -88,25 +89,29 @@ def complete_names(table: Table) -> dict[str, Any]:
 
 
 def complete_values(table: Table, name: str) -> list[dict[str, str]]:
-    """Return the frequent values of a property with their counts, then literals that its type always allows.
+    """Return the frequent values of a property with their frequency, then literals that its type always allows.
 
     ``text`` is the literal, ``value`` what a field of the builder takes for it, if anything.
     """
     types = property_types(table).get(name)
     if types is None:
         return []
-    found = [pair for facet in facets.facets(table, EntityQuery(), (name,)) for pair in facet.values]
     proposals = {
-        write_literal(value): {
-            "detail": number_format(count, force_grouping=True),
-            "value": typed_text.write(value),
-        }
-        for value, count in found
+        write_literal(value): {"detail": _frequency(facet, count), "value": typed_text.write(value)}
+        for facet in facets.facets(table, EntityQuery(), (name,))
+        for value, count in facet.values
     }
     for type_ in types:
         for text in _LITERALS.get(type_, ()):
             proposals.setdefault(text, {"detail": "", "value": ""})
     return [{"text": text, **rest} for text, rest in proposals.items() if len(text) <= LITERAL_LENGTH]
+
+
+def _frequency(facet: Facet, count: int) -> str:
+    """Return how many entities have a value; of a sample, the number says nothing but its share does."""
+    if not facet.is_sample:
+        return number_format(count, force_grouping=True)
+    return _("about %(percent)s%%") % {"percent": max(1, round(100 * count / facet.entities))}
 
 
 # filters by the value of a cell

@@ -245,6 +245,19 @@ def test_a_query_is_written(open_page, admin, queried):
     page.get_by_role("link", name="Add L").click()
     assert written(page) == "Age eq 5454161346626L"
 
+    # what is half typed is no fault before it is left
+    problem = page.locator("#filter_error")
+    with page.expect_response(CHECK):
+        field.fill("Name eq 'Ad")
+    settle(page)
+    expect(problem).to_be_empty()
+    assert field.get_attribute("aria-invalid") is None
+    with page.expect_response(CHECK):
+        page.get_by_role("link", name="Code").focus()
+    expect(problem).to_contain_text("The string has no closing quote.")
+    page.get_by_role("link", name="Add '").click()
+    assert written(page) == "Name eq 'Ad'"
+
     # to rows and back the text is what it was, to the byte
     field.fill(TEXT)
     page.get_by_role("link", name="Builder", exact=True).click()

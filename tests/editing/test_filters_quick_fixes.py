@@ -12,6 +12,7 @@ from storage.domain.values.edm import Edm
 from storage.editing.filters.highlight import highlight_filter
 from storage.editing.filters.lint import FINDING_LIMIT, LintRule, lint_filter
 from storage.editing.filters.quick_fixes import FixReason, diagnose
+from storage.editing.filters.suggestions import FilterFault
 from tests.cost import costs_less_than
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
@@ -55,6 +56,10 @@ REPAIRED = [
     ("null ne A", "null", "isset(A)", FixReason.NULL),
     ("A is null", "is", "not isset(A)", FixReason.NULL),
     ("A IS NOT NULL and B", "IS", "isset(A) and B", FixReason.NULL),
+    ("Age eqq 1", "eqq", "Age eq 1", FixReason.OPERATOR),
+    ("A eq 1 adn B eq 2", "adn", "A eq 1 and B eq 2", FixReason.OPERATOR),
+    ("A eq 1 B eq 2", "B", "A eq 1 and B eq 2", FixReason.OPERATOR),
+    ("A gte 5", "gte", "A ge 5", FixReason.OPERATOR),
     # quotes and parentheses
     ("A eq 'x", "'x", "A eq 'x'", FixReason.UNCLOSED),
     ("(A eq 1 and (B eq 2", "", "(A eq 1 and (B eq 2))", FixReason.UNCLOSED),
@@ -125,6 +130,44 @@ def test_what_cannot_be_repaired_is_shown_where_it_is(text, fault):
     assert found.fixes == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "fault", "name", "instead"),
+    [
+        ("Age eqq 1", FilterFault.OPERATOR, "eqq", "eq"),
+        ("A foo 1", FilterFault.OPERATOR, "foo", ""),
+        ("Paid eq True", FilterFault.LETTER_CASE, "True", "true"),
+        ("Name like 'A%'", FilterFault.UNSUPPORTED, "like", "Name ge 'A' and Name lt 'B'"),
+        ("startswith(Name,'A')", FilterFault.UNSUPPORTED, "startswith()", "Name ge 'A' and Name lt 'B'"),
+        ("tolower(A) eq 'x'", FilterFault.UNSUPPORTED, "tolower()", ""),
+        ("A/C eq 1", FilterFault.UNSUPPORTED, "/", ""),
+        ("A add 1 eq 2", FilterFault.UNSUPPORTED, "add", ""),
+        ("At ge 2024-01-01", FilterFault.PREFIX, "", "datetime'2024-01-01'"),
+        ("At ge datetime'2024'", FilterFault.LITERAL, "datetime'2024'", ""),
+        ("A eq 1.5L", FilterFault.LITERAL, "1.5L", ""),
+        ('A eq "x"', FilterFault.QUOTES, "", ""),
+        ("A eq foo", FilterFault.QUOTES, "A", "'foo'"),
+        ("A = 1", FilterFault.SIGN, "", ""),
+        ("A eq 'K", FilterFault.OPEN_STRING, "", ""),
+        ("(A eq 1", FilterFault.OPEN_GROUP, "", ""),
+        ("A eq 1)", FilterFault.NOT_OPENED, ")", ""),
+        ("A eq 1 or", FilterFault.INCOMPLETE, "", ""),
+        ("A eq 1 and (", FilterFault.INCOMPLETE, "", ""),
+        ("A eq 1 x", FilterFault.UNEXPECTED, "x", ""),
+        ("A eq 1 B eq 2", FilterFault.UNEXPECTED, "B", ""),
+        ("'x' eq 'y'", FilterFault.OPERANDS, "'x'", ""),
+        ("A eq 1 and 'x'", FilterFault.CONDITION, "'x'", ""),
+        ("A eq null", FilterFault.NULL, "A", "not isset(A)"),
+        ("{{x}} eq 1", FilterFault.CHARACTER, "{", ""),
+        ("(" * 201 + "A", FilterFault.TOO_DEEP, "", ""),
+        ("(" * (CONSOLE_LIMIT + 1), FilterFault.TOO_LONG, "", ""),
+    ],
+)
+def test_names_the_fault(text, fault, name, instead):
+    found = diagnosis(text)
+
+    assert (found.fault, found.name, found.instead) == (fault, name, instead)
+
+
 def test_one_of_several_steps_is_better_than_none():
     text = "A = 1 and (B eq 2 or startswith(C,'x')"
     first = diagnosis(text).fixes[0].apply(text)
@@ -149,6 +192,7 @@ def test_any_text_is_read_or_diagnosed(text):
     except StorageError as error:
         found = diagnose(text, error, NOW)
         assert 0 <= found.start <= found.end <= len(text)
+        assert found.fault is not None
         for repair in found.fixes:
             assert repair.apply(text) != text
     else:

@@ -22,6 +22,7 @@ from console.grid import tokens
 from console.grid.tokens import Scope
 from console.queries.values import property_types
 from console.site.access import actor_of, table_page, user_of
+from console.site.filter_faults import describe_query_error
 from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other, wants_part
@@ -156,12 +157,13 @@ def _show_preview(found: BulkEditPreview) -> dict[str, Any]:
 
 
 def _explain(draft: BulkEditDraft, error: StorageError | Refused) -> dict[str, Any]:
-    text = describe_refusal(error)
     if not isinstance(error, InvalidOperation):
-        return {"error": text}
+        if isinstance(error, Refused):
+            return {"error": describe_refusal(error)}
+        return {"error": describe_query_error(draft.state.filter, error)}
     if draft.operations[error.index].is_begun:
         return {"is_begun": True}
-    problem: dict[str, Any] = {"index": error.index, "member": error.member, "text": text}
+    problem: dict[str, Any] = {"index": error.index, "member": error.member, "text": describe_refusal(error)}
     if error.span is not None:
         written = draft.operations[error.index].members[error.member]
         start, end = error.span

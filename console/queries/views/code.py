@@ -17,7 +17,7 @@ from console import snippets
 from console.grid.state import GridState, read_state
 from console.people import reauthentication
 from console.site.access import RoleNeeded, actor_of, role_of, table_required
-from console.site.refusals import describe_refusal
+from console.site.filter_faults import describe_query_error
 from console.snippets import Language, Query, Target
 from console.snippets.connections import snippet_target
 from storage.domain import sas
@@ -80,7 +80,7 @@ def _show(
         query, left_out = _portable_query(state)
         context |= {"code": language.write_query(target, query), "left_out": left_out}
     except StorageError as error:
-        context["error"] = describe_refusal(error)
+        context["error"] = describe_query_error(state.filter, error)
     return render(
         request, "console/queries/code/show.html", context, status=422 if "error" in context else 200
     )

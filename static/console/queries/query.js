@@ -38,6 +38,8 @@ export function run() {
 
 // checking
 
+let isHeld = false; // a fault that is told when the text is left
+
 const checking = newest(PAUSE, async (signal) => {
   card().setAttribute("aria-busy", "true");
   try {
@@ -63,8 +65,14 @@ function ours(body) {
   return body;
 }
 
-/** Parts of the card in an answer take the place of those here. */
+/** Parts of the card in an answer take the place of those here; what typing on may end is no fault yet. */
 export function take(found) {
+  const problem = found.getElementById("filter_error");
+  isHeld = Boolean(problem?.querySelector("[data-unfinished]")) && isTyped();
+  if (isHeld) {
+    problem.replaceChildren();
+    found.getElementById("query-access")?.remove();
+  }
   for (const id of PARTS) {
     const [old, next] = [document.getElementById(id), found.getElementById(id)];
     if (old && next) old.replaceWith(document.adoptNode(next));
@@ -87,6 +95,7 @@ function read(element) {
 }
 
 on("input", "#filter", checkSoon);
+document.addEventListener("focusout", ({ target }) => isHeld && target.closest("#filter, #filter-editor") && checkSoon());
 on("submit", "#query", checking.stop);
 
 // offers: of a repair, of the smallest change that reads less

@@ -28,6 +28,10 @@ class DiagnosisContext(NamedTuple):
             return ""
         return self.tokens[index].text
 
+    def is_operand(self, index: int) -> bool:
+        """Return whether an operand can end or begin here: a literal, a name, or a parenthesis that closes."""
+        return self.kinds(index, 1) in _OPERANDS
+
     def fix(self, first: int, last: int, replacement: str, reason: FixReason) -> Suggestion:
         """Replace the tokens from ``first`` to ``last``, inclusive."""
         return Suggestion(self.tokens[first].start, self.tokens[last].end, replacement, reason)
@@ -40,6 +44,9 @@ class DiagnosisContext(NamedTuple):
             if depth == 0:
                 return index
         return None
+
+
+_OPERANDS: Final = [[kind] for kind in (*LITERALS, TokenKind.NAME, TokenKind.CLOSE)]
 
 
 def quote_text(text: str) -> str:
@@ -62,7 +69,7 @@ def _last_of_fault(context: DiagnosisContext, index: int) -> int | None:
         return index
     if name and context.kinds(index + 1, 1) == [TokenKind.OPEN] and name not in _BEFORE_GROUP:
         return context.close(index + 1) or len(context.tokens) - 1
-    if name in _UNSUPPORTED and context.kinds(index - 1, 1) not in ([], [TokenKind.OPEN]):
+    if name in UNSUPPORTED and context.kinds(index - 1, 1) not in ([], [TokenKind.OPEN]):
         return index
     if context.kinds(index, 1) in ([TokenKind.SLASH], [TokenKind.MINUS]):
         return index
@@ -75,8 +82,8 @@ def _last_of_fault(context: DiagnosisContext, index: int) -> int | None:
 
 
 RELATIONS: Final = frozenset(Operator)
-_UNSUPPORTED: Final = frozenset({"in", "has", "add", "sub", "mul", "div", "mod"})
-_BEFORE_GROUP: Final = frozenset({"and", "or", "not", *RELATIONS, *_UNSUPPORTED})
+UNSUPPORTED: Final = frozenset({"in", "has", "add", "sub", "mul", "div", "mod"})
+_BEFORE_GROUP: Final = frozenset({"and", "or", "not", *RELATIONS, *UNSUPPORTED})
 
 
 def _is_value(context: DiagnosisContext, index: int) -> bool | None:

@@ -97,6 +97,9 @@ def _call_condition(name: str, function: str, literal: str) -> str:
     return f"{name} ge {literal}" + ("" if end is None else f" and {name} lt {quote_text(end)}")
 
 
+SQL_WORDS: Final = frozenset({"like", "between", "is", *_FUNCTIONS})
+
+
 def fix_sql_operators(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Rewrite ``A like 'x%'``, ``A contains 'x'``, ``A between 1 and 5``, ``A is not null``, ``A in ('x', 'y')``."""
     at = context.at

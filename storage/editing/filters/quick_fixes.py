@@ -1,19 +1,21 @@
 """Quick fixes: the characters at fault in a text that is not a filter, and replacements that make it one."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Final
 
 from storage.domain.errors import StorageError
 from storage.domain.filters.lexer import TokenKind, tokenize_leniently
-from storage.domain.filters.literals import WORDS, write_literal
+from storage.domain.filters.literals import LITERALS, WORDS, write_literal
 from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect, parse
 from storage.domain.values.edm import Edm, read_datetime
 from storage.editing import typed_text
 from storage.editing.filters import other_dialects
-from storage.editing.filters.diagnosis import RELATIONS, DiagnosisContext, find_fault, quote_text
-from storage.editing.filters.suggestions import Finding, Suggestion
+from storage.editing.filters.diagnosis import RELATIONS, UNSUPPORTED, DiagnosisContext, find_fault, quote_text
+from storage.editing.filters.faults import explain_fault
+from storage.editing.filters.suggestions import FilterFault, Finding, Suggestion
 from storage.editing.filters.suggestions import FixReason as FixReason
 from storage.editing.invalid_text import InvalidText
 
@@ -37,7 +39,7 @@ _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?"
 def fix_unquoted(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Quote a text, a time or a GUID without quotes."""
     places = {context.tokens[context.at].start} | {
-        token.start for token in context.tokens[context.at + 2 :][:1]
+        token.start for token in context.tokens[context.at + 2 :][:1] if token.kind not in LITERALS
     }
     for found in _BARE.finditer(context.text):
         is_at_fault = any(found.start() <= place < found.end() for place in places)
@@ -104,6 +106,34 @@ def fix_spelling(context: DiagnosisContext) -> Iterator[Suggestion]:
         yield context.fix(context.at, context.at, token.text[:-1], FixReason.SPELLING)
 
 
+_CONNECTIVES: Final = ("and", "or")
+_OPERATORS: Final[Mapping[str, str]] = {
+    **{str(name): str(name) for name in RELATIONS},
+    **dict.fromkeys(("equal", "equals"), "eq"),
+    **dict.fromkeys(("neq", "nequals"), "ne"),
+    **dict.fromkeys(("gte", "above", "after"), "ge"),
+    **dict.fromkeys(("lte", "below", "before"), "le"),
+    "greater": "gt",
+    "less": "lt",
+}
+
+
+def fix_operators(context: DiagnosisContext) -> Iterator[Suggestion]:
+    """Correct an operator to the most similar one, as ``eqq`` to ``eq``, or add one between two conditions."""
+    at, word = context.at, context.name(context.at)
+    if (
+        not context.is_operand(at - 1)
+        or not word
+        or word.lower() in {*UNSUPPORTED, *other_dialects.SQL_WORDS}
+    ):
+        return
+    is_after_condition = context.name(at - 2) in RELATIONS or context.kinds(at - 1, 1) == [TokenKind.CLOSE]
+    if is_after_condition and context.name(at + 1) in RELATIONS:
+        yield Suggestion(context.tokens[at].start, context.tokens[at].start, "and ", FixReason.OPERATOR)
+    for similar in get_close_matches(word.lower(), _CONNECTIVES if is_after_condition else _OPERATORS, 1):
+        yield context.fix(at, at, _OPERATORS.get(similar, similar), FixReason.OPERATOR)
+
+
 _FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[Suggestion]]]] = (
     other_dialects.fix_signs,
     other_dialects.fix_functions,
@@ -113,21 +143,24 @@ _FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[Suggestion]]]] 
     fix_spelling,
     fix_unquoted,
     fix_unclosed,
+    fix_operators,
 )
 
 
 def diagnose(text: str, error: StorageError, now: datetime) -> Finding:
     """Find the fault and its fixes; ``error`` is what parsing the text raised."""
     if len(text) > CONSOLE_LIMIT:
-        return Finding(0, len(text), ())
+        return Finding(0, len(text), (), fault=FilterFault.TOO_LONG)
     tokens = tokenize_leniently(text)
     start, end = error.span or find_fault(tokens) or (0, len(text))
     at = next((index for index, token in enumerate(tokens) if token.end > start), len(tokens) - 1)
     context = DiagnosisContext(text, tokens, at, now)
-    found = list(dict.fromkeys(fix for rule in _FIX_RULES for fix in rule(context)))
+    by_result = {fix.apply(text): fix for rule in reversed(_FIX_RULES) for fix in rule(context)}
+    found = list(reversed(by_result.values()))
     complete = [fix for fix in found if _is_filter(fix.apply(text), now)]
     # a fix of one error of several is better than none
-    return Finding(start, end, tuple(complete or found[:1]))
+    fixes = tuple(complete or found[:1])
+    return explain_fault(context, Finding(start, end, fixes), error)
 
 
 def _is_filter(text: str, now: datetime) -> bool:

@@ -7,7 +7,10 @@ import pytest
 
 from console.queries.drafts import CONDITION_LIMIT
 from console.site import static_files
+from console.site.filter_faults import SENTENCES, describe_fault
 from storage.domain.values.edm import Edm, EdmValue
+from storage.editing.filters.suggestions import FilterFault, Finding
+from storage.operations.entities import facets
 
 PEOPLE = "/ui/a/acme/t/people/"
 PART = {"HX-Request": "true"}
@@ -86,6 +89,30 @@ def test_a_fault_has_its_place(ask, folk):
     assert re.search(r'data-from="24" data-to="25"', page)
     assert "Syntax error" in page
     assert "explanation" not in page
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", "Unknown operator “eqq”. Did you mean eq?"),
+        ("tr", "Bilinmeyen işleç: “eqq”. eq mi demek istediniz?"),
+        ("zh-hans", "未知运算符“eqq”。你是不是想用 eq？"),
+    ],
+)
+def test_a_fault_is_told_once_and_in_every_language(visit, folk, language, told):
+    client = visit("victor")
+    client.cookies["tablero_language"] = language
+    page = client.get(PEOPLE, {"f": "Age eqq 1"}).content.decode()
+    assert page.count(f">{told}<") == 1
+    assert "Syntax error" not in page
+    assert 'data-offer="Age eq 1"' in page
+    assert told in client.get(PEOPLE + "facets/", {"f": "Age eqq 1"}).content.decode()
+
+
+def test_every_fault_has_a_sentence():
+    assert set(SENTENCES) == set(FilterFault)
+    for fault in FilterFault:
+        assert describe_fault(Finding(0, 1, (), name="x", instead="y", asked=Edm.INT32, fault=fault))
 
 
 def test_checks_without_scripts(visit, people):
@@ -258,7 +285,7 @@ def test_refuses_conditions_that_a_cell_does_not_allow(ask, visit, folk, name, h
     ask("cell", 404, key="nonsense", name=name, how=how, f="")
 
 
-def test_knows_what_may_be_typed(visit, folk):
+def test_knows_what_may_be_typed(visit, folk, monkeypatch):
     client = visit("victor")
     known = client.get(PEOPLE + "query/known/").json()
     properties = {it["name"]: it["types"] for it in known["properties"]}
@@ -266,6 +293,9 @@ def test_knows_what_may_be_typed(visit, folk):
     values = client.get(PEOPLE + "query/values/", {"name": "Ok"}).json()["values"]
     assert {it["text"]: it["detail"] for it in values} == {"true": "3", "false": ""}
     assert client.get(PEOPLE + "query/values/", {"name": "Nothing"}).json() == {"values": []}
+    monkeypatch.setattr(facets, "_SAMPLE", 2)
+    values = client.get(PEOPLE + "query/values/", {"name": "Big"}).json()["values"]
+    assert values[0]["detail"] == "about 100%"
 
 
 def heads(page):
