@@ -54,12 +54,11 @@ TEXTS: Final[Mapping[str, SettingText]] = {
     "history_days": SettingText(
         _("Days to keep"),
         _(
-            "Every change of an entity is recorded, whoever makes it, so that it can be seen and undone."
-            " 0 turns the history off and deletes it."
+            "All changes are recorded so you can review and undo them. Enter 0 to turn history off and delete it."
         ),
     ),
     "history_bytes": SettingText(
-        _("Limit in MB"), _("When it is reached, the oldest changes are deleted first. Empty: automatic.")
+        _("Limit in MB"), _("The oldest changes are deleted first. Leave blank for automatic.")
     ),
     "consistency": SettingText(_("Level"), name=_("Consistency")),
     "max_staleness": SettingText(_("Bound in seconds"), _("Applies to Bounded staleness.")),

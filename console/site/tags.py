@@ -161,12 +161,14 @@ def total(numbers: Sequence[int]) -> int:
 
 
 @register.filter
-def sparkline_points(values: Sequence[int]) -> str:
-    """Return the points of an SVG polyline of 120 by 28; a line at the bottom if all values are zero."""
+def sparkline_bars(values: Sequence[int]) -> str:
+    """Return the path of bars within 120 by 28, one for each value: a line at the bottom for none, a stub for few."""
     top = max(values, default=0) or 1
-    step = 116 / max(len(values) - 1, 1)  # a margin of 2 keeps the stroke inside
-    return " ".join(
-        f"{2 + place * step:.1f},{26 - value / top * 24:.1f}" for place, value in enumerate(values)
+    step = 120 / max(len(values), 1)
+    heights = [max(value / top * 28, 4) if value else 1 for value in values]
+    return "".join(
+        f"M{place * step:.1f} 28v-{height:.1f}h{step - 1:.1f}v{height:.1f}z"
+        for place, height in enumerate(heights)
     )
 
 

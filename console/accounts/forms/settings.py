@@ -205,7 +205,9 @@ class NewAccountForm(SettingsForm):
         initial=AccountKind.STORAGE.value,
         required=False,
         widget=forms.RadioSelect,
-        help_text=gettext_lazy("Decides about limits, names and error messages. You cannot change it later."),
+        help_text=gettext_lazy(
+            "Sets the limits, naming rules and error messages. You cannot change it later."
+        ),
     )
     lives = forms.ChoiceField(
         label=gettext_lazy("Expires"),

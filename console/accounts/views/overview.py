@@ -20,14 +20,16 @@ from console.site.tags import grouped
 from console.site.times import describe_distance
 from console.snippets import connections
 from storage.domain.access.roles import Capability, may
+from storage.domain.requests.series import Traffic
 from storage.domain.service.consistency import Consistency
 from storage.models import Account
-from storage.operations.access import sas
+from storage.operations.access import policies, sas
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
-from storage.operations.counting import totals
+from storage.operations.counting import reports, totals
 from storage.operations.counting.last_day import Day, Hour, last_day
 from storage.operations.counting.totals import Contents
+from storage.operations.snapshots import branches
 from storage.operations.tables import table_list
 from storage.runtime import replicas
 from storage.runtime.replicas import ReplicaState
@@ -36,7 +38,9 @@ ACTIVITIES: Final = 8
 LARGEST: Final = 5  # tables
 EXPIRING: Final = 5  # SAS tokens
 ERRORS: Final = 5  # codes
+OPERATIONS: Final = 5
 _SOON: Final = timedelta(days=7)
+_DAY: Final = timedelta(days=1)
 _HEIGHT: Final = 64
 
 
@@ -80,8 +84,13 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     sizes = largest.sizes or table_list.sizes(largest.tables)
     role = role_of(request)
     manages_access = may(role, Capability.MANAGE_ACCESS)
+    operations = reports.operations_of(account, now - _DAY, now)
     context = {
         "day": day,
+        "operations": [
+            (name or _("Unknown"), traffic.requests, *(_milliseconds(traffic, it) for it in (0.5, 0.95)))
+            for name, traffic in list(operations.items())[:OPERATIONS]
+        ],
         "bars": _bars(day),
         "errors": day.errors[:ERRORS],
         "contents": totals.contents([account.pk]).get(account.pk, Contents()),
@@ -92,6 +101,8 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         ],
         "level": "" if account.consistency == Consistency.STRONG else dict(LEVELS)[account.consistency],
         "expiring": _expiring(account, now) if manages_access else [],
+        "over": policies.expired(account, now)[:EXPIRING],
+        "branches": _ending_branches(account, now),
         "largest": [(table, sizes[table.name]) for table in largest.tables],
         "activities": activity.page(ActivityFilter(account_ids=[account.pk]), top=ACTIVITIES).activities,
     }
@@ -111,6 +122,11 @@ def _bars(day: Day) -> list[Bar]:
     ]
 
 
+def _milliseconds(traffic: Traffic, share: float) -> float | None:
+    seconds = traffic.percentile(share)
+    return None if seconds is None else seconds * 1000
+
+
 def _warnings(account: Account, day: Day, now: datetime, *, owns: bool) -> Iterator[Notice]:
     settings = (reverse("accounts:settings", args=(account.name,)), _("Settings")) if owns else ()
     if not account.enabled:
@@ -126,7 +142,24 @@ def _warnings(account: Account, day: Day, now: datetime, *, owns: bool) -> Itera
             "%(number)s requests failed because of the server in the last 24 hours.",
             day.failed,
         )
-        yield Notice(text % {"number": grouped(day.failed)})
+        yield Notice(text % {"number": grouped(day.failed)}, *_log(account, "failed"))
+    if day.refused:
+        text = ngettext(
+            "%(number)s request was refused in the last 24 hours.",
+            "%(number)s requests were refused in the last 24 hours.",
+            day.refused,
+        )
+        yield Notice(text % {"number": grouped(day.refused)}, *_log(account, "refused"))
+
+
+def _log(account: Account, kind: str) -> tuple[str, str]:
+    return reverse("requests:index", args=(account.name,), query={"kind": kind}), _("Requests")
+
+
+def _ending_branches(account: Account, now: datetime) -> list[Account]:
+    """Return the branches of an account that expire within a day, or have and are about to be deleted."""
+    ends = [branch.account for branch in branches.listed(account)]
+    return [it for it in ends if it.expires_at is not None and it.expires_at < now + _DAY]
 
 
 def _replica_warnings(*, is_admin: bool) -> Iterator[Notice]:

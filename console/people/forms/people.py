@@ -48,7 +48,7 @@ class InviteForm(RoleForm):
         label=_("Recipient"),
         max_length=150,
         required=False,
-        help_text=_("A name or e-mail address to recognize the invitation by."),
+        help_text=_("A note so you can recognize this invitation."),
         widget=forms.TextInput(attrs=VERBATIM),
     )
     days = forms.TypedChoiceField(label=_("Link expires after"), choices=DAYS, coerce=int, initial=7)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Count, Prefetch
@@ -56,6 +57,16 @@ def first_tables(account: Account, top: int) -> list[Table]:
     having = Table.objects.own().filter(account=account, policies__isnull=False).distinct()
     ordered = Prefetch("policies", StoredAccessPolicy.objects.order_by("place"))
     return list(having.order_by("folded_name").prefetch_related(ordered)[:top])
+
+
+def expired(account: Account, now: datetime) -> list[StoredAccessPolicy]:
+    """Return the policies of an account whose time is over, by table, with their tables."""
+    # instants are texts of one form, in UTC
+    over = StoredAccessPolicy.objects.filter(
+        expiry__gt="", expiry__lt=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+    )
+    own = over.filter(table__in=Table.objects.own().filter(account=account))
+    return list(own.select_related("table").order_by("table__folded_name", "place"))
 
 
 def replace_by_name(

@@ -4,10 +4,15 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from storage.models import RequestCount
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic, write_counts
+from storage.models import Branch, RequestCount, RequestSeries
+from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts
+from storage.operations.accounts.accounts import NewAccount
 from storage.operations.counting.metrics import hour_of
 from storage.operations.tables import tables
+from tests.console.markup import text
 
 PAGE = "/ui/a/acme/overview/"
 
@@ -40,10 +45,54 @@ def test_says_what_was_asked_and_what_went_wrong(visit, account):
     assert answer.context["bars"][-6].wrong == answer.context["bars"][-6].height == 64
 
 
+def test_what_was_refused_and_what_is_over_needs_attention(visit, account):
+    now = timezone.now()
+    count(account, now, 6, 403, "AuthenticationFailed")
+    people = tables.create(account, "people")
+    over = AccessPolicy(expiry=f"{now - timedelta(days=2):%Y-%m-%dT%H:%M:%S}.0000000Z", permission="r")
+    open_ended = AccessPolicy(expiry="", permission="r")
+    policies.replace(people, [SignedIdentifier("old", over), SignedIdentifier("open", open_ended)])
+    branch = accounts.add("acmepr", NewAccount(expires_at=now + timedelta(hours=19, minutes=1)))
+    Branch.objects.create(account=branch, source=account, source_name="acme", at=now, actor_kind="user")
+
+    page = text(visit("victor").get(PAGE))
+
+    attention = page.partition('aria-labelledby="attention"')[2].partition("</section>")[0]
+    assert "6 requests were refused in the last 24 hours." in attention
+    assert "/ui/a/acme/requests/?kind=refused" in attention
+    assert "Stored access policy has expired" in attention and "<bdi>old</bdi>" in attention
+    assert "<bdi>open</bdi>" not in attention
+    assert "/ui/a/acmepr/" in attention and "Branch expires" in attention and ">in 19 hours<" in attention
+    assert "/ui/a/acme/requests/?code=AuthenticationFailed" in page
+    assert "on average" not in page
+
+
+def test_says_how_long_each_operation_takes(visit, account):
+    series = PeriodCounts()
+    for operation, number, latency in (("QueryEntities", 9, 13), ("EntityGroupTransaction", 1, 25)):
+        traffic = series.traffic(SeriesKind(operation, 200))
+        traffic.add(Traffic(number, 0, 0, {latency: number}))
+    period = timezone.now().replace(second=0, microsecond=0) - timedelta(hours=1)
+    RequestSeries.objects.create(
+        account_id=account.pk,
+        table_id=0,
+        minutes=1,
+        period=period,
+        process="one",
+        counts=write_counts(series),
+    )
+    shown = visit("victor").get(PAGE).context["operations"]
+    assert [(name, requests) for name, requests, *_ in shown] == [
+        ("QueryEntities", 9),
+        ("EntityGroupTransaction", 1),
+    ]
+    assert 0 < shown[0][2] <= shown[0][3] < shown[1][2]
+
+
 def test_a_quiet_account_needs_nothing(visit, account):
     answer = visit("victor").get(PAGE)
     assert answer.context["day"].requests == 0
-    assert "Nothing: no failed requests" in answer.content.decode()
+    assert "All clear: no failed requests" in answer.content.decode()
 
 
 def test_says_what_an_account_lacks(visit, account):
