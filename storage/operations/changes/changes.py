@@ -34,8 +34,8 @@ T = TypeVar("T")
 
 LIMIT: Final = timedelta(seconds=5)
 _SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
-# changes that a page reads at first, and if they are too few groups
-_WINDOWS: Final = (600, 20_000)
+# changes that a page reads at first, and while they are too few groups: those of change sets, or of bulk edits
+_WINDOWS: Final = (600, 6_000, 20_000)
 _MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
 _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
 
