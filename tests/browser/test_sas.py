@@ -6,7 +6,7 @@ import pytest
 from azure.data.tables import TableAccessPolicy
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import check, check_axe, check_reflow, confirm_identity
 
 SAS = "/ui/a/devstoreaccount1/sas/"
 TABLE = "orders"
@@ -99,3 +99,19 @@ def test_the_life_of_a_signature(open_page, admin, orders):
     check(page)
     page.set_viewport_size({"width": 320, "height": 800})
     check_reflow(page)
+
+
+def test_a_preview_on_its_way_is_given_up_with_its_page(open_page, admin, orders):
+    """It would put the address of the form on the page of the token; Watch sees htmx miss its target."""
+    page = open_page(f"{SAS}new/?table={TABLE}", state=admin)
+    confirm_identity(page)
+    page.clock.install()
+    page.get_by_label("Label").fill("nightly import")
+    page.get_by_role("button", name="Create SAS token").click()
+    expect(page.get_by_role("heading", name="nightly import")).to_be_visible()
+    expect(page.locator(".heading")).to_contain_text("SAS token expires in")
+    sent = []
+    page.on("request", lambda request: sent.append(request.url))
+    page.clock.fast_forward(1000)
+    page.evaluate("fetch('/ui/healthz')")
+    assert not [url for url in sent if "preview" in url]

@@ -132,6 +132,9 @@ export function loadHead(found) {
   }
 }
 
-document.addEventListener("htmx:before:request", ({ detail }) => {
-  detail.ctx.fetch = request;
+document.addEventListener("htmx:before:request", (event) => {
+  const { ctx } = event.detail;
+  ctx.fetch = request;
+  // what was typed before the page was left, whose answer would change the address of the next one
+  if (!ctx.sourceElement.isConnected) event.preventDefault();
 });
