@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from console.sas.labels import PERMISSIONS, RESOURCE_TYPES
-from console.site.forms import MONO
+from console.site.forms import MONO, MomentInput
 from storage.operations.access.sas import SasDescription
 
 STARTS: Final = (
@@ -42,8 +42,7 @@ def _key_field(label: Any) -> forms.CharField:
 
 
 def _time_field(label: Any) -> forms.DateTimeField:
-    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "class": "mono"}, format="%Y-%m-%dT%H:%M")
-    return forms.DateTimeField(label=label, required=False, widget=widget)
+    return forms.DateTimeField(label=label, required=False, widget=MomentInput())
 
 
 class DescriptionForm(forms.Form):

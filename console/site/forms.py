@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django import forms
 from django.forms import BaseForm
 from django.forms.renderers import TemplatesSetting
 from django.utils.functional import Promise
@@ -15,6 +16,15 @@ MONO: Final = {"class": "mono", **VERBATIM}
 class FormRenderer(TemplatesSetting):
     form_template_name = "components/form.html"
     field_template_name = "components/field.html"
+
+
+class MomentInput(forms.DateTimeInput):
+    """A text field for a day and time of the reader's zone, with the browser's picker beside it."""
+
+    template_name = "components/moment_widget.html"
+
+    def __init__(self) -> None:
+        super().__init__(format="%Y-%m-%d %H:%M")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Moments as their distance from now, with the exact time on hover."""
+"""How the console writes moments: ISO dates in the reader's zone, and distances from now; and how it reads them."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from django.utils import timezone
@@ -37,8 +37,45 @@ def show_distance(moment: datetime) -> SafeString:
 
 def draw_time(local: datetime, text: str) -> SafeString:
     """Draw a text for a time, with the exact time as its tooltip."""
-    exact = f"{local:%Y-%m-%d %H:%M:%S %Z}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, text)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), write_zoned(local), text
+    )
+
+
+def write_day(moment: datetime | date | None) -> str:
+    """Write the day, such as 2026-11-23; nothing for None, as all of these."""
+    return _write(moment, "%Y-%m-%d")
+
+
+def write_minute(moment: datetime | None) -> str:
+    """Write a day and time to the minute, such as 2026-11-23 14:28."""
+    return _write(moment, "%Y-%m-%d %H:%M")
+
+
+def write_moment(moment: datetime | None) -> str:
+    """Write a day and time to the second, such as 2026-11-23 14:28:41."""
+    return _write(moment, "%Y-%m-%d %H:%M:%S")
+
+
+def write_exact(moment: datetime | None) -> str:
+    """Write a day and time to the microsecond, with the time zone."""
+    return _write(moment, "%Y-%m-%d %H:%M:%S.%f %Z")
+
+
+def write_zoned(moment: datetime | None) -> str:
+    """Write a day and time to the second with the time zone, such as 2026-11-23 14:28:41 UTC."""
+    return _write(moment, "%Y-%m-%d %H:%M:%S %Z")
+
+
+def write_clock(moment: datetime | None) -> str:
+    """Write the time of the day, such as 14:28:41."""
+    return _write(moment, "%H:%M:%S")
+
+
+def _write(moment: datetime | date | None, format_: str) -> str:
+    if moment is None or moment == "":  # what a template has where nothing is
+        return ""
+    return (to_local(moment) if isinstance(moment, datetime) else moment).strftime(format_)
 
 
 def to_local(moment: datetime) -> datetime:

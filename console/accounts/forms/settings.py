@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.site.account_settings import SECTIONS, TEXTS
-from console.site.forms import MONO, NameRule
+from console.site.forms import MONO, MomentInput, NameRule
 from storage.domain.access.addresses import read_network
 from storage.domain.service import lifetimes
 from storage.domain.service.account_settings import SETTINGS, Setting
@@ -266,7 +266,7 @@ class LifetimeForm(forms.Form):
         label=gettext_lazy("Expires at"),
         required=False,
         help_text=gettext_lazy("In your time zone. Applies if you chose “At a set time”."),
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        widget=MomentInput(),
     )
 
     def clean(self) -> dict[str, Any]:

@@ -118,3 +118,11 @@ def test_weight_of_every_page():
         len(file.content) for name, file in files.items() if name.endswith(("-latin.woff2", "-turkish.woff2"))
     )
     assert fonts < 60_000
+
+
+def test_dates_are_written_by_one_owner():
+    """All but the hour on an axis: ISO dates in the reader's zone, by the filters of console/site/times.py."""
+    allowed = {"c", "U", "H:i", "m-d H:i"}
+    for template in TEMPLATES:
+        formats = re.findall(r"""\|(?:date|time)\b(?::["']([^"']*)["'])?""", template.read_text())
+        assert set(formats) <= allowed, template
