@@ -53,15 +53,6 @@ class LogQuery:
         return of_entities and any((self.what in OPS, self.how, self.who, self.key, self.since, self.until))
 
     @property
-    def since_input(self) -> str:
-        """The text of a datetime-local field."""
-        return _write_local(self.since_moment)
-
-    @property
-    def until_input(self) -> str:
-        return _write_local(self.until_moment)
-
-    @property
     def since_moment(self) -> datetime | None:
         return parse_moment(self.since)
 
@@ -176,8 +167,7 @@ def _start_of(day: date) -> datetime:
     return timezone.make_aware(datetime.combine(day, time.min))
 
 
-def _write_local(moment: datetime | None) -> str:
-    if moment is None:
-        return ""
-    local = timezone.localtime(moment).replace(tzinfo=None)
-    return local.isoformat(timespec="seconds" if local.second else "minutes")
+def read_caller(text: str) -> tuple[str, str] | None:
+    """Return the kind and name of an actor, such as of "key:key1"; None if the text is none."""
+    kind, separator, name = text.partition(":")
+    return (kind, name) if separator and kind in set(ActorKind) else None

@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 
 from console.activity.filters import LogQuery, read_position, write_position
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import ChangePage
+from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Activity
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
@@ -14,7 +16,9 @@ from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeEntry, ChangeFilter
 
 _MOMENT: Final = timedelta(microseconds=1)
+_MINUTE: Final = timedelta(minutes=1)
 _CLOCKS: Final = timedelta(minutes=5)
+_MOST: Final = 200  # activities of a minute that are on one page
 # their entities are listed with the activity
 _OF_ENTITIES: Final = (
     Verb.ENTITY_INSERT,
@@ -52,43 +56,28 @@ def read(account: Account | None, query: LogQuery, top: int) -> LogPage:
     return _read_older(account, query, before, top)
 
 
-def _find(
-    account: Account | None,
-    query: LogQuery,
-    top: int,
-    *,
-    after: datetime | None = None,
-    before: datetime | None = None,
-) -> tuple[list[Entry], list[datetime]]:
-    """Read the newest entries of both lists, or the oldest ``after`` a time.
-
-    Returns them in the order of time, the newest first, and the times of the last ones of the lists that go on.
-    """
-    oldest_first = after is not None
-    last = 0 if oldest_first else -1
-    wanted = _within(query.to_filter(None if account is None else [account.pk]), after, before)
-    done = activity.page(wanted, top=top, oldest_first=oldest_first)
-    ends = [] if done.older is None else [done.activities[last].at]
-    chosen = query.to_changes()
-    if account is None or chosen is None:
-        return [*done.activities], ends
-    written = changes.page(
-        account, _within(chosen, after, None), before=before, top=top, oldest_first=oldest_first
-    )
-    if written.next is not None:
-        ends.append(written.entries[last].latest)
-    return _merge(wanted, done.activities, written.entries), ends
-
-
 def _read_older(account: Account | None, query: LogQuery, before: datetime | None, top: int) -> LogPage:
-    found, ends = _find(account, query, top, before=before)
+    wanted, chosen = _filters(account, query)
+    done = activity.page(_within(wanted, None, before), top=top)
+    written = _changes(account, chosen, before=before, top=top)
     # beyond the last one of either, the other has entries that were not read
+    ends = [done.activities[-1].at] if done.older is not None else []
+    if written.next is not None:
+        ends.append(to_datetime(written.next))
     end = max(ends, default=None)
+    found = _merge(wanted, done.activities, written.entries)
     shown = [entry for entry in found if end is None or time_of(entry) >= end]
-    has_older = len(shown) < len(found) or bool(ends) or len(shown) > top
     if len(shown) > top:
         end = time_of(shown[top - 1])
-        shown = [entry for entry in shown if time_of(entry) >= end]
+    if end is not None and written.entries:
+        # requests of a minute may be one entry, so that no minute is divided, unless it has too many activities
+        start = _minute(end) if written.next is None else max(_minute(end), to_datetime(written.next))
+        rest = activity.page(_within(wanted, start, end), top=_MOST)
+        if start < end and rest.older is None:
+            end = start
+            found = _merge(wanted, _both(done.activities, rest.activities), written.entries)
+    shown = [entry for entry in found if end is None or time_of(entry) >= end]
+    has_older = len(shown) < len(found) or bool(ends)
     newer = {"after": write_position(time_of(shown[0]))} if before is not None and shown else None
     older = {"before": write_position(end)} if has_older and end is not None else None
     return LogPage(shown, older, newer)
@@ -96,14 +85,58 @@ def _read_older(account: Account | None, query: LogQuery, before: datetime | Non
 
 def _read_newer(account: Account | None, query: LogQuery, after: datetime, top: int) -> LogPage:
     start = after + _MOMENT
-    found, ends = _find(account, query, top, after=start)
+    wanted, chosen = _filters(account, query)
+    done = activity.page(_within(wanted, start, None), top=top, oldest_first=True)
+    written = _changes(account, chosen, after=start, top=top)
+    ends = [done.activities[0].at] if done.older is not None else []
+    if written.next is not None:
+        ends.append(to_datetime(written.next))
     end = min(ends, default=None)
+    found = _merge(wanted, done.activities, written.entries)
     shown = [entry for entry in found if end is None or time_of(entry) <= end]
     has_newer = bool(ends) or len(shown) > top
-    shown = shown[-top:]
+    if len(shown) > top:
+        end = _minute(time_of(shown[-top])) + _MINUTE
+        shown = [entry for entry in shown if time_of(entry) < end]
+        has_newer = bool(ends) or len(shown) < len(found)
     oldest = time_of(shown[-1]) if shown else start
     newer = {"after": write_position(time_of(shown[0]))} if has_newer and shown else None
-    return LogPage(shown, {"before": write_position(oldest)}, newer)
+    return LogPage(shown, {"before": write_position(_minute(oldest) if written.entries else oldest)}, newer)
+
+
+def _filters(account: Account | None, query: LogQuery) -> tuple[ActivityFilter, ChangeFilter | None]:
+    """Return what activities, and in an account what changes, a query asks for."""
+    wanted = query.to_filter(None if account is None else [account.pk])
+    return wanted, None if account is None else query.to_changes()
+
+
+def _changes(
+    account: Account | None,
+    chosen: ChangeFilter | None,
+    *,
+    top: int,
+    after: datetime | None = None,
+    before: datetime | None = None,
+) -> ChangePage[ChangeEntry]:
+    if account is None or chosen is None:
+        return ChangePage([], None)
+    return changes.page(
+        account,
+        _within(chosen, after, None),
+        before=before,
+        top=top,
+        oldest_first=after is not None,
+        by_minute=True,
+    )
+
+
+def _minute(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
+
+
+def _both(newer: Sequence[Activity], older: Sequence[Activity]) -> list[Activity]:
+    """Join activities of which some may be in both."""
+    return list({it.pk: it for it in (*newer, *older)}.values())
 
 
 def _merge(wanted: ActivityFilter, done: Sequence[Activity], written: Sequence[ChangeEntry]) -> list[Entry]:
@@ -112,7 +145,7 @@ def _merge(wanted: ActivityFilter, done: Sequence[Activity], written: Sequence[C
     if written:
         since, until = written[-1].earliest - _CLOCKS, written[0].latest + _CLOCKS
         near = replace(wanted, since=since, until=until)
-        told = activity.requests_of(near, _OF_ENTITIES, {it.request for it in written})
+        told = activity.requests_of(near, _OF_ENTITIES, {it.request for it in written if it.request})
     entries: list[Entry] = [*done, *(it for it in written if it.request not in told)]
     return sorted(entries, key=time_of, reverse=True)
 

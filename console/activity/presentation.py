@@ -295,7 +295,7 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         undone=lambda number: gettext("Restored the state before it."),
     ),
     Verb.BRANCH_CREATE: Presentation(
-        Group.SNAPSHOTS, "git-branch", _("%(who)s made the branch %(branch)s of %(account)s")
+        Group.SNAPSHOTS, "git-branch", _("%(who)s created branch %(branch)s from %(account)s")
     ),
     Verb.JOB_CANCEL: Presentation(Group.SETTINGS, "ban", _("%(who)s cancelled the job %(job)s")),
     Verb.JOB_PAUSE: Presentation(Group.SETTINGS, "pause", _("%(who)s paused the job %(job)s")),

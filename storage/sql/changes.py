@@ -83,25 +83,46 @@ def _array(items: Sequence[object]) -> str:
     return "{" + ",".join(map(str, items)) + "}"
 
 
+MINUTE: Final = 60 * TICKS_PER_SECOND
+_FEW: Final = 40  # requests of a client in a minute that are groups of their own
+_CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER)  # whose requests are no activities
 _GROUPED: Final = "h.seq, h.tbl, h.ts, h.actor, h.op, h.request, h.pk, h.rk"
 _GROUPS: Final = f"""
 WITH {{newer}}read AS MATERIALIZED (
     SELECT * FROM ({{members}}) AS member ORDER BY ts {{direction}}, seq {{direction}} LIMIT {{rows}}
 ), edge AS MATERIALIZED (
     SELECT count(*) AS number, CASE '{{direction}}' WHEN 'DESC' THEN min(ts) ELSE max(ts) END AS moment FROM read
-)
-SELECT request::text, tbl::text, actor::text, max(ts)::text, min(ts)::text,
-    (count(*) FILTER (WHERE op = '{Op.INSERT}'))::text, (count(*) FILTER (WHERE op = '{Op.UPDATE}'))::text,
-    (count(*) FILTER (WHERE op = '{Op.DELETE}'))::text,
-    (array_agg(pk ORDER BY seq DESC))[1], (array_agg(rk ORDER BY seq DESC))[1],
-    (edge.number >= {{rows}} AND edge.moment BETWEEN min(ts) AND max(ts))::text,
-    (edge.number < {{rows}})::text
-FROM read CROSS JOIN edge
-GROUP BY request, tbl, actor, edge.number, edge.moment
-ORDER BY CASE '{{direction}}' WHEN 'DESC' THEN -max(ts) ELSE min(ts) END, max(seq) DESC
-LIMIT {{top}}
+), request AS (
+    SELECT request, tbl, actor, max(ts) AS latest, min(ts) AS earliest, max(seq) AS last,
+        count(*) FILTER (WHERE op = '{Op.INSERT}') AS inserted, count(*) FILTER (WHERE op = '{Op.UPDATE}') AS changed,
+        count(*) FILTER (WHERE op = '{Op.DELETE}') AS deleted
+    FROM read GROUP BY request, tbl, actor
+), found AS ({{found}})
+SELECT coalesce(found.request::text, ''), found.tbl::text, found.actor::text, latest::text, earliest::text,
+    inserted::text, changed::text, deleted::text, key.pk, key.rk,
+    (edge.number >= {{rows}} AND {{is_cut}})::text, (edge.number < {{rows}})::text, requests::text, edge.moment::text
+FROM found CROSS JOIN edge
+JOIN (SELECT DISTINCT ON (tbl, seq) * FROM read WHERE seq IN (SELECT last FROM found)) AS key
+    ON key.seq = found.last AND key.tbl = found.tbl
+ORDER BY CASE '{{direction}}' WHEN 'DESC' THEN -latest ELSE earliest END, last DESC
 """
 _NEWER: Final = "newer AS MATERIALIZED (SELECT DISTINCT request, tbl FROM ({members}) AS member), "
+_EACH: Final = """
+SELECT *, 1 AS requests FROM request
+ORDER BY CASE '{direction}' WHEN 'DESC' THEN -latest ELSE earliest END, last DESC LIMIT {top}
+"""
+_BY_MINUTE: Final = f"""
+SELECT request, tbl, actor, max(latest) AS latest, min(earliest) AS earliest, max(last) AS last,
+    sum(inserted) AS inserted, sum(changed) AS changed, sum(deleted) AS deleted, count(*) AS requests
+FROM (
+    SELECT CASE WHEN is_client AND count(*) OVER (PARTITION BY tbl, actor, latest / {MINUTE}) > {_FEW} THEN NULL
+        ELSE request END AS request, tbl, actor, latest, earliest, last, inserted, changed, deleted
+    FROM request
+    LEFT JOIN (SELECT id, kind IN ({", ".join(f"'{it}'" for it in _CLIENTS)}) AS is_client FROM storage_historyactor)
+        AS who ON who.id = actor
+) AS each
+GROUP BY request, tbl, actor, latest / {MINUTE}
+"""
 
 
 def groups(
@@ -112,10 +133,13 @@ def groups(
     top: int,
     before: int | None = None,
     oldest_first: bool = False,
+    by_minute: bool = False,
 ) -> Statement[ChangePage[ChangeGroup[int, int]]]:
     """Group the newest (or oldest) changes by request and table; reads at most that many rows.
 
-    ``before``: a Timestamp where another page ended; what belongs to its groups is left out.
+    ``before``: a Timestamp where another page ended; what belongs to its groups is left out. ``by_minute``: many
+    requests of a client to a table are one group for each minute, and all groups of the minutes that were read whole
+    are returned, or those of one minute; the page then ends with a minute.
     """
     binder, direction, newer = Binder(), "ASC" if oldest_first else "DESC", ""
     condition = wanted.condition(binder)
@@ -126,14 +150,38 @@ def groups(
         condition += f" AND h.ts < {end} AND (h.request, h.tbl) NOT IN (SELECT request, tbl FROM newer)"
     newest = f"ORDER BY h.ts {direction}, h.seq {direction} LIMIT {rows}"
     members = record.changes(_GROUPED, condition, newest)
+    found = _BY_MINUTE if by_minute else _EACH.format(direction=direction, top=top)
+    is_cut = (
+        f"edge.moment / {MINUTE} = {'earliest' if direction == 'DESC' else 'latest'} / {MINUTE}"
+        if by_minute
+        else "edge.moment BETWEEN earliest AND latest"
+    )
 
     def read(result: Result) -> ChangePage[ChangeGroup[int, int]]:
         found = [_read_group(result, row) for row in range(result.ntuples)]
-        is_last = not found or text_at(result, 0, 11) == "true"
-        return ChangePage(found, None if is_last else to_ticks(found[-1].latest))
+        if not found or text_at(result, 0, 11) == "true":
+            return ChangePage(found, None)
+        if by_minute:
+            return _whole_minutes(found, integer_at(result, 0, 13), oldest_first=oldest_first)
+        return ChangePage(found, to_ticks(found[-1].latest))
 
-    text = _GROUPS.format(newer=newer, members=members, direction=direction, rows=rows, top=top)
+    text = _GROUPS.format(
+        newer=newer, members=members, direction=direction, rows=rows, found=found, is_cut=is_cut
+    )
     return binder.statement(text, Lane.FILTER, read)
+
+
+def _whole_minutes(
+    found: list[ChangeGroup[int, int]], edge: int, *, oldest_first: bool
+) -> ChangePage[ChangeGroup[int, int]]:
+    """Leave out the groups of the last minute, which was not read whole, unless there is no other."""
+    start = edge // MINUTE * MINUTE
+    if oldest_first:
+        whole, end = [it for it in found if to_ticks(it.latest) < start], start - 1
+    else:
+        end = start + MINUTE
+        whole = [it for it in found if to_ticks(it.latest) >= end]
+    return ChangePage(whole, end) if whole else ChangePage(found, edge)
 
 
 def _read_group(result: Result, row: int) -> ChangeGroup[int, int]:
@@ -150,6 +198,7 @@ def _read_group(result: Result, row: int) -> ChangeGroup[int, int]:
         deleted,
         EntityKey(text_at(result, row, 8), text_at(result, row, 9)),
         is_open=text_at(result, row, 10) == "true",
+        requests=integer_at(result, row, 12),
     )
 
 

@@ -167,6 +167,49 @@ def test_a_request_is_on_one_page(account, people):
     assert [(it.latest, it.number) for it in second.entries] == [(at(2), 1), (at(1), 1), (at(0), 1)]
 
 
+def test_the_requests_of_a_load_are_one_entry_a_minute(account, people, monkeypatch):
+    """However many they are, the rows that are read are bounded, and every change is on one page."""
+    others, ada = tables.create(account, "others"), actor(0, "ada", ActorKind.USER)
+    start = -at(0).second  # where a minute begins
+    for number in range(90):  # in three minutes
+        record(people, 10, start + 2 * number)
+        record(others, 1, start + 2 * number + 1, by=ada)
+
+    def read(**wanted):
+        found = changes.page(account, ChangeFilter(), by_minute=True, **wanted)
+        return found.next, [(it.table.name, it.number, it.requests, it.is_open) for it in found.entries]
+
+    end, found = read()
+    assert end is None and [it for it in found if it[0] == "people"] == [("people", 300, 300, False)] * 3
+    assert [it for it in found if it[0] == "others"] == [
+        ("others", 1, 1, False)
+    ] * 90  # activities, each its own
+
+    # windows that end within a minute leave it to the next page
+    monkeypatch.setattr(changes, "_WINDOWS", (10,))
+    monkeypatch.setattr(changes, "_LARGEST_WINDOW", 400)
+    for direction in ({}, {"oldest_first": True}):
+        end, seen = read(**direction)
+        while end is not None:
+            if direction:
+                found = changes.page(
+                    account, ChangeFilter(since=to_datetime(end + 10)), by_minute=True, oldest_first=True
+                )
+                end, more = found.next, found.entries
+                seen += [(it.table.name, it.number, it.requests, it.is_open) for it in more]
+            else:
+                end, more = read(before=to_datetime(end))
+                seen += more
+        assert seen.count(("people", 300, 300, False)) == 3 and len(seen) == 93
+
+    # of one minute that is larger than any window, the page says that there is more
+    monkeypatch.setattr(changes, "_LARGEST_WINDOW", 100)
+    assert [(it[0], it[3]) for it in read()[1] if it[0] == "people"] == [("people", True)]
+    # a few requests are entries of their own
+    record(people, 40, 400)
+    assert read()[1][0] == ("people", 1, 1, False)
+
+
 def test_histogram(account, people):
     record(people, 3, 0)
     record(people, 5, 59.9)

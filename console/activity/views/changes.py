@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from console.activity import log_page, recorded
-from console.activity.filters import LogQuery, read_query, read_requests
+from console.activity.filters import LogQuery, read_caller, read_query, read_requests
 from console.grid import differences
 from console.site.access import account_required, find_table, role_of
 from storage.domain.access.roles import Capability, may
@@ -37,14 +37,16 @@ _DEFAULT_SPAN: Final = "day"
 @account_required(Capability.READ)
 @require_safe
 def show(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show what one request changed in a table."""
+    """Show what one request, or one caller in some time, changed in a table."""
     query, requests = read_query(request.GET), read_requests(request.GET.getlist("request"))
-    if not requests or not query.table:
+    caller = read_caller(request.GET.get("by", ""))
+    if not query.table or not (requests or (caller and query.since and query.until)):
         raise Http404
     table = find_table(account, query.table)
     wanted = ChangeFilter(
         table_id=table.pk,
         requests=tuple(requests),
+        actors=() if caller is None else (caller,),
         since=query.since_moment,
         until=query.until_moment,
     )
@@ -52,7 +54,9 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     if not entries:
         raise Http404
     done = log_page.as_activity(entries[0], account)
-    done.at = entries[0].earliest
+    done.at = entries[0].earliest if requests else entries[0].latest
+    if not requests:
+        done.request_id = ""
     changed, has_more = recorded.of_request(account, table, wanted)
     may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only
     revert = reverse("activity:revert", args=(account.name,)) + f"?{request.GET.urlencode()}"

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from console.activity.filters import LogQuery, read_query, read_requests
+from console.activity.filters import LogQuery, read_caller, read_query, read_requests
 from console.activity.presentation import OP_LABELS
 from console.grid import differences
 from console.grid.differences import Difference
@@ -23,7 +23,6 @@ from console.site.addresses import is_console_path
 from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part
-from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample
@@ -69,7 +68,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     wanted = _read_selection(request, query)
     back = _back(request, account)
     if wanted is None:
-        notify_error(request, _("Select the changes to undo: by time, caller, key, or in the list."))
+        notify_error(request, _("Filter or select the changes to undo."))
         return redirect(back)
     if request.method == "POST":
         return _undo(request, account, wanted, back)
@@ -99,15 +98,10 @@ def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | Non
     wanted = query.to_changes()
     if wanted is None or not (requests or numbers or query.selects_changes):
         return None
-    caller = _read_caller(request.GET.get("by", ""))
+    caller = read_caller(request.GET.get("by", ""))
     return replace(
         wanted, requests=tuple(requests), numbers=tuple(numbers), actors=() if caller is None else (caller,)
     )
-
-
-def _read_caller(text: str) -> tuple[str, str] | None:
-    kind, separator, name = text.partition(":")
-    return (kind, name) if separator and kind in set(ActorKind) else None
 
 
 def _callers(account: Account, wanted: ChangeFilter) -> list[tuple[str, str]]:

@@ -1,9 +1,9 @@
 """The activity log of an account and of the whole server: the timeline, one activity, and the export."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final
 
 from django.conf import settings
@@ -18,6 +18,7 @@ from console.activity.files import FIELDS, write_entities
 from console.activity.filters import LogQuery, read_query
 from console.activity.log_page import Entry
 from console.activity.presentation import GROUP_LABELS, OP_LABELS
+from console.activity.runs import runs_of
 from console.grid import differences
 from console.site.access import account_required, admin_required, role_of, table_page, user_of
 from console.site.actors import DOOR_LABELS
@@ -25,7 +26,7 @@ from console.site.downloads import stream_list
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability, may
 from storage.models import Account, Activity, Table
-from storage.operations.access import members
+from storage.operations.access import members, sas
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
@@ -34,6 +35,7 @@ from storage.operations.relations import history
 from storage.operations.undo.undo import superseded
 
 _PAGE_SIZE: Final = 50
+_SUGGESTED: Final = 50  # SAS tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,14 @@ class TimelineEntry:
     undoes: str = ""
     change: ChangeEntry | None = None
     revert: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Entries that follow each other; ``joined`` is all of them as one, if they are to be one line at first."""
+
+    entries: Sequence[TimelineEntry]
+    joined: TimelineEntry | None
 
 
 def _show_log(request: HttpRequest, account: Account | None = None) -> HttpResponse:
@@ -73,9 +83,10 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
             "revert": _revert_all(account, wanted) if may_revert else "",
             "may_revert": may_revert,
             "history_days": account.history_days,
+            "callers": _callers(account),
         }
     return context | {
-        "days": _group_by_day(_mixed_entries(found.entries, request, account, may_revert=may_revert)),
+        "days": _days(found.entries, request, account, may_revert=may_revert),
         "query": query,
         "groups": [(group.value, label) for group, label in GROUP_LABELS.items()],
         "ops": [] if account is None else OP_LABELS.items(),
@@ -91,6 +102,12 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
         "is_of_server": account is None,
         "is_of_table": bool(table),
     }
+
+
+def _callers(account: Account) -> list[str]:
+    """Return names to filter by: people, keys and SAS tokens."""
+    people = [it.user.get_username() for it in members.members(account)]
+    return [*people, "key1", "key2", *sas.newest_labels(account, _SUGGESTED)]
 
 
 show_account_log = require_safe(account_required(Capability.READ)(_show_log))
@@ -154,12 +171,15 @@ def _change_entry(entry: ChangeEntry, account: Account | None, *, may_revert: bo
     query = QueryDict(mutable=True)
     query.update(
         {
-            "request": entry.request,
             "table": entry.table.name if entry.table is not None else "",
             "since": entry.earliest.isoformat(),
             "until": (entry.latest + timedelta(microseconds=1)).isoformat(),
         }
     )
+    if entry.requests == 1:
+        query["request"] = entry.request
+    else:
+        query["by"] = f"{entry.actor.kind}:{entry.actor.name}"
     return TimelineEntry(
         done,
         f"{_address('changes', account)}?{query.urlencode()}" if has_table else "",
@@ -180,9 +200,21 @@ def _entry(done: Activity, account: Account | None, *, may: bool, lacks_history:
     )
 
 
-def _group_by_day(entries: Iterable[TimelineEntry]) -> list[dict[str, Any]]:
-    days = groupby(entries, lambda entry: timezone.localtime(entry.done.at).date())
-    return [{"date": day, "entries": list(of_day)} for day, of_day in days]
+def _days(
+    found: Sequence[Entry], request: HttpRequest, account: Account | None, *, may_revert: bool
+) -> list[dict[str, Any]]:
+    shown = iter(_mixed_entries(found, request, account, may_revert=may_revert))
+    days = []
+    for day, of_day in groupby(found, lambda it: timezone.localtime(log_page.time_of(it)).date()):
+        runs = [
+            Run(
+                list(islice(shown, len(members))),
+                None if joined is None else _change_entry(joined, account, may_revert=may_revert),
+            )
+            for joined, members in runs_of(list(of_day))
+        ]
+        days.append({"date": day, "runs": runs, "entries": [it for run in runs for it in run.entries]})
+    return days
 
 
 # one activity

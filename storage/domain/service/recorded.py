@@ -54,8 +54,9 @@ class RecordedChange(NamedTuple):
 
 
 class ChangeGroup(NamedTuple, Generic[Who, Where]):
-    """The changes that one request made in one table: several entities, or one.
+    """The changes that one request made in one table, or many requests of a client within a minute.
 
+    ``request`` is empty if there are several ``requests``.
     ``actor`` and ``table``: their ids, as they are stored, or what has these ids. ``key`` is that of the latest change.
     ``is_open``: there may be more changes than the numbers say.
     """
@@ -70,6 +71,7 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
     deleted: int
     key: EntityKey
     is_open: bool
+    requests: int = 1
 
     @property
     def number(self) -> int:

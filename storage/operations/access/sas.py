@@ -81,6 +81,12 @@ def labels(account: Account, fingerprints: Collection[str]) -> dict[str, str]:
     return dict(found.values_list("fingerprint", "label"))
 
 
+def newest_labels(account: Account, top: int) -> list[str]:
+    """Return the labels of the tokens that were registered last."""
+    found = RegisteredSas.objects.filter(account=account).exclude(label="").order_by("-pk")
+    return list(found.values_list("label", flat=True)[:top])
+
+
 def policies_of(account: Account) -> Policies:
     """Return the policies of an account by table and identifier; one without terms is an empty one."""
     return _policies([account]).get(account.pk, {})

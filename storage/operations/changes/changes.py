@@ -36,6 +36,7 @@ LIMIT: Final = timedelta(seconds=5)
 _SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
 # changes that a page reads at first, and while they are too few groups: those of change sets, or of bulk edits
 _WINDOWS: Final = (600, 6_000, 20_000)
+_LARGEST_WINDOW: Final = 200_000  # of loads, whose requests are put together
 _MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
 _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
 
@@ -109,19 +110,24 @@ def page(
     before: datetime | None = None,
     top: int = 50,
     oldest_first: bool = False,
+    by_minute: bool = False,
 ) -> ChangePage[ChangeEntry]:
     """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut.
 
-    ``before``: where the page with newer ones ended, whose entries are left out.
+    ``before``: where the page with newer ones ended, whose entries are left out. ``by_minute``: many requests of a
+    client to a table within a minute are one entry; then there may be more than ``top``, and ``next`` is a time down
+    (or up) to which all are there.
     """
     selection = select(account, wanted)
     if selection is None:
         return ChangePage([], None)
     until = min(filter(None, (wanted.until, before)), default=None)
     pages = [
-        _groups(found, selection, top, before=before, oldest_first=oldest_first)
+        _groups(found, selection, top, before=before, oldest_first=oldest_first, by_minute=by_minute)
         for found in _records(account, selection, wanted.since, until)
     ]
+    if by_minute:
+        return _merge_minutes(account, pages, oldest_first=oldest_first)
     groups = [group for page in pages for group in page.entries]
     if oldest_first:
         groups.sort(key=lambda it: it.earliest)
@@ -136,14 +142,44 @@ def page(
     return ChangePage(entries, following)
 
 
+def _merge_minutes(
+    account: Account, pages: Sequence[ChangePage[ChangeGroup[int, int]]], *, oldest_first: bool
+) -> ChangePage[ChangeEntry]:
+    """Join the pages of several records as far as all of them are complete; the newest entry is the first."""
+    ends = [it.next for it in pages if it.next is not None]
+    end = (min(ends) if oldest_first else max(ends)) if ends else None
+    groups = [
+        group
+        for page in pages
+        for group in page.entries
+        if end is None
+        or page.next == end
+        or (to_ticks(group.latest) <= end if oldest_first else to_ticks(group.latest) >= end)
+    ]
+    groups.sort(key=lambda it: it.latest, reverse=True)
+    return ChangePage(_entries(account, groups), end)
+
+
 def _groups(
-    record: Record, selection: Selection, top: int, *, before: datetime | None, oldest_first: bool
+    record: Record,
+    selection: Selection,
+    top: int,
+    *,
+    before: datetime | None,
+    oldest_first: bool,
+    by_minute: bool,
 ) -> ChangePage[ChangeGroup[int, int]]:
     end = None if before is None else to_ticks(before)
-    for rows in _WINDOWS:
+    for rows in (*_WINDOWS, _LARGEST_WINDOW) if by_minute else _WINDOWS:
         found = run_limited(
             statements.groups(
-                record, selection, rows=rows, top=top + 1, before=end, oldest_first=oldest_first
+                record,
+                selection,
+                rows=rows,
+                top=top + 1,
+                before=end,
+                oldest_first=oldest_first,
+                by_minute=by_minute,
             )
         )
         if found.next is None or len(found.entries) > top:

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils.html import strip_tags
 
+from console.grid.differences import MOST
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import EntityKey
@@ -131,6 +132,31 @@ def test_pages_of_both_kinds(visit, account, table):
     assert steps == pages - 1
 
 
+def test_successive_requests_of_a_caller_are_one_line(visit, account, table):
+    HistorySegment.objects.update(started_at=at(-1000))
+    record(table, 5, 0)
+    record(table, 60, 200, by=SCRIPT)
+    client = visit("max")
+    answer = client.get(PAGE)
+    days = answer.context["days"]
+    load, few = [run for day in days for run in day["runs"] if run.entries[0].change]
+    # a load is one entry, a few requests are one line that opens
+    assert load.joined is None and load.entries[0].change.requests == 60
+    assert few.joined.change.number == 5 and len(few.entries) == 5
+    page = " ".join(strip_tags(answer.content.decode()).split())
+    assert (
+        "added 60 entities to people in 60 requests" in page
+        and "added 5 entities to people in 5 requests" in page
+    )
+    assert "Nightly &lt;import&gt;" in answer.content.decode().split("<datalist")[1].split("</datalist>")[0]
+    for entry, number in ((load.entries[0], 60), (few.joined, 5)):
+        details = client.get(entry.address)
+        assert len(details.context["changed"]) == min(number, MOST)
+        preview = client.get(entry.revert, headers=HTMX)
+        assert preview.context["preview"].changes == number
+    assert client.get(few.joined.address.replace("by=key", "by=sas")).status_code == 404
+
+
 def test_what_a_request_changed(visit, mistake):
     shown = next(
         it for it in entries(visit("max").get(PAGE)) if it.change and it.change.request == REQUESTS[2]
@@ -223,7 +249,7 @@ def test_undo_of_one_and_of_nothing(visit, account, mistake):
     for nothing in ("", "?request=x", "?table=people", "?what=tables&who=max", "?span=hour"):
         answer = client.post(REVERT + nothing)
         assert (answer.status_code, answer["Location"]) == (302, PAGE), nothing
-        assert "Select the changes to undo" in client.get(PAGE).content.decode()
+        assert "Filter or select the changes to undo." in client.get(PAGE).content.decode()
     assert content(mistake) == {"a": 1, "b": 2, "c": 3, "e": 2}
 
 
