@@ -251,7 +251,6 @@ SPECTACULAR_SETTINGS = {
         {"name": "Backups"},
     ],
 }
-API_REQUESTS_PER_MINUTE = 600  # of one token
 DAILY = [  # what else is tidied once a day
     "console.people.sessions.delete_expired",
     "console.grid.saved_urls.tidy",

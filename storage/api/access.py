@@ -19,6 +19,7 @@ from storage.api import problems
 from storage.api.problems import Problem
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
+from storage.domain.service.quotas import API_REQUESTS
 from storage.models import Account, ApiToken
 from storage.operations.access import api_tokens, members
 from storage.operations.access.members import Person
@@ -111,7 +112,7 @@ class TokenThrottle(BaseThrottle):
     seconds = 0
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        limit = settings.API_REQUESTS_PER_MINUTE
+        limit = settings.QUOTAS[API_REQUESTS.name]
         self.seconds = api_tokens.seconds_to_wait(request.auth, limit, timezone.now())
         return self.seconds == 0
 

@@ -96,7 +96,7 @@ def test_u4_tokens_die_with_their_user(issue, cast):
 
 
 def test_too_many_requests_wait(call, settings):
-    settings.API_REQUESTS_PER_MINUTE = 3
+    settings.QUOTAS = {**settings.QUOTAS, "api_request": 3}
     caller, other = call("alice"), call("alice")
     assert [caller("GET", "token").status_code for _ in range(4)] == [200, 200, 200, 429]
     refused = caller("GET", "token")
@@ -109,7 +109,7 @@ def test_too_many_requests_wait(call, settings):
 
 
 def test_what_is_refused_counts_too(call, settings):
-    settings.API_REQUESTS_PER_MINUTE = 2
+    settings.QUOTAS = {**settings.QUOTAS, "api_request": 2}
     caller = call("sam", "read")
     refused = [caller("GET", "accounts/acme"), caller("POST", "accounts", {}), caller("GET", "accounts/none")]
     assert [answer.status_code for answer in refused] == [404, 403, 429]

@@ -46,6 +46,7 @@ SAVED_URLS: Final = Quota("saved_url", Per.ACCOUNT, 10_000, 1_000_000)
 SAS: Final = Quota("sas", Per.ACCOUNT, 5_000, 100_000, has_setting=True)  # issued, not expired
 LABELS: Final = Quota("label", Per.ACCOUNT, 32, 1_000)
 API_TOKENS: Final = Quota("api_token", Per.USER, 100, 10_000)  # not revoked
+API_REQUESTS: Final = Quota("api_request", Per.USER, 600, 1_000_000)  # of a token, per minute
 STREAMS: Final = Quota("stream", Per.USER, 20, 1_000)  # of a user's session or token, in a process
 ACCOUNT_STREAMS: Final = Quota("account_stream", Per.ACCOUNT, 500, 1_000)  # in a process
 DOWNLOADS: Final = Quota("download", Per.USER, 8, 64)  # unfinished, in a process
@@ -62,6 +63,7 @@ QUOTAS: Final = (
     SAS,
     LABELS,
     API_TOKENS,
+    API_REQUESTS,
     STREAMS,
     ACCOUNT_STREAMS,
     DOWNLOADS,
