@@ -12,8 +12,9 @@ import pytest
 from tests.live_server import ROOT
 
 pytestmark = pytest.mark.slow
+APPLICATION = "tablero/application/"  # only in the processes of Tablero on the path of modules
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
-SOURCES = ("console", "docs", "static", "storage", "templates")
+SOURCES = (".package", "console", "docs", "static", "storage", "templates")
 SERVE = """
 import django
 django.setup()
@@ -59,23 +60,43 @@ def files(package):
     return {path.relative_to(ROOT).as_posix() for path in found}
 
 
+def own_files():
+    """What the wheel has beside the application."""
+    folder = ROOT / ".package"
+    paths = (*folder.glob("tablero/*.py"), folder / "tablero/py.typed")
+    return {path.relative_to(folder).as_posix() for path in paths}
+
+
 def test_the_wheel_is_complete(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert names == files("console") | files("storage")
+    assert {name for name in names if not name.startswith(APPLICATION)} == own_files()
+    inside = {name.removeprefix(APPLICATION) for name in names if name.startswith(APPLICATION)}
+    assert inside == files("console") | files("storage") | {"__init__.py"}
     assert {
         f"console/{name}" for name in ("docs/README.md", "templates/base.html", "static/console/icon.svg")
-    } < names
+    } < inside
 
 
 def test_what_is_installed_is_served(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
+    application = tmp_path / APPLICATION
     environment = {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(tmp_path),
+        "PYTHONPATH": str(application),
         "DJANGO_SETTINGS_MODULE": "console.settings",
         "TABLERO_DATA": str(tmp_path / "data"),
     }
     command = [sys.executable, "-P", "-c", SERVE]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [str(tmp_path / name / "__init__.py") for name in ("console", "storage")]
+    assert done.stdout.split() == [str(application / name / "__init__.py") for name in ("console", "storage")]
+
+
+def test_the_command_of_what_is_installed_takes_no_name_of_others(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    (tmp_path / "console.py").write_text("raise AssertionError('the console of another project')")
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", "tablero", "requests", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--follow" in done.stdout

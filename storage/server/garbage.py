@@ -13,6 +13,6 @@ def collect_rarely() -> None:
 
 
 def keep() -> None:
-    """Never look again at what there is now, which stays until the end."""
+    """Never look again at the objects that exist now: they stay until the end."""
     gc.collect()
     gc.freeze()

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-_CHECKOUT: Final = Path(__file__).parents[3] / "pyproject.toml"
+_CHECKOUT: Final = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Tablero, an Azure Table service over PostgreSQL: its command, and servers for tests."""

@@ -1,0 +1,405 @@
+"""Servers for tests: one for all processes of a run, with accounts and branches of their own for each test.
+
+`join` gives a `Service` that lives as long as any process that joined it, whatever kills the others. Its data are a
+copy of a database that is made once for a version of Tablero and kept in the user's cache, so a start takes about a
+second. They are in the temporary folder, and gone with the server. `python -m tablero.testing` gives other languages
+the same: it prints the service as JSON and ends with its standard input.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import http.client
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, Final
+from urllib.parse import urlsplit
+
+from tablero import __main__ as command
+
+API: Final = "/ui/api/v1"
+PATIENCE: Final = 60.0  # seconds for an answer of the management API: copying a large seed takes its time
+_USER: Final = "tests"
+_LIFE: Final = "2h"  # of accounts at a server that others use, too, should they not be deleted
+_PR_SET_PDEATHSIG: Final = 1
+_SERVES: Final = re.compile(r"^Tablero serves on (\S+)$", re.MULTILINE)
+
+
+class ServerError(Exception):
+    """The server did not start, or its management API refused a request."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A storage account; ``connection_string`` is what every Azure SDK takes."""
+
+    service: "Service"
+    name: str
+    connection_string: str
+
+    @property
+    def key(self) -> str:
+        return self._parts["AccountKey"]
+
+    @property
+    def endpoint(self) -> str:
+        return self._parts["TableEndpoint"]
+
+    @property
+    def _parts(self) -> dict[str, str]:
+        return dict(part.split("=", 1) for part in self.connection_string.split(";") if part)
+
+    def snapshot(self, name: str) -> None:
+        """Keep all that the account has now, under a name."""
+        self.service.request("POST", f"accounts/{self.name}/snapshots", {"name": name})
+
+    def branch(self, snapshot: str | None = None) -> "Account":
+        """Return a new account with what this one has, or had in a snapshot."""
+        body = {
+            "name": _new_name(),
+            **({} if snapshot is None else {"snapshot": snapshot}),
+            **self.service.settings,
+        }
+        made = self.service.request("POST", f"accounts/{self.name}/branches", body)
+        return self.service.account_of(made["account"])
+
+    def delete(self) -> None:
+        self.service.request("DELETE", f"accounts/{self.name}?with_tables=true")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running server, and a token of an admin for its management API.
+
+    ``folder`` has what the processes of a run share; ``is_shared``: the server outlives the run.
+    """
+
+    url: str
+    token: str
+    folder: str
+    is_shared: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What every account gets that is made for tests."""
+        return {"ttl": _LIFE} if self.is_shared else {}
+
+    def create_account(self, name: str | None = None, **settings: Any) -> Account:
+        """Return a new account; settings are those of ``POST accounts`` of the management API."""
+        body = {"name": name or _new_name(), **self.settings, **settings}
+        return self.account_of(self.request("POST", "accounts", body))
+
+    def branch_of(self, name: str, load: Callable[[Account], object]) -> Account:
+        """Return a new account with the data of a seed, which ``load`` writes once for all processes of the run."""
+        with self._locked(name) as known:
+            seed = known.read_text() if known.exists() else ""
+            if not seed:
+                account = self.create_account()
+                load(account)
+                account.snapshot("seed")
+                seed = account.name
+                known.write_text(seed)
+        return Account(self, seed, "").branch("seed")
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[Path]:
+        path = Path(self.folder) / f"seed-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield path
+
+    def account_of(self, described: Mapping[str, Any]) -> Account:
+        text = described.get("connection_string")
+        if text is None:
+            text = self.request("GET", f"accounts/{described['name']}/connection-string")["text"]
+        return Account(self, described["name"], text)
+
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the answer of the management API as Python data; raises ServerError when it refuses."""
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
+        content = None if body is None else json.dumps(body)
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        with self._turn:
+            status, answer = self._send(method, f"{API}/{path}", content, headers)
+        if status >= 300:
+            raise ServerError(
+                f"{method} {path} was answered with {status}: {answer.decode(errors='replace')}"
+            )
+        return json.loads(answer) if answer else None
+
+    def _send(
+        self, method: str, target: str, content: str | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        connection = self._connection
+        try:
+            connection.request(method, target, content, dict(headers))
+            response = connection.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException):
+            connection.close()  # so that the next request opens another
+            raise
+
+    @cached_property
+    def _turn(self) -> threading.Lock:
+        return threading.Lock()
+
+    @cached_property
+    def _connection(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        return kind(parts.netloc, timeout=PATIENCE)
+
+
+def _new_name() -> str:
+    return f"t{secrets.token_hex(10)}"
+
+
+def use(url: str, token: str) -> Service:
+    """Use a server that runs already; its token needs an admin and the scope to manage."""
+    folder = _private(Path(tempfile.gettempdir()) / f"tablero-tests-{os.getuid()}-{_hash(url)}-{_run_id()}")
+    return Service(url.rstrip("/"), token, str(folder), is_shared=True)
+
+
+@contextmanager
+def join(run: str = "") -> Iterator[Service]:
+    """Use the server of a run, which the first process starts, and the last one ends."""
+    folder = Path(tempfile.gettempdir()) / f"tablero-tests-{os.getuid()}-{_hash(run) if run else _run_id()}"
+    with _membership(folder):
+        with (folder / "start.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            described = folder / "service.json"
+            if not described.exists():
+                _start_keeper(folder)
+            service = Service(**json.loads(described.read_text()))
+        yield service
+
+
+def _run_id() -> str:
+    """Return what the processes of a run of pytest-xdist have in common; else what only this process has."""
+    return _hash(os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"{os.getpid()} {secrets.token_hex(8)}")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _private(folder: Path) -> Path:
+    """Make a folder for this user; one of another user under its name is refused.
+
+    The PostgreSQL of root runs as another user, who has to find its own folder inside.
+    """
+    folder.mkdir(mode=0o700 if os.getuid() else 0o711, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise ServerError(f"The folder {folder} belongs to another user.")
+    return folder
+
+
+@contextmanager
+def _membership(folder: Path) -> Iterator[None]:
+    """Share a lock that ends with this process, whatever ends it: the server runs for as long as it is shared."""
+    while True:
+        path = _private(folder) / "users.lock"
+        with path.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            # the server of the last users may have ended while we waited, and its folder with it
+            if path.exists() and os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                yield
+                return
+
+
+def _start_keeper(folder: Path) -> None:
+    keeper = subprocess.Popen(
+        [sys.executable, "-P", "-m", "tablero.testing", "--keep", str(folder)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=_environment(),
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the tests
+    )
+    assert keeper.stdout is not None
+    said = []
+    for line in keeper.stdout:
+        if line == "ready\n":
+            keeper.stdout.close()
+            keeper.returncode = 0  # it outlives this process, perhaps
+            return
+        said.append(line)
+    raise ServerError("The server for the tests did not start:\n" + "".join(said))
+
+
+def _keep(folder: Path) -> None:
+    """Run a server until nobody shares its lock, and leave nothing behind."""
+    try:
+        with (folder / "users.lock").open("w") as lock:
+            with _running(folder / "data") as (url, token):
+                new = folder / "service.new"
+                _write(new, json.dumps(asdict(Service(url, token, str(folder)))))
+                new.rename(folder / "service.json")
+                _say("ready")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            shutil.rmtree(folder)  # still locked, so that nobody joins what is gone
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _write(path: Path, secret: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(secret)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _running(data: Path) -> Iterator[tuple[str, str]]:
+    """Run a server with a copy of the template; yields its URL and a token."""
+    template = _template()
+    subprocess.run(["cp", "-Rp", str(template), str(data)], check=True)  # with owners
+    with _served(data) as url:
+        yield url, (template / "token").read_text()
+
+
+@contextmanager
+def _served(data: Path) -> Iterator[str]:
+    line = _tablero("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--durability", "relaxed")
+    process = subprocess.Popen(
+        line,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=_environment(),
+        text=True,
+        preexec_fn=_end_with_parent,
+    )
+    try:
+        assert process.stdout is not None
+        yield _read_url(process.stdout)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGTERM)  # at once: nobody needs what it would still finish
+        process.wait(PATIENCE)
+
+
+def _end_with_parent() -> None:
+    """Have the server told when the keeper is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _read_url(output: IO[str]) -> str:
+    said = ""
+    for line in output:
+        said += line
+        if line.startswith("Ready"):
+            threading.Thread(target=shutil.copyfileobj, args=(output, sys.stderr), daemon=True).start()
+            found = _SERVES.search(said)
+            assert found is not None
+            return found[1]
+    raise ServerError(said)
+
+
+def _tablero(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "tablero", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment without what would configure a server."""
+    found = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TABLERO_") and name not in {"DATABASE_URL", "AZURITE_ACCOUNTS"}
+    }
+    package = str(Path(__file__).parents[1])
+    path = os.pathsep.join(filter(None, [package, found.get("PYTHONPATH")]))
+    return {**found, "PYTHONPATH": path, "TABLERO_API_REQUEST_LIMIT": "1000000"}
+
+
+def _template() -> Path:
+    """Return the data folder that servers copy, of an admin with a token; made once for this version."""
+    folder = _cache() / _schema()
+    if (folder / "token").exists():
+        return folder
+    with (_private(_cache()) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "token").exists():
+            _make_template(folder)
+    return folder
+
+
+def _make_template(folder: Path) -> None:
+    for old in _cache().iterdir():
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+    new = folder.with_suffix(".new")
+    data = ("--data", str(new))
+    with _served(new):
+        _run("user", "add", _USER, "--admin", *data)
+        said = _run("token", "add", _USER, "tests", "--scope", "manage", "--days", "0", *data)
+    _write(new / "token", next(word for word in said.split() if word.startswith("tbl_")))
+    new.rename(folder)
+
+
+def _run(*arguments: str) -> str:
+    done = subprocess.run(
+        _tablero(*arguments), env=_environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise ServerError(done.stderr)
+    return done.stdout
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or ("~/.cache" if os.getuid() else "/var/cache")
+    return Path(base).expanduser() / "tablero" / "tests"
+
+
+def _schema() -> str:
+    """Return what identifies the database of this version: its migrations, and the programs that made it."""
+    application = command.APPLICATION
+    migrations = sorted(
+        path.name for part in ("storage", "console") for path in application.glob(f"{part}/migrations/*.py")
+    )
+    return _hash(" ".join([sys.prefix, *migrations]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tablero.testing", description="Run a server for tests.")
+    parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--run", default="", metavar="NAME", help="join the server of a run, if one process has started it"
+    )
+    found = parser.parse_args()
+    if found.keep is not None:
+        _keep(found.keep)
+        return
+    with join(found.run) as service:
+        account = service.create_account()
+        told = {"url": service.url, "token": service.token, "connectionString": account.connection_string}
+        _say(json.dumps(told))
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

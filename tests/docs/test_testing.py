@@ -1,0 +1,120 @@
+"""The page about tests: its examples run with a server of their own, which ends with them."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.docs.pages import DOCS, blocks
+from tests.live_server import ROOT, clean_environment
+
+pytestmark = pytest.mark.slow
+PAGE = DOCS / "testing.md"
+WAITS = """
+import time
+from pathlib import Path
+
+def test_waits(tablero):
+    Path("folder").write_text(tablero.folder)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(scratch: Path) -> Mapping[str, str]:
+    cache = scratch / "cache"
+    cache.mkdir(mode=0o711)
+    return {**clean_environment(), "PYTHONPATH": str(ROOT / ".package"), "XDG_CACHE_HOME": str(cache)}
+
+
+@pytest.fixture
+def nothing_is_left() -> Iterator[None]:
+    before = folders()
+    yield
+    until(lambda: folders() <= before)
+
+
+def folders() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob(f"tablero-tests-{os.getuid()}-*"))
+
+
+def until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def pytest_command(*arguments: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tablero.pytest_plugin",
+        "-p",
+        "no:django",
+        "-q",
+        *arguments,
+    ]
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_pytest(environment: Mapping[str, str], tmp_path: Path) -> None:
+    for number, program in enumerate(blocks(PAGE, "python")):
+        (tmp_path / f"test_{number}.py").write_text(program)
+    done = subprocess.run(
+        pytest_command("-n", "2"),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "5 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_a_killed_run_leaves_nothing(environment: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "test_waits.py").write_text(WAITS)
+    with subprocess.Popen(
+        pytest_command("-n", "0"), cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
+    ) as run:
+        until(lambda: (tmp_path / "folder").exists() and (tmp_path / "folder").read_text() != "")
+        run.send_signal(signal.SIGKILL)
+    folder = (tmp_path / "folder").read_text()
+    until(
+        lambda: (
+            not any(folder in " ".join(it.info["cmdline"] or ()) for it in psutil.process_iter(["cmdline"]))
+        )
+    )
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_node(
+    environment: Mapping[str, str], tmp_path: Path, sdk_folder: Path, require: Callable[[str, str], str]
+) -> None:
+    (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
+    module, example = blocks(PAGE, "javascript")
+    (tmp_path / "tablero.mjs").write_text(module)
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.test.mjs").write_text(example)
+    done = subprocess.run(
+        [require("node", "the JavaScript SDK"), "--test"],
+        cwd=tmp_path,
+        env={**environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "pass 2\n" in done.stdout
