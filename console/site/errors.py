@@ -151,7 +151,7 @@ def _render(request: HttpRequest, template: str, context: Mapping[str, object], 
 
 
 def _has_frame(request: HttpRequest) -> bool:
-    """Return whether the error is a page for somebody who is signed in, to be shown among the links to other pages."""
+    """Return whether the error is of a page for people who are signed in, and shown among the links to other pages."""
     user = getattr(request, "user", None)  # a request that fails early has none yet
     return user is not None and user.is_authenticated and not is_script(request)
 

@@ -42,7 +42,7 @@ def include_initial_values(form: BaseForm) -> None:
 
 
 def is_untouched(form: BaseForm) -> bool:
-    """Return whether a form came with the initial value of every field, and nobody changed one."""
+    """Return whether a form came with the initial value of every field: no field was changed."""
     return not form.has_changed() and all(form[name].html_initial_name in form.data for name in form.fields)
 
 
