@@ -36,6 +36,7 @@ TEST = (
     "playwright",
     "schemathesis",
     "djlint",
+    "opentelemetry",
 )
 NETWORK = (
     "connection",

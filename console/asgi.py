@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -22,6 +23,7 @@ from console.site import probes, static_files  # noqa: E402
 from storage.api import middleware as api  # noqa: E402
 from storage.api import problems, streams, uploads  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
+from storage.domain.requests import spans  # noqa: E402
 from storage.operations.jobs import files  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
@@ -29,13 +31,17 @@ from storage.protocol.http_request import RequestHead, announced_size  # noqa: E
 from storage.protocol.request_memory import SMALL, longest_arrival, memory  # noqa: E402
 from storage.protocol.table_service import TableService  # noqa: E402
 from storage.runtime import prometheus  # noqa: E402
+from storage.runtime.telemetry import variables  # noqa: E402
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-service = TableService(
-    ServerSettings(
+telemetry = variables.start(os.environ)
+
+
+def _make_service() -> TableService:
+    server_settings = ServerSettings(
         conninfo=settings.LANES_CONNINFO,
         host_suffixes=settings.HOST_SUFFIXES,
         bearer=settings.BEARER,
@@ -43,7 +49,14 @@ service = TableService(
         replicas=settings.REPLICAS,
         replica_lag=settings.REPLICA_LAG,
     )
-)
+    if telemetry is None:
+        return TableService(server_settings)
+    from storage.protocol.tracing import TracedTableService  # needs the extra otel
+
+    return TracedTableService(server_settings, telemetry)
+
+
+service = _make_service()
 probing = probes.ProbeHandler()
 static = static_files.StaticFiles(development=settings.DEVELOPMENT)
 # bytes; Django writes a body to disk before it authenticates the request
@@ -80,7 +93,9 @@ def application(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
     path: str = scope["path"]
     if path.startswith(static_files.PREFIX):
         return static(scope, receive, send)
-    return _console(probing if path in probes.PATHS else _pages, scope, receive, send)
+    if path in probes.PATHS:
+        return _console(probing, scope, receive, send)
+    return pages(scope, receive, send)
 
 
 async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,7 +132,26 @@ class _Django(ASGIHandler):
     chunk_size = sys.maxsize
 
 
-django: Any = _Django()
+class _TracedDjango(_Django):
+    def resolve_request(self, request: Any) -> Any:
+        """Note which page a request is for; of its arguments only what is no key of an entity."""
+        match = super().resolve_request(request)
+        kwargs = match.kwargs
+        spans.note({"http.route": f"/{match.route}"})
+        spans.note({f"tablero.{it}": str(kwargs[it]) for it in ("account", "table") if it in kwargs})
+        return match
+
+
+def _make_pages() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    application = partial(_console, _pages)
+    if telemetry is None:
+        return application
+    from storage.runtime.telemetry.pages import TracedPages
+
+    return TracedPages(application, telemetry)
+
+
+django: Any = _Django() if telemetry is None else _TracedDjango()
 applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)
 
 
@@ -144,6 +178,9 @@ async def _console(application: Any, scope: Scope, receive: Receive, send: Send)
         body.release()
     if body.refused:
         await _refuse_body(body.refused, body.retry_after, scope, send)
+
+
+pages = _make_pages()
 
 
 async def _receive_upload(scope: Scope, receive: Receive, send: Send, size: int) -> None:

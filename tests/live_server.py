@@ -150,5 +150,5 @@ def clean_environment():
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("TABLERO_") and name not in {"DATABASE_URL", "AZURITE_ACCOUNTS"}
+        if not name.startswith(("TABLERO_", "OTEL_")) and name not in {"DATABASE_URL", "AZURITE_ACCOUNTS"}
     }

@@ -13,6 +13,7 @@ from rest_framework.views import set_rollback
 from storage.api import problems
 from storage.api.problems import FieldError, Problem, replace_surrogates
 from storage.domain.errors import ServerBusy, StorageError
+from storage.domain.requests import spans
 from storage.operations.access.api_tokens import TokenError
 from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.accounts.refusals import AccountError, AccountIsBusy
@@ -32,6 +33,7 @@ def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response |
     if problem is None:
         return None
     set_rollback()
+    spans.note({"error.type": problem.code or problem.type.name})
     content = problem.serialize(getattr(context["request"], "number", ""))
     response = Response(content, status=problem.type.status, headers=dict(problem.headers))
     response.content_type = problems.MEDIA_TYPE

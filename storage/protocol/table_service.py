@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from time import perf_counter
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 from uuid import uuid4
 
 from storage.domain.access.grants import Operation
@@ -73,9 +73,11 @@ class Response(NamedTuple):
 class TableService:
     """The Table service of one process."""
 
+    service_type: ClassVar[type[Service]] = Service
+
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._service = Service(
+        self._service = self.service_type(
             settings.conninfo,
             settings.bearer,
             settings.replicas,

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
+from storage.domain.requests.spans import carried
 from storage.domain.service.jobs import Unit
 from storage.models import Job
 from storage.operations.accounts.removal import DELETION_JOB
@@ -66,7 +68,7 @@ async def run() -> None:
     # one thread has no job whose step is long, so that a small job never waits for its end
     lanes = (KINDS, {name: kind for name, kind in KINDS.items() if kind.is_transactional})
     with_threads = ThreadPoolExecutor(max_workers=len(lanes), thread_name_prefix="job")
-    threads = [loop.run_in_executor(with_threads, _run, kinds, ends) for kinds in lanes]
+    threads = [loop.run_in_executor(with_threads, carried(partial(_run, kinds, ends))) for kinds in lanes]
     try:
         # a thread cannot be cancelled, only waited for
         await asyncio.shield(asyncio.gather(*threads))

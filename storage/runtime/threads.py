@@ -13,6 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
 
 from storage.domain.errors import ServerBusy
+from storage.domain.requests.spans import carried
 from storage.domain.service.quotas import DOWNLOADS
 from storage.operations.accounts import quotas
 from storage.sql.django import RESERVED_CONNECTIONS, is_unavailable, reading_from, reserved_connection
@@ -101,7 +102,7 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T], *, is_a
         finally:
             connection.close()
 
-    running = asyncio.get_running_loop().run_in_executor(executor, call)
+    running = asyncio.get_running_loop().run_in_executor(executor, carried(call))
     try:
         done, _ = await asyncio.wait([running], timeout=_PATIENCE if is_awaited else None)
     except asyncio.CancelledError:

@@ -15,6 +15,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.domain.requests.spans import span
 from storage.sql.failures import ATTEMPTS, Canceled, RolledBack, failure, pause_before_repeat
 from storage.sql.lanes import ON_COORDINATOR, SETTINGS
 from storage.sql.statement import ChangedMeanwhile, Statement
@@ -75,7 +76,11 @@ def _repeat(attempt: Callable[[], T]) -> T:
 def _run(statement: Statement[T]) -> T:
     connection.ensure_connection()
     parameters = [_Encoded(it) if isinstance(it, bytes) else it for it in statement.parameters]
-    with psycopg.RawCursor(connection.connection) as cursor:
+    # past Django's cursor, and so past what traces that
+    with (
+        span("postgresql", {"db.system.name": "postgresql"}),
+        psycopg.RawCursor(connection.connection) as cursor,
+    ):
         cursor.adapters.register_dumper(_Encoded, _EncodedDumper)
         try:
             cursor.execute(statement.text.encode(), parameters or None)

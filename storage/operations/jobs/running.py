@@ -16,6 +16,7 @@ from django.utils import timezone
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError
 from storage.domain.refusals import Reason, Refusal, Refused
+from storage.domain.requests.spans import Attributes, span
 from storage.domain.service.jobs import FAILURES_KEPT, JobStatus, Wish
 from storage.models import Activity, Job
 from storage.operations.activity import activity
@@ -216,6 +217,14 @@ class _Runner:
 
     def run(self) -> bool:
         """Return whether the job went on."""
+        job = self.job
+        attributes: Attributes = {"tablero.job.kind": job.kind, "tablero.job.id": job.pk}
+        if job.account is not None:
+            attributes["tablero.account"] = job.account.name
+        with span(f"job {job.kind}", attributes, is_root=True):
+            return self._run_turn()
+
+    def _run_turn(self) -> bool:
         size = FIRST_SIZE
         try:
             if self.job.attempts > _MOST_ATTEMPTS:
@@ -268,7 +277,13 @@ class _Runner:
 
     def _step(self, size: int) -> bool:
         """Do the next step; return whether the job has ended."""
-        run, state = self._run(size), self.kind.read_state(self.job.state)
+        with span("step") as noted:
+            step = self._take_step(self._run(size))
+            noted["tablero.job.done"] = step.done
+        return step.is_finished
+
+    def _take_step(self, run: Run[Any]) -> Step[Any]:
+        state = self.kind.read_state(self.job.state)
         if self.kind.is_transactional or state is None:
             with transaction.atomic():
                 step = self.kind.begin(run) if state is None else self.kind.step(run, state)
@@ -277,7 +292,7 @@ class _Runner:
             step = self.kind.step(run, state)
             if not self.has_ended:
                 self._store(step)
-        return step.is_finished
+        return step
 
     def _save(self, step: Step[Any]) -> None:
         if self._wish() != Wish.NONE or (

@@ -1,0 +1,62 @@
+"""Requests to the console and the management API as spans, around their ASGI application."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from storage.domain.requests.spans import current
+from storage.runtime.telemetry.exporting import Telemetry
+from storage.runtime.telemetry.traces import ERROR, Span
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+ROUTE: Final = "http.route"
+_STREAM: Final = b"text/event-stream"
+
+
+class TracedPages:
+    def __init__(self, application: Application, telemetry: Telemetry) -> None:
+        self._application = application
+        self._telemetry = telemetry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        span = self._telemetry.begin(scope["method"], dict(scope["headers"]))
+        if span is None:
+            await self._application(scope, receive, send)
+            return
+        span.attributes["http.request.method"] = scope["method"]
+
+        async def send_noted(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                _note_response(span, message)
+                if _is_stream(message):
+                    span.finish()  # what follows may last for hours
+            await send(message)
+
+        token = current.set(span)
+        try:
+            await self._application(scope, receive, send_noted)
+        finally:
+            current.reset(token)
+            if not span.end:
+                span.finish()
+
+
+def _note_response(span: Span, message: MutableMapping[str, Any]) -> None:
+    status = message["status"]
+    span.attributes["http.response.status_code"] = status
+    span.failed = status >= 500
+    if span.failed:
+        span.attributes.setdefault(ERROR, str(status))
+    for name, value in message["headers"]:
+        if name.lower() == b"x-request-id":
+            span.attributes["tablero.request_id"] = value.decode("latin-1")
+    span.name = f"{span.name} {span.attributes.get(ROUTE, '')}".strip()
+
+
+def _is_stream(message: MutableMapping[str, Any]) -> bool:
+    return any(
+        name.lower() == b"content-type" and value.startswith(_STREAM) for name, value in message["headers"]
+    )

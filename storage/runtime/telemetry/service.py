@@ -1,0 +1,59 @@
+"""The operations for the protocol and the statements of Django's connections, each round trip as a span."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from django.db.backends.signals import connection_created
+
+from storage.domain.requests.spans import Attributes, current, span
+from storage.runtime.catalog import KnownAccount, KnownTable
+from storage.runtime.service import Service
+from storage.runtime.telemetry.traces import Span
+
+T = TypeVar("T")
+
+_NAME: Final = "postgresql"
+_TRACED: Final = "tablero_traced"  # an attribute of a connection
+
+
+class TracedService(Service):
+    async def _run_on(
+        self,
+        account: KnownAccount,
+        known: KnownTable,
+        run: Callable[[KnownTable], Awaitable[T]],
+        cost: Callable[[T], float],
+    ) -> T:
+        parent = current.get()
+        if not isinstance(parent, Span):
+            return await super()._run_on(account, known, run, cost)
+
+        async def run_traced(known: KnownTable) -> T:
+            with parent.span(_NAME, _describe(), is_root=False):
+                return await run(known)
+
+        return await super()._run_on(account, known, run_traced, cost)
+
+
+def trace_connections() -> None:
+    """Make each statement of Django's connections a span of the request or the job that it belongs to."""
+    connection_created.connect(_trace_connection, dispatch_uid=_TRACED)
+
+
+def _trace_connection(connection: Any, **_: object) -> None:
+    if _execute not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_execute)
+
+
+def _execute(execute: Callable[..., Any], sql: object, params: object, many: bool, context: object) -> Any:
+    with span(_NAME, _describe(sql)):
+        return execute(sql, params, many, context)
+
+
+def _describe(sql: object = "") -> Attributes:
+    """Return what may be known of a statement: not its text, in which values may be written."""
+    found: Attributes = {"db.system.name": "postgresql"}
+    words = sql.split(None, 1) if isinstance(sql, str) else ()
+    if words:
+        found["db.operation.name"] = words[0].upper()
+    return found

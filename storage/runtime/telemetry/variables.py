@@ -1,0 +1,75 @@
+"""Which telemetry the environment variables of OpenTelemetry ask for; the other ones are read by its SDK.
+
+https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+"""
+
+import importlib.util
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from storage.runtime.telemetry.exporting import Telemetry
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL: Final = "http/protobuf"
+_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What is sent to a collector."""
+
+    traces: bool
+    metrics: bool
+
+    def __bool__(self) -> bool:
+        return self.traces or self.metrics
+
+
+_NONE: Final = Signals(traces=False, metrics=False)
+
+
+def read(environ: Mapping[str, str]) -> Signals:
+    """Return what to send: nothing unless an endpoint is set, or the exporter otlp; log what cannot be done."""
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return _NONE
+    wanted = Signals(traces=_is_wanted(environ, "TRACES"), metrics=_is_wanted(environ, "METRICS"))
+    if wanted and importlib.util.find_spec("opentelemetry") is None:
+        logger.warning("No traces and metrics are sent: install tablero[otel], or unset %s.", _ENDPOINT)
+        return _NONE
+    return wanted
+
+
+def _is_wanted(environ: Mapping[str, str], signal: str) -> bool:
+    endpoint = f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"
+    has_endpoint = any(environ.get(name, "").strip() for name in (_ENDPOINT, endpoint))
+    name = f"OTEL_{signal}_EXPORTER"
+    exporters = {it.strip() for it in environ.get(name, "otlp" if has_endpoint else "none").split(",")}
+    if "otlp" not in exporters:
+        if exporters - {"none", ""}:
+            logger.warning("%s is %s; only otlp and none are supported.", name, environ[name])
+        return False
+    variables = (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    for variable in variables:
+        protocol = environ.get(variable, "").strip()
+        if protocol and protocol != PROTOCOL:
+            logger.warning(
+                "%s is %s; only %s is supported, so nothing is sent.", variable, protocol, PROTOCOL
+            )
+            return False
+        if protocol:
+            break  # that of the signal comes first
+    return True
+
+
+def start(environ: Mapping[str, str]) -> "Telemetry | None":
+    """Return the telemetry that the variables ask for, and only then import the SDK."""
+    signals = read(environ)
+    if not signals:
+        return None
+    from storage.runtime.telemetry.exporting import Telemetry
+
+    return Telemetry(signals)
