@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from console.entities import entity_form, problems, property_row
 from console.entities.entity_form import FieldError
 from console.entities.property_row import PropertyRow
+from console.grid.property_order import find_columns
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, read_stored
 from storage.domain.values.edm import EdmValue
 from storage.editing import document, merge
@@ -65,15 +66,17 @@ class EntityDraft:
         return Entity(self.key, self.properties or {})
 
 
-def open_draft(stored: StoredEntity, tab: str) -> EntityDraft:
+def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
+    """The entity as it is stored, its properties in the order of the columns of its table."""
     found = read_stored(stored)
+    names = find_columns(table, found.properties).names
     return EntityDraft(
         stored,
         found.key,
-        rows=property_row.rows_of(found.properties),
+        rows=property_row.rows_of({name: found.properties[name] for name in names}),
         text=document.write(found) if tab == "json" else "",
         tab=tab,
-        properties=found.properties,
+        properties={name: found.properties[name] for name in names},
     )
 
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from console.entities.cell_changes import is_staging
+from console.entities.entity_page import sample
 from console.grid import cells, documents
 from console.grid.cells import Cell
 from console.grid.grid import Grid, GridOptions, build_grid
@@ -270,16 +271,18 @@ class GridPage:
                     "entity": entity,
                     "token": encode_key(found[0].key),
                     "timestamp": cells.draw_time(found[0].timestamp, state.zone),
-                    "fields": _draw_fields(entity, state) if entity is not None else [],
+                    "fields": _draw_fields(self.table, entity, state) if entity is not None else [],
                 }
             case _:
                 assert_never(state.view)
 
     def _grid(self, since: ChangesSince) -> Grid:
         state, found = self.state, self.answer.entities
-        names, widths = find_columns(self.table, (name for glance in found for name in glance.properties))
-        options = GridOptions(self.table, state, names, widths, since)
         is_last = self.answer.next is None
+        seen = dict.fromkeys(name for glance in found for name in glance.properties)
+        names, widths = find_columns(self.table, seen, is_part=state.is_part)
+        usual = sample(self.table) if set(names) - seen.keys() else {}
+        options = GridOptions(self.table, state, names, usual, widths, since)
         built = build_grid(options, found, before=state.rows_before, is_last=is_last)
         new = {column.name: column.width for column in built.columns if column.is_new}
         keep_widths(self.table, widths, new)
@@ -301,10 +304,10 @@ def _draw_key(glance: EntityPreview) -> list[Cell]:
     return [cells.draw(EdmValue(Edm.STRING, text)) for text in glance.key]
 
 
-def _draw_fields(entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
+def _draw_fields(table: Table, entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
     """The name, type and whole value of each property."""
     return [
-        (name, value.type, documents.draw_whole(value, state.zone))
-        for name, value in entity.properties.items()
+        (name, (value := entity.properties[name]).type, documents.draw_whole(value, state.zone))
+        for name in find_columns(table, entity.properties).names
         if not state.select or name in state.select
     ]

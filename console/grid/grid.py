@@ -51,6 +51,7 @@ class GridOptions:
     table: Table
     state: GridState
     names: Sequence[str] = ()  # the properties of the page in the order of the table
+    usual: Mapping[str, Edm] = field(default_factory=dict)  # the types of those without a value on the page
     widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
     since: ChangesSince = UNCHANGED  # of a past: what differs from now
 
@@ -164,16 +165,17 @@ def _columns(
     made = []
     for at, choice in enumerate(shown):
         of_name = types.get(choice.name, frozenset())
+        shown_types = of_name or {setting.usual[name] for name in (choice.name,) if name in setting.usual}
         kept = choice.width or setting.widths.get(choice.name)
         column = Column(
             name=choice.name,
             index=at + 2,
-            type=_type(choice.name, of_name),
+            type=_type(choice.name, shown_types),
             width=kept or _fitting(choice.name, characters[at] if characters else 0),
             is_sized=choice.width is not None,
             pin=at + 1 if choice.is_pinned else 0,
             place=places.get(choice.name, ""),
-            is_number=bool(of_name) and of_name <= NUMBERS,
+            is_number=bool(shown_types) and shown_types <= NUMBERS,
             is_loose=choice.name not in named,
             is_new=kept is None and (bool(of_name) or choice.name in SYSTEM),
         )
@@ -205,6 +207,7 @@ def _list_places(names: Sequence[str], types: Mapping[str, Set[Edm]], sorted_by:
     dates = [name for name in names if Edm.DATETIME in types.get(name, ()) or name == TIMESTAMP]
     date = sorted_by if sorted_by in dates else next(iter(dates), TIMESTAMP)
     others = [name for name in names if name not in SYSTEM and name != date]
+    others.sort(key=lambda name: name not in types)  # those without a value last
     if sorted_by in others[2:]:
         others[2] = sorted_by
     return places | {date: "as-date"} | dict(zip(others, ("as-first", "as-second", "as-third"), strict=False))

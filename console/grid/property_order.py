@@ -13,17 +13,27 @@ _MOST: Final = (
 )
 
 
+_MOST_SHOWN: Final = (
+    100  # names that stay without a value; more belong to entities that have little in common
+)
+
+
 class TableColumns(NamedTuple):
     names: list[str]
     widths: Mapping[str, int]  # pixels, of columns that were displayed with values before
 
 
-def find_columns(table: Table, seen: Iterable[str]) -> TableColumns:
-    """Return the names in the order of the table, to which new ones are added, and its widths."""
+def find_columns(table: Table, seen: Iterable[str], *, is_part: bool = False) -> TableColumns:
+    """Return the names in the order of the table, to which new ones are added, and its widths.
+
+    ``is_part``: other entities of the table were not looked at, so that their properties are named too.
+    """
     names = list(dict.fromkeys(seen))
     order = PropertyOrder.objects.filter(table=table).first() or PropertyOrder(table=table)
     if len(order.names) < _MOST and not set(order.names) >= set(names):
         order = _extend(table, names, {})
+    if is_part and len(order.names) <= _MOST_SHOWN:
+        names = [*names, *(name for name in order.names if name not in names)]
     places = {name: place for place, name in enumerate(order.names)}
     return TableColumns(sorted(names, key=lambda name: (places.get(name, _MOST), name)), order.widths)
 

@@ -106,6 +106,11 @@ class GridState:
         return f"{'-' if self.sort.descending else ''}{self.sort.property}" if self.sort else ""
 
     @property
+    def is_part(self) -> bool:
+        """Whether other entities come before those of the page, or do not match."""
+        return self.as_of is None and bool(self.filter or self.starts)
+
+    @property
     def has_earlier(self) -> bool:
         """Whether the address has the start of the previous page."""
         return len(self.starts) > (1 if self.is_cut else 0)

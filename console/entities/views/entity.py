@@ -67,7 +67,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
     if stored is None:
         return pages.render_missing(request, target)
     tab = request.GET.get("tab", "")
-    draft = open_draft(stored, tab if tab in TABS else "form")
+    draft = open_draft(target.table, stored, tab if tab in TABS else "form")
     return render(request, target, draft) if then is None else _render_past(request, target, draft, then)
 
 

@@ -14,6 +14,7 @@ from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
 from console.entities.saving import Refusal, save
 from console.grid import tokens
+from console.grid.property_order import find_columns
 from console.site.access import table_required
 from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
@@ -44,15 +45,16 @@ def _opened(request: HttpRequest, table: Table) -> tuple[EntityTarget, EntityDra
     source = tokens.decode_key(request.GET.get("from", ""))
     stored = entities.get(table, source) if source is not None else None
     if stored is None:
-        names = list(pages.sample(table).items())[: pages.MOST_SUGGESTED]
-        rows = [property_row.suggested_row(number, *name) for number, name in enumerate(names)] or [
-            property_row.blank_row(0)
-        ]
+        types = pages.sample(table)
+        names = find_columns(table, list(types)[: pages.MOST_SUGGESTED]).names
+        rows = [
+            property_row.suggested_row(number, name, types[name]) for number, name in enumerate(names)
+        ] or [property_row.blank_row(0)]
         draft = EntityDraft(
             None, key, rows=rows, tab=tab, text=document.write(Entity(key, {})), properties={}
         )
         return EntityTarget(table, key), draft
-    return EntityTarget(table, stored.key), replace(open_draft(stored, tab), is_dirty=False)
+    return EntityTarget(table, stored.key), replace(open_draft(table, stored, tab), is_dirty=False)
 
 
 def render(
@@ -119,7 +121,7 @@ def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """Begin a new entity with the edits of a conflict."""
     mine = conflict.read_mine(request, target)
     stored = write_stored(Entity(target.key, mine), 0)
-    return render(request, target, replace(open_draft(stored, "form"), is_dirty=True))
+    return render(request, target, replace(open_draft(target.table, stored, "form"), is_dirty=True))
 
 
 def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:

@@ -81,7 +81,8 @@ def _seen(table: Table, state: GridState) -> list[str]:
         page = entities.preview_page(table, replace(state.wanted, select=None))
     except StorageError:
         return []
-    return find_columns(table, (name for glance in page.entities for name in glance.properties)).names
+    seen = (name for glance in page.entities for name in glance.properties)
+    return find_columns(table, seen, is_part=state.is_part).names
 
 
 def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoice, str, int | None]:

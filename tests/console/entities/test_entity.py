@@ -256,6 +256,18 @@ def test_a_viewer_reads(visit, people):
         assert client.post(address(page=where)).status_code == 403
 
 
+def test_properties_are_in_the_order_of_the_columns(visit, people):
+    people("se", "1", Name="Ada", Age=36, Zeal=1)
+    visit("eve").get("/ui/a/acme/t/people/")  # which arranges them
+    people("se", "2", Zeal=2, Age=37, Name="Grace")
+
+    def names(query):
+        content = visit("eve").get(f"/ui/a/acme/t/people/{query}").content.decode()
+        return re.findall(r">(Name|Age|Zeal)</bdi>", content)
+
+    assert names("entity/?pk=se&rk=2") == names("entity/?pk=se&rk=1") == ["Name", "Age", "Zeal"]
+
+
 def test_next(opened, people):
     client, page = opened(Name="Ada")
     people("se", "eva", Name="Eva")

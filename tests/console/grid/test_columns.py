@@ -23,6 +23,22 @@ def test_a_table_keeps_the_order_in_which_its_properties_were_first_seen(people,
     assert find_columns(table, ["Name", "Age"]).names == ["Name", "Age"]
     assert find_columns(table, ["Rare", "Age", "Name", "Age"]).names == ["Name", "Age", "Rare"]
     assert find_columns(table, ["Rare", "Name"]).names == ["Name", "Rare"]
+    assert find_columns(table, ["Rare"], is_part=True).names == ["Name", "Age", "Rare"]
+
+
+def test_a_filter_takes_no_columns_away(visit, people):
+    people("se", "1", Name="Ada", Age=36)
+    people("se", "2", Name="Grace")
+
+    def headings(query=""):
+        content = visit("victor").get(f"/ui/a/acme/t/people/?{query}").content.decode()
+        return re.findall(r'<th [^>]*data-property="(\w+)" data-type="([\w.]*)"', content)
+
+    every = headings()
+    assert ("Age", "Edm.Int32") in every
+    # no entity of the page has an Age, which can be set there in its type
+    assert headings("f=RowKey+eq+'2'") == every
+    assert "Age" not in dict(headings("f=RowKey+eq+'2'&s=Name"))
 
 
 def test_columns_keep_their_widths(visit, people):
