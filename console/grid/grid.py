@@ -37,7 +37,7 @@ class Grid:
     count: int  # of all rows including the header; -1 if unknown
     hidden: Sequence[str]
     has_rest: bool  # whether unnamed columns are visible
-    select_width: int = 64
+    select_width: int = 52
 
     @property
     def width(self) -> int:
@@ -193,7 +193,7 @@ def _type(name: str, types: Set[Edm]) -> str:
 
 def _fitting(name: str, characters: int) -> int:
     """Wide enough for the name with its marks and menu, and for the longest value, within limits."""
-    pixels = max(characters * _CHARACTER + _PADDING, len(name) * 7 + 70)
+    pixels = max(characters * _CHARACTER + _PADDING, len(name) * 6.4 + 54)
     most = _WIDEST_KEY if name in KEY_PROPERTIES else _WIDTHS[-1]
     return min(max(int(pixels), _WIDTHS[0]), most)
 

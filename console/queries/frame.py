@@ -18,6 +18,7 @@ from console.site.addresses import path_of
 from console.site.tags import grouped
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
+from storage.operations.access import policies
 from storage.operations.tables import table_list
 from storage.operations.tables.table_list import Listing, Overview
 
@@ -41,11 +42,15 @@ _CURRENT: Final = SafeString(' aria-current="page"')
 
 
 class Tab(NamedTuple):
-    """``current``: the value of aria-current, ``page`` on the tab's own page, ``true`` on one below it."""
+    """``current``: the value of aria-current, ``page`` on the tab's own page, ``true`` on one below it.
+
+    ``number``: how many things are there, if that is worth a number.
+    """
 
     label: str | Promise
     address: str
     current: str
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,11 @@ class TableFrame:
         listed = (it for it in self.listing.tables if it.name == self.table.name)
         return next(listed, None) or table_list.describe(self.table)
 
+    @property
+    def _policy_count(self) -> int:
+        counted = self.overview.policies
+        return len(policies.stored(self.table)) if counted is None else counted
+
     @cached_property
     def queries(self) -> list[SavedQuery]:
         return saved.for_table(user_of(self.request), self.table)
@@ -116,6 +126,7 @@ class TableFrame:
                 label,
                 path_of(name, self.account.name, self.table.name),
                 mark if name == current else "",
+                self._policy_count if name == _POLICIES else 0,
             )
             for name, label in _TABS
             if name != _POLICIES or self.account.kind == AccountKind.STORAGE

@@ -158,6 +158,69 @@ def test_c9_leaving_asks_once(open_entity):
     page.wait_for_url("**tab=json")
 
 
+def test_saves_before_it_goes_on(open_entity, edited):
+    page = open_entity("goes", Name="Ada", Age=36, expect=422, options={"height": 720})
+    goes_on = page.get_by_role("button", name="Save and continue")
+    field(page, "Name").fill("Eva")
+    page.get_by_role("link", name="JSON").click()
+    goes_on.click()
+    page.wait_for_url("**tab=json")
+    assert edited.get_entity("se", "goes")["Name"] == "Eva"
+
+    page.goto(f"{TABLE}?f=RowKey%20eq%20'goes'")
+    drawer = page.locator("#drawer")
+    page.locator("td[data-property=Name]").click()
+    page.keyboard.press("Alt+o")
+    field(drawer, "Name").fill("Zoe")
+    page.keyboard.press("Escape")
+    goes_on.click()
+    expect(drawer).to_be_hidden()
+    assert edited.get_entity("se", "goes")["Name"] == "Zoe"
+    # what is wrong has to be mended first
+    page.locator("td[data-property=Name]").click()
+    page.keyboard.press("Alt+o")
+    field(drawer, "Age").wait_for()
+    # messages stand beside the fields
+    toast = page.locator(".toast").last.bounding_box()
+    assert toast["x"] + toast["width"] <= drawer.bounding_box()["x"]
+    field(drawer, "Age").fill("many")
+    page.keyboard.press("Escape")
+    goes_on.click()
+    expect(drawer.locator("[data-error-summary]")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(goes_on).to_be_hidden()
+    page.get_by_role("button", name="Leave").click()
+    expect(drawer).to_be_hidden()
+
+
+def test_a_reload_offers_a_new_entity_again(open_entity):
+    page = open_entity("draft", Name="Ada")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(TABLE)
+    page.get_by_role("link", name="Add entity").click()
+    field(page, "PartitionKey").fill("drafted")
+    page.reload()
+    offer = page.locator("#drawer .draft-offer")
+    offer.get_by_role("button", name="Restore").click()
+    expect(field(page, "PartitionKey")).to_have_value("drafted")
+    page.reload()
+    offer.get_by_role("button", name="Discard").click()
+    page.reload()
+    page.locator("[data-grid] td").first.wait_for()
+    expect(page.locator("#drawer")).to_be_hidden()
+
+
+def test_the_first_field_of_a_page_is_near_its_top(open_entity):
+    page = open_entity("near", Name="Ada", options={"height": 720})
+    assert page.locator(".property").first.bounding_box()["y"] < 230
+    expect(page.locator(".entity-foot .primary")).to_be_in_viewport()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for button in page.locator(".heading .actions > :is(a, form > button, .menu-anchor > button)").all():
+        box = button.bounding_box()
+        assert box["x"] + box["width"] <= 390
+    check(page)
+
+
 def test_adds_and_removes_properties_by_keyboard(open_entity, edited):
     page = open_entity("keyboard", Name="Ada", Old=1)
     page.get_by_role("button", name="Add property").focus()

@@ -132,6 +132,47 @@ def test_e1_letters_are_no_commands(open_grid):
     assert json.loads(clipboard(page))["RowKey"] == "r001"
 
 
+ROWS_SHOWN = """() => {
+    const text = document.querySelector(".ran").firstChild;
+    const range = document.createRange();
+    range.setStart(text, text.data.search(/\\S/));
+    range.setEnd(text, text.data.search(/\\S/) + "25 rows".length);
+    const [box, line, next] = [range.getBoundingClientRect(), document.querySelector(".ran").getBoundingClientRect(),
+        document.querySelector(".query-actions").getBoundingClientRect()];
+    return box.right <= line.right && (box.right <= next.left || box.bottom <= next.top);
+}"""
+
+
+@pytest.mark.parametrize(
+    ("width", "locale"), [(1440, "en-US"), (1280, "en-US"), (1280, "tr-TR"), (720, "en-US"), (641, "tr-TR")]
+)
+def test_the_number_of_rows_is_never_cut(open_grid, width, locale):
+    page = open_grid("?top=25&f=Age+ge+3", width=width, locale=locale)
+    expect(page.locator(".ran")).to_contain_text("25 ")
+    assert page.evaluate(ROWS_SHOWN)
+    # one button stands out, and all tabs are seen
+    expect(page.locator("main .button.primary:visible")).to_have_count(1)
+    tabs = page.locator(".table-tabs")
+    assert width < 900 or tabs.evaluate("it => it.scrollWidth <= it.clientWidth")
+
+
+def test_run_stands_out_while_the_text_is_another_one(open_grid):
+    page = open_grid("?f=Age+ge+3", expect=422)
+    run = page.get_by_role("button", name="Run")
+    expect(run).not_to_have_class(re.compile("primary"))
+    page.locator("[data-search]").click()
+    page.keyboard.press("End")
+    page.keyboard.type("x")
+    expect(run).to_have_class(re.compile("primary"))
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#results > .empty")).to_be_visible()
+    expect(run).not_to_have_class(re.compile("primary"))
+    # what is wrong stands at the filter alone, and the box is as high as what is in it
+    error = page.locator("#filter_error .text").inner_text()
+    expect(page.locator("#results > .empty")).not_to_contain_text(error)
+    assert page.locator("#results > .empty").bounding_box()["height"] < 300
+
+
 def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     page = open_grid("?top=25")
     cell(page, 3, "Name").locator("xpath=..").locator("input").check()

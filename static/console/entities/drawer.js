@@ -4,6 +4,7 @@ import { bind } from "../site/commands.js";
 import { on, onSwap } from "../site/on.js";
 import { enter, rowOf } from "../grid/grid.js";
 import { isModalOpen, isTypingOutside, outsideFields } from "../site/dialog.js";
+import { draftOf } from "../site/drafts.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
 const drawer = document.getElementById("drawer");
@@ -145,4 +146,4 @@ const asked = new URLSearchParams(location.search).get("open");
 if (asked) {
   place = { key: asked, column: 1 };
   reload(asked);
-}
+} else if (draftOf(drawer.dataset.new).length) open(drawer.dataset.new, document.body); // a reload took it away

@@ -53,7 +53,18 @@ const checking = newest(PAUSE, async (signal) => {
 });
 
 /** The newest text is checked, soon or now. */
-export const { soon: checkSoon, now: check } = checking;
+export const { now: check } = checking;
+
+export function checkSoon(...about) {
+  invite();
+  checking.soon(...about);
+}
+
+/** Run stands out while what is typed is not what is shown. */
+function invite() {
+  const isNew = field() && shown() !== undefined && field().value.trim() !== shown();
+  form()?.querySelector("[data-run]")?.classList.toggle("primary", Boolean(isNew));
+}
 
 /** As post, for what is no form of its own. */
 export function send(address, body, signal) {
@@ -123,6 +134,7 @@ let answered = document.getElementById("results");
 onSwap(() => {
   if (!card() || !field()) return;
   judge();
+  invite();
   summarize();
   const drawn = document.getElementById("query-builder")?.dataset.of;
   const isDrawn = document.getElementById("query-by")?.value && drawn !== field().value.trim();

@@ -1,6 +1,6 @@
 // Ordinary forms of a page, sent without leaving it: what was typed stays until the server has taken it.
 import { loadHead, read, request } from "./request.js";
-import { setSent } from "./unsaved.js";
+import { goOnSaved, setSent } from "./unsaved.js";
 
 const PATIENCE = 300; // milliseconds after which the button shows that an answer is on its way
 
@@ -36,7 +36,7 @@ export async function load(address, body, place) {
   const elsewhere = answer.headers.get("HX-Redirect");
   if (elsewhere) {
     setSent(true);
-    location.assign(elsewhere);
+    if (!goOnSaved()) location.assign(elsewhere);
     return;
   }
   setSent(false);

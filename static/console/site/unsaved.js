@@ -1,4 +1,6 @@
 // form[data-guard]: leaving it with unsaved changes asks once; a copy outlives a reload (drafts.js).
+import { onSwap } from "./on.js";
+
 let leaving = false;
 
 export function isDirty(form) {
@@ -12,23 +14,59 @@ export function isDirty(form) {
   });
 }
 
-/** Whether something typed would be lost. */
-export function anyDirty() {
-  return [...document.querySelectorAll("form[data-guard]")].some(isDirty);
+function dirtyForms() {
+  return [...document.querySelectorAll("form[data-guard]")].filter(isDirty);
 }
 
-/** Goes on at once, or when the user agrees to lose what was typed. */
+/** Whether something typed would be lost. */
+export function anyDirty() {
+  return dirtyForms().length > 0;
+}
+
+/** Goes on at once, or when what was typed is saved, or when the user agrees to lose it. */
 export function guarded(goOn) {
   const dialog = document.getElementById("unsaved");
   if (leaving || !dialog || !anyDirty()) return goOn();
   dialog.returnValue = "stay";
+  const button = saveButton(dirtyForms());
+  dialog.querySelector('[value="continue"]').hidden = !button;
   dialog.addEventListener("close", () => {
+    if (dialog.returnValue === "continue") return save(button, goOn);
     if (dialog.returnValue !== "leave") return;
     document.dispatchEvent(new CustomEvent("tablero:discarded"));
     goOn();
   }, { once: true });
   dialog.showModal();
 }
+
+/** What saves all that was typed, if it is one form, and nothing in it has to be decided or mended first. */
+function saveButton(forms) {
+  if (forms.length !== 1 || document.querySelector("[data-error-summary]")) return null;
+  return [...forms[0].elements].find((element) => element.matches(".primary[value=save]:enabled")) ?? null;
+}
+
+let onSaved = null; // { form, goOn } of a form that is being saved before the user goes on
+
+function save(button, goOn) {
+  onSaved = { form: button.form, goOn };
+  button.click();
+}
+
+/** Go on where the user wanted to before the form was saved; returns whether there was such a wish. */
+export function goOnSaved() {
+  const goOn = onSaved?.goOn;
+  onSaved = null;
+  goOn?.();
+  return Boolean(goOn);
+}
+
+// the answer took the form away: it is saved, or shown again with what is wrong
+onSwap(() => {
+  if (!onSaved || onSaved.form.isConnected) return;
+  if (anyDirty() || document.querySelector("[data-error-summary]")) onSaved = null;
+  else goOnSaved();
+});
+document.addEventListener("tablero:unsent", () => (onSaved = null));
 
 document.addEventListener(
   "click",

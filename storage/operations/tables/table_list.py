@@ -84,13 +84,14 @@ class Listing(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A table with a quick estimate of its size; ``size`` in bytes on disk."""
+    """A table with a quick estimate of its size; ``size`` in bytes on disk, ``policies`` None if not counted."""
 
     name: str
     created_at: datetime
     entities: int
     is_exact: bool
     size: int
+    policies: int | None = None
 
 
 def page(
@@ -195,7 +196,7 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
 def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -> Listing[Overview]:
     """Return the first tables of an account by name, with their sizes; ``about``: the table to count first."""
     matching = Table.objects.own().filter(account=account).only("name", "folded_name", "created_at")
-    rows = list(matching.order_by("folded_name")[: top + 1])
+    rows = _with_policies(matching.order_by("folded_name")[: top + 1])
     shown = _overviews(rows[:top], about)
     if len(rows) <= top:
         return Listing(shown, len(rows), None)
@@ -224,7 +225,8 @@ def _overviews(tables: Sequence[Table], about: Table | None) -> list[Overview]:
         size, count = known.get(table.pk, NOTHING), counts.get(table.pk, _COUNTED)
         is_exact = count < _COUNTED
         entities = count if is_exact else size.rows
-        overviews.append(Overview(table.name, table.created_at, entities, is_exact, size.capacity))
+        policies = getattr(table, "policy_count", None)
+        overviews.append(Overview(table.name, table.created_at, entities, is_exact, size.capacity, policies))
     return overviews
 
 
