@@ -89,7 +89,9 @@ def read_draft(
     if request.POST.get("tab") == "json":
         return _read_text(EntityDraft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")))
     rows, read = entity_form.read_entity_form(request.POST, request.FILES, base, now)
-    properties = {name: read[name] for name in {**base, **read} if name in read}  # in the order of the storage
+    properties = {
+        name: read[name] for name in {**base, **read} if name in read
+    }  # in the order of the storage
     wrong = entity_form.problems_of(rows)
     is_dirty = bool(wrong or merge.changed_names(base, properties))
     return EntityDraft(before, key, rows, mode=mode, properties=properties, problems=wrong, is_dirty=is_dirty)

@@ -2,4 +2,6 @@
 import "./entities/browse.js";
 import "./entities/cell.js";
 import "./entities/drawer.js";
+import "./entities/read_only.js";
+import "./history/entity.js";
 import "./imports/upload.js";

@@ -193,6 +193,63 @@ def test_saves_before_it_goes_on(open_entity, edited):
     expect(drawer).to_be_hidden()
 
 
+def test_the_drawer_opens_before_its_entity_comes(open_entity, edited):
+    page = open_entity("late", Name="Ada", options={"reduced_motion": "reduce"})
+    page.goto(f"{TABLE}?f=RowKey%20eq%20'late'")
+    held = []
+    page.route(re.compile(r"/entity/\?"), lambda route: held.append(route))
+    drawer = page.locator("#drawer")
+    page.locator("td[data-property=Name]").click()
+    page.keyboard.press("Alt+o")
+    waiting = drawer.locator("[data-drawer-waiting]")
+    waiting.wait_for()
+    room = drawer.bounding_box()
+    held.pop().continue_()
+    field(drawer, "Name").wait_for()
+    assert drawer.bounding_box() == room
+    page.keyboard.press("Escape")
+    # closed before it comes, it stays closed
+    page.keyboard.press("Alt+o")
+    waiting.wait_for()
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    expect(page.locator("td[data-property=Name]")).to_be_focused()
+    with page.expect_response(re.compile(r"/entity/\?")):
+        held.pop().continue_()
+    page.unroute_all()
+    expect(drawer).to_be_empty()
+    expect(drawer).to_be_hidden()
+
+
+def test_versions_in_the_drawer(open_entity, edited):
+    page = open_entity("past", Name="Ada")
+    edited.update_entity({"PartitionKey": "se", "RowKey": "past", "Name": "Grace"}, mode="merge")
+    edited.update_entity({"PartitionKey": "se", "RowKey": "past", "Name": "Hedy"}, mode="merge")
+    page.goto(f"{TABLE}?f=RowKey%20eq%20'past'")
+    page.evaluate("window.stayed = true")
+    drawer = page.locator("#drawer")
+    page.locator("td[data-property=Name]").click()
+    page.keyboard.press("Alt+o")
+    drawer.get_by_role("link", name="History").click()
+    versions = drawer.locator("[data-version]")
+    expect(versions).to_have_count(3)
+    check_axe(page)
+    versions.nth(1).click()
+    expect(drawer.locator("[data-version][aria-current]")).to_contain_text("Name")
+    expect(drawer.locator(".version-changes").first).to_contain_text("Grace")
+    versions.nth(0).click()
+    expect(drawer.locator(".version-changes").first).to_contain_text("Hedy")
+    press(drawer, "Restore selected properties")
+    said(page, "Restored 1 property")
+    expect(versions).to_have_count(4)
+    expect(page.locator("td[data-property=Name]")).to_have_text("Grace")
+    drawer.get_by_role("link", name="Form").click()
+    expect(field(drawer, "Name")).to_have_value("Grace")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    assert page.evaluate("window.stayed")
+
+
 def test_a_reload_offers_a_new_entity_again(open_entity):
     page = open_entity("draft", Name="Ada")
     page.on("dialog", lambda dialog: dialog.accept())

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -21,12 +20,12 @@ from console.history.entity_versions import VersionLine
 from console.site import layout
 from console.site.access import account_context, table_required
 from console.site.notices import notify_error, notify_success
-from console.site.responses import see_other, wants_part
+from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity
 from storage.domain.service.recorded import ChangePage, RecordedChange
-from storage.domain.values.etag import Precondition
+from storage.domain.values.etag import Precondition, write_etag
 from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.changes import past, versions
@@ -45,8 +44,6 @@ def history(request: HttpRequest, **names: Any) -> HttpResponseBase:
 def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the versions of an entity; ``v`` is the sequence of the one in detail, ``from`` where the list starts."""
     target = pages.find_target(request, table)
-    if wants_part(request):  # from a drawer, which is too narrow for it
-        return HttpResponse(headers={"HX-Redirect": request.get_full_path()})
     start, wanted = read_number(request.GET.get("from", "")), read_number(request.GET.get("v", ""))
     page = versions.page(table, target.key, first=start)
     selected = _find(page, wanted)
@@ -66,6 +63,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         "table": table,
         "entity_key": target.key,
         "exists": now is not None,
+        "now_etag": write_etag(now.timestamp) if now is not None else "",
         "tabs": _tabs(target, exists=now is not None),
         "days": days,
         "address": target.address(ADDRESS),
@@ -86,7 +84,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         current = account_context(request)
         assert current is not None
         context["may"] = layout.allowed(current, read_only=True)
-    return render(request, "console/history/entity.html", context)
+    return render_part(request, "console/history/entity.html", "_drawer.html", context)
 
 
 def _details(version: RecordedChange, now: StoredEntity | None) -> dict[str, Any]:

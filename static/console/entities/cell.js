@@ -285,6 +285,7 @@ async function finish(editor, found, goOn) {
   if (change) keep(cell, change);
   else await renew(cell.parentElement, found.querySelector("template[data-row]"));
   editor.cell = currentCell(cell);
+  if (!change) editor.cell.dataset.saved = ""; // marked for a moment
   if (close(editor)) goOn?.(currentCell(cell));
 }
 

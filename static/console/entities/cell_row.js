@@ -17,7 +17,8 @@ export function addressOf(cell) {
     type: headOf(cell).dataset.type ?? "",
     next: location.pathname + location.search,
   });
-  return `${cell.closest("[data-grid]").dataset.cell}?${query}`;
+  const { cell: editor, refused } = cell.closest("[data-grid]").dataset;
+  return `${editor ?? refused}?${query}`;
 }
 
 /** What the server needs to draw the row of a cell again. */

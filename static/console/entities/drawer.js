@@ -8,6 +8,9 @@ import { draftOf } from "../site/drafts.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
 const drawer = document.getElementById("drawer");
+const PATIENCE = 200; // milliseconds for which nothing is shown
+let awaited = null; // the address of what the drawer opens for
+let isGivenUp = false; // closed before it came
 let place = null; // where the focus was: { key, column } of a cell, or { element }
 
 // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
@@ -23,6 +26,7 @@ function remember(token) {
 }
 
 function open(address, from = document.activeElement) {
+  isGivenUp = false;
   if (drawer.hidden) {
     const cell = from?.closest?.("[data-grid] tbody td");
     place = cell ? { key: cell.parentElement.dataset.key, column: cell.cellIndex } : { element: from };
@@ -31,8 +35,19 @@ function open(address, from = document.activeElement) {
 }
 
 function load(address) {
+  if (drawer.hidden) setTimeout(wait, PATIENCE, (awaited = address));
   htmx.ajax("GET", address, { target: "#drawer" });
 }
+
+/** Open at once for what is on its way, with room for it. */
+function wait(address) {
+  if (awaited !== address || !drawer.hidden) return;
+  drawer.replaceChildren(document.getElementById("drawer-waiting").content.cloneNode(true));
+  drawer.hidden = false;
+  if (!isTypingOutside(drawer)) drawer.querySelector("[data-focus]").focus({ preventScroll: true });
+}
+
+const isWaiting = () => drawer.querySelector("[data-drawer-waiting]") !== null;
 
 function reload(token) {
   load(`${drawer.dataset.address}?${new URLSearchParams({ key: token })}`);
@@ -46,6 +61,8 @@ function mark() {
 }
 
 function close() {
+  isGivenUp = isWaiting(); // what comes then comes too late
+  awaited = null;
   drawer.hidden = true;
   drawer.replaceChildren();
   remember("");
@@ -98,11 +115,13 @@ bind(inDrawer, { Escape: () => guarded(close) });
 
 /** Whatever was put into it: an entity, its form with what is wrong, a conflict; or that it can close. */
 function show() {
-  if (!drawer.firstElementChild) return;
+  if (!drawer.firstElementChild || isWaiting()) return;
+  if (isGivenUp && drawer.hidden) return void drawer.replaceChildren();
   const done = drawer.querySelector("[data-done]")?.dataset.done;
   if (done) return finish(done);
   const entity = drawer.querySelector("[data-entity]");
-  const isNew = drawer.hidden;
+  const isNew = drawer.hidden || awaited !== null;
+  awaited = null;
   drawer.hidden = false;
   drawer.scrollTop = 0;
   if (entity) remember(entity.dataset.entity);
