@@ -2,18 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils.functional import Promise
+from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
 from console.site.tags import grouped
+from storage.domain.entities.entity import EntityKey
+from storage.domain.values.edm import EdmValue
+from storage.editing import typed_text
 from storage.editing.guessing import GuessReason
+from storage.operations.entities.import_drafts import SampleChange
 from storage.operations.entities.imports import ImportMode
 from storage.transfer.layout import FileFormat
 from storage.transfer.proposals import ProposedColumn, TypeReason
 from storage.transfer.rejects import Fault, RejectGroup, Repair
 
+_PROPERTIES: Final = 12  # of an entity that are shown
+_LONGEST: Final = 80  # characters of a value
 MODES: Final[Mapping[ImportMode, tuple[Promise, Promise]]] = {
     ImportMode.MERGE: (_("Merge"), _("Change the properties in the file, keep others")),
     ImportMode.REPLACE: (_("Replace"), _("Remove properties that are not in the file")),
@@ -99,6 +106,44 @@ def describe_guess(column: ProposedColumn) -> Promise:
 
 def describe_fault(fault: Fault, column: str, type_name: str, text: str) -> str:
     return str(_FAULTS[fault]) % {"column": column, "type": type_name, "text": text}
+
+
+class ChangedProperty(NamedTuple):
+    """A property before and after an import, as texts; None where the entity does not have it."""
+
+    name: str
+    before: str | None
+    after: str | None
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """An entity of the first rows, with the properties that the import changes."""
+
+    change: SampleChange
+
+    @property
+    def key(self) -> EntityKey:
+        return self.change.key
+
+    @property
+    def lines(self) -> list[ChangedProperty]:
+        before, after = self.change.before, self.change.after
+        changed = [name for name in {**after, **before} if before.get(name) != after.get(name)]
+        return [
+            ChangedProperty(
+                name,
+                _show(before.get(name)),
+                _show(after.get(name)),
+                after[name].type.value if name in after else "",
+            )
+            for name in changed[:_PROPERTIES]
+        ]
+
+
+def _show(value: EdmValue | None) -> str | None:
+    return None if value is None else Truncator(typed_text.write(value)).chars(_LONGEST)
 
 
 @dataclass(frozen=True, slots=True)

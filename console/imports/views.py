@@ -1,6 +1,7 @@
 """Import a file step by step: upload it, map its columns, check all rows, import them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import wraps
 from typing import Any, Final
@@ -9,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -18,11 +20,13 @@ from console.imports.presentation import (
     ENCODINGS,
     FORMATS,
     MODES,
+    ChangeView,
     GroupView,
     describe_fault,
     describe_guess,
 )
 from console.jobs.presentation import JobView
+from console.site import time_zones
 from console.site.access import RoleNeeded, account_required, actor_of, role_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
@@ -38,6 +42,7 @@ from storage.operations.entities import import_drafts, import_jobs
 from storage.operations.entities.import_drafts import DraftFile
 from storage.operations.entities.imports import ImportMode
 from storage.operations.tables import tables
+from storage.transfer import proposals
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
 from storage.transfer.mapping import ColumnMapping, Empty
 from storage.transfer.rejects import Repair
@@ -193,7 +198,9 @@ def _read_mapping(sent: QueryDict, found: DraftFile) -> ColumnMapping:
             target = field_text(sent.get(f"target:{number}", proposed.column.target)).strip()
             type_ = types.get(sent.get(f"type:{number}", ""))
             columns.append(replace(found.mapping.column(source), target=target, type=type_))
-    return replace(mapping, columns=tuple(columns))
+    mapping = replace(mapping, columns=tuple(columns))
+    zone = sent.get("zone", mapping.zone)
+    return mapping if zone == mapping.zone else proposals.in_zone(found.proposal, mapping, zone)
 
 
 def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpResponse:
@@ -217,7 +224,13 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
             "mapping": found.mapping,
             "is_kept": found.is_kept,
         }
-        context |= {"columns": _columns(found), "names": found.proposal.names, "rows": found.proposal.rows}
+        zones = [("", _("none")), *((it, it) for it in time_zones.names())]
+        context |= {
+            "zones": zones,
+            "columns": _columns(found),
+            "names": found.proposal.names,
+            "rows": found.proposal.rows,
+        }
         if found.mapping.partition_key and found.mapping.row_key:
             context["sample"] = _sample(draft, found)
     except Refused as refused:
@@ -272,6 +285,8 @@ def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
         outcome = import_jobs.outcome_of(job)
         groups = [GroupView(number, group) for number, group in enumerate(outcome.groups.listed())]
         context |= {"outcome": outcome, "groups": groups, "writable": outcome.written}
+        with suppress(Refused):  # which the page of the columns says
+            context["changes"] = list(map(ChangeView, import_drafts.sample_changes(draft)))
     return render_part(request, "console/imports/check.html", "_check.html", context)
 
 

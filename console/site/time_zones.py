@@ -23,6 +23,11 @@ def find_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
     return _find(request.headers.get(HEADER, "")) or _find(usual)
 
 
+def names() -> list[str]:
+    """Return the names of zones to choose from, UTC first."""
+    return [UTC, *sorted(name for name in zoneinfo.available_timezones() if "/" in name and name != UTC)]
+
+
 def page_zone() -> str:
     """Name the zone in which the page is drawn."""
     return getattr(timezone.get_current_timezone(), "key", FORMER_DEFAULT)

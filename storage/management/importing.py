@@ -74,6 +74,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="remove the apostrophes of an export with --escape-formulas",
     )
+    keys.add_argument(
+        "--zone",
+        default="",
+        help="the time zone of times in CSV that name none, such as Europe/Istanbul; columns of them become DateTime",
+    )
     keys.add_argument("--mapping", metavar="FILE", type=Path, help="read all of this from a file")
     keys.add_argument("--save-mapping", metavar="FILE", type=Path, help="write it into a file for --mapping")
     layout = parser.add_argument_group("format, if it is not found out rightly")
@@ -135,6 +140,8 @@ def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping,
     else:
         proposal = file.propose(timezone.now())
         mapping = proposals.complete(proposal, options["partition_key"], options["row_key"])
+        if options["zone"]:
+            mapping = proposals.in_zone(proposal, mapping, options["zone"])
     mapping = _change(mapping, options)
     mapping.check(proposal.names if proposal is not None else file.layout.columns)
     return mapping, proposal
@@ -156,6 +163,8 @@ def _change(mapping: ColumnMapping, options: dict[str, Any]) -> ColumnMapping:
         "partition_key": options["partition_key"] or mapping.partition_key,
         "row_key": options["row_key"] or mapping.row_key,
     }
+    if options["zone"]:
+        changed["zone"] = options["zone"]
     if options["empty_strings"]:
         changed["empty"] = Empty.STRING
     if options["unescape_formulas"]:

@@ -32,6 +32,7 @@ from storage.transfer.mapping import (
     Template,
     is_property_name,
     is_system_column,
+    read_zone,
 )
 from storage.transfer.rejects import Fault, Reject
 from storage.transfer.rows import Position, Reader, Row
@@ -89,12 +90,12 @@ class Chunk:
 
 
 class RowMapper:
-    """Makes entities for an account of a kind; times without a zone are those of ``now``."""
+    """Makes entities for an account of a kind; times without a zone are those of the mapping's, or of ``now``."""
 
     def __init__(self, mapping: ColumnMapping, layout: Layout, kind: AccountKind, now: datetime) -> None:
         self._mapping = mapping
         self._kind = kind
-        self._now = now
+        self._now = now.astimezone(read_zone(mapping.zone)) if mapping.zone else now
         self._is_text = layout.format is FileFormat.CSV
         self._listed = {column.source: column for column in mapping.columns}
         self._keys = [
@@ -220,6 +221,12 @@ class RowMapper:
                     value = unescape_formula(value)
                 if column.unset and value in column.unset:
                     continue
+                if self._mapping.zone and type_ is Edm.DATETIME:
+                    # the service takes a time without a zone for one in UTC
+                    instant = self._read_local(value)
+                    if instant is None:
+                        return None
+                    value = instant
                 read = _AS_JSON.get(type_)
                 if read is not None and (value := read(value)) is None:
                     return None
@@ -235,6 +242,15 @@ class RowMapper:
             elif type_field is not None and fields[type_field] is not None:
                 members[annotation] = fields[type_field]
         return members
+
+    def _read_local(self, text: str) -> str | None:
+        """Return a time as the service writes it, one without a zone in that of the mapping; None for no time."""
+        if not text.strip()[:4].isdecimal():
+            return None
+        try:
+            return encoding.write(typed_text.read(Edm.DATETIME, text, self._now)).strip('"')
+        except InvalidText:
+            return None
 
     def _declared(self, column: Column, text: str) -> Edm | None:
         """Return the type beside a value, else the last one in its column; None of an unknown one."""
@@ -295,7 +311,8 @@ class RowMapper:
             # words such as "now" are for typing: in a file they are not times
             if type_ is Edm.DATETIME and not text.strip()[:4].isdecimal():
                 raise _Misfit(Reject(row, Fault.NOT_OF_TYPE, step.source, type_, text[:80]))
-            if type_ in (Edm.STRING, Edm.BINARY, Edm.DATETIME):
+            is_local = type_ is Edm.DATETIME and self._mapping.zone != ""
+            if type_ in (Edm.STRING, Edm.BINARY, Edm.DATETIME) and not is_local:
                 try:
                     return edm.read(text, type_, self._kind)
                 except StorageError:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.domain.errors import StorageError
@@ -85,7 +86,8 @@ class ColumnMapping:
     """``takes_others``: columns that are not listed become properties of their name.
 
     ``key_replacement``: what takes the place of characters that a key cannot have; None: the row is rejected.
-    ``unescapes_formulas``: texts lose the apostrophe that an export for spreadsheets has given them.
+    ``unescapes_formulas``: texts lose the apostrophe that an export for spreadsheets has given them. ``zone``: of the
+    times in CSV that name none, such as Europe/Istanbul; empty: UTC.
     """
 
     partition_key: str
@@ -95,6 +97,7 @@ class ColumnMapping:
     empty: Empty = Empty.UNSET
     key_replacement: str | None = None
     unescapes_formulas: bool = False
+    zone: str = ""
 
     def column(self, source: str) -> Column:
         return next((it for it in self.columns if it.source == source), Column(source, source))
@@ -113,6 +116,8 @@ class ColumnMapping:
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise MappingRefused unless it is valid and fits a file with these columns; none: they are not known."""
+        if self.zone:
+            read_zone(self.zone)
         for template in (self.partition_key, self.row_key):
             for name in Template.read(template).columns:
                 _check_known(name, columns)
@@ -141,7 +146,7 @@ class ColumnMapping:
             known = {**keys, **found, "columns": tuple(map(_load_column, found.get("columns", ())))}
             if "empty" in known:
                 known["empty"] = Empty(known["empty"])
-            _check_texts(known, "partition_key", "row_key", "key_replacement")
+            _check_texts(known, "partition_key", "row_key", "key_replacement", "zone")
             return cls(**known)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
@@ -167,6 +172,15 @@ def _check_texts(found: Mapping[str, Any], *names: str) -> None:
     for name in names:
         if not isinstance(found.get(name, ""), str | None):
             raise TypeError(f"{name} must be a text.")
+
+
+def read_zone(name: str) -> ZoneInfo:
+    """Return a time zone by its name; raises MappingRefused."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        why = f"{name!r} is not a time zone such as Europe/Istanbul."
+        raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=why) from None
 
 
 def read_type(text: str) -> Edm:

@@ -101,6 +101,16 @@ def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> 
     return replace(mapping, columns=tuple(it for it in mapping.columns if it.source not in in_keys))
 
 
+def in_zone(proposal: Proposal, mapping: ColumnMapping, zone: str) -> ColumnMapping:
+    """Return the mapping with a zone for times that name none: columns of them become DateTime, without one Strings."""
+    before, after = (Edm.STRING, Edm.DATETIME) if zone else (Edm.DATETIME, Edm.STRING)
+    local = {it.column.source for it in proposal.columns if it.reason is GuessReason.NO_ZONE}
+    columns = (
+        replace(it, type=after) if it.source in local and it.type is before else it for it in mapping.columns
+    )
+    return replace(mapping, zone=zone, columns=tuple(columns))
+
+
 def require_keys(mapping: ColumnMapping, columns: Sequence[str]) -> None:
     """Raise MappingRefused unless a mapping makes both keys; ``columns`` are those of the file."""
     for name, text in (("PartitionKey", mapping.partition_key), ("RowKey", mapping.row_key)):

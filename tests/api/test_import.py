@@ -67,6 +67,17 @@ def test_a_dry_run_the_import_and_its_rejected_rows(call, people):
     assert b"An entity with its keys exists." in b"".join(ask("GET", path).streaming_content)
 
 
+def test_times_without_a_zone_get_one(call, people):
+    query = f"{PATH}?dry_run=true&zone="
+    text = "PartitionKey,RowKey,at\np,1,2026-01-15 14:30\n"
+    zoned = call("eve", "write")("POST", f"{query}Europe/Istanbul", text).json()
+    [column] = zoned["mapping"]["columns"]
+    assert (zoned["mapping"]["zone"], column["type"]) == ("Europe/Istanbul", "Edm.DateTime")
+    plain = call("eve", "write")("POST", query, text).json()
+    assert plain["mapping"]["columns"][0]["type"] == "Edm.String"
+    assert call("eve", "write")("POST", f"{query}Nowhere", text).status_code == 400
+
+
 def test_a_new_table_and_a_request_that_arrives_twice(call, account):
     ask = call("max", "write")
     headers = {"Prefer": "respond-async", "Idempotency-Key": "nightly"}

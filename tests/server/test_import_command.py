@@ -131,6 +131,7 @@ def test_the_standard_input_and_output(monkeypatch, capfdbinary):
         (("import", "nobody/people", "{file}"), "account nobody does not exist"),
         (("import", "shop/people", "{file}x", "--create"), "cannot be read: No such file"),
         (("import", "shop/people", "{file}", "--create", *KEYS, "--type", "age=Int16"), "Int16"),
+        (("import", "shop/people", "{file}", "--create", *KEYS, "--zone", "Nowhere"), "is not a time zone"),
         (
             ("import", "shop/people", "{file}", "--create", *KEYS, "--misfit", "age=x"),
             "reject, string, unset",

@@ -2,10 +2,12 @@
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.editing.guessing import GuessReason
@@ -194,3 +196,37 @@ def test_rejects_can_be_corrected_and_imported(data):
     again, _, _ = convert(text.replace("2/3", "2").replace("1/2", "12"), **keys)
     assert again[0].key.row_key in ("2", "12")
     assert all("reject" not in name for name in again[0].properties)
+
+
+def test_times_without_a_zone_get_the_one_of_the_mapping():
+    data = (
+        "PartitionKey,RowKey,day,at,instant\n"
+        "p,1,2026-01-15,2026-07-15 14:30,2026-01-15T12:00:00Z\n"
+        "p,2,2026-07-15,2026-07-15T14:30:00.1234567,2026-01-15T12:00:00+03:00\n"
+    )
+    file = file_of(data)
+    proposal = file.propose(NOW)
+    plain = proposals.complete(proposal)
+    assert {plain.column(it).type for it in ("day", "at")} == {Edm.STRING}
+    zoned = proposals.in_zone(proposal, plain, "Europe/Stockholm")
+    assert {zoned.column(it).type for it in ("day", "at", "instant")} == {Edm.DATETIME}
+    assert ColumnMapping.load(json.loads(json.dumps(zoned.dump()))) == zoned
+    assert proposals.in_zone(proposal, zoned, "") == plain
+
+    def texts(entity):
+        return [encoding.write(entity.properties[it]).strip('"') for it in ("day", "at", "instant")]
+
+    [first, second], rejects, _ = convert(data, zoned)
+    assert not rejects
+    # winter and summer differ; a zone in the text counts, also of what else is read value by value
+    assert texts(first) == ["2026-01-14T23:00:00Z", "2026-07-15T12:30:00Z", "2026-01-15T12:00:00Z"]
+    assert texts(second) == ["2026-07-14T22:00:00Z", "2026-07-15T12:30:00.1234567Z", "2026-01-15T09:00:00Z"]
+    slowly = replace(zoned, columns=(*zoned.columns, Column("RowKey", "n", Edm.INT64, OnMisfit.STRING)))
+    assert [texts(it) for it in convert(data, slowly)[0]] == [texts(first), texts(second)]
+    _, [reject], _ = convert(data.replace("2026-07-15 14:30", "now"), zoned)
+    assert (reject.fault, reject.column) == (Fault.NOT_OF_TYPE, "at")
+    utc = replace(zoned, zone="")
+    assert texts(convert(data, utc)[0][0])[1] == "2026-07-15T14:30:00Z"
+    for wrong in ("Europe/Nowhere", "../etc/passwd", "/etc/passwd", "a\0b"):
+        with pytest.raises(MappingRefused, match="not a time zone"):
+            replace(zoned, zone=wrong).check(())

@@ -1,6 +1,5 @@
 """Forms for preferences and the password."""
 
-import zoneinfo
 from typing import Any
 
 from django import forms
@@ -11,12 +10,12 @@ from django.utils.translation import gettext_lazy as _
 
 from console.models import Density, EditMode, Theme, User
 from console.people.forms.setup import check_new_password, new_password
-from console.site.time_zones import UTC
+from console.site.time_zones import UTC, names
 
 
 def time_zones() -> list[tuple[str, Any]]:
-    names = sorted(name for name in zoneinfo.available_timezones() if "/" in name and name != UTC)
-    return [("", _("Same as this browser")), (UTC, "UTC"), *((name, name) for name in names)]
+    others = names()[1:]
+    return [("", _("Same as this browser")), (UTC, "UTC"), *((name, name) for name in others)]
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -118,6 +118,12 @@ class ImportParameters(QueryParameters):
         trim_whitespace=False,
         help_text="Such as `{tenant}-{id}`; `{#row}` is the number of the row, `{#guid}` a new GUID.",
     )
+    zone = serializers.CharField(
+        max_length=64,
+        default="",
+        help_text="The time zone of times in CSV that name none, such as `Europe/Istanbul`. Columns of them become"
+        " DateTime; without it they are Strings.",
+    )
     mapping = MappingField(
         required=False,
         max_length=48 * 1024,

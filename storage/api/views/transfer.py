@@ -135,13 +135,11 @@ class ImportViewSet(AccountScopedViewSet):
         names: Sequence[str] = source.layout.columns
         if mapping is None:
             proposal = source.propose(now)
-            mapping, names = (
-                proposals.complete(proposal, data["partition_key"], data["row_key"]),
-                proposal.names,
-            )
+            mapping = proposals.complete(proposal, data["partition_key"], data["row_key"])
+            mapping, names = proposals.in_zone(proposal, mapping, data["zone"]), proposal.names
         else:
-            keys = {name: data[name] for name in ("partition_key", "row_key") if data[name]}
-            mapping = replace(mapping, **keys)
+            given = {name: data[name] for name in ("partition_key", "row_key", "zone") if data[name]}
+            mapping = replace(mapping, **given)
         mapping.check(names)
         mode = ImportMode(data["mode"])
         if data["dry_run"]:

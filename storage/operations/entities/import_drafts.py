@@ -1,6 +1,7 @@
 """Imports that a user prepares step by step: upload a file, map its columns, check it, repair, import."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -9,12 +10,14 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.refusals import Reason
 from storage.domain.service.jobs import JobStatus
+from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ImportDraft, Job, JobFile
 from storage.operations.accounts import accounts
-from storage.operations.entities import import_jobs, uploads
+from storage.operations.entities import entities, import_jobs, uploads
 from storage.operations.entities.imports import ImportMode
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.jobs import JobFilter
@@ -42,6 +45,15 @@ class DraftFile:
     proposal: Proposal
     mapping: ColumnMapping
     is_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SampleChange:
+    """The properties of an entity before and after an import; empty before if there is none."""
+
+    key: EntityKey
+    before: Mapping[str, EdmValue]
+    after: Mapping[str, EdmValue]
 
 
 @transaction.atomic
@@ -168,6 +180,23 @@ def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
     kind = AccountKind(draft.account.kind)
     chunks = found.rows.chunks(found.mapping, kind, timezone.now(), most=lambda: SAMPLE)
     return next(chunks, None) or Chunk(START)
+
+
+def sample_changes(draft: ImportDraft) -> list[SampleChange]:
+    """Return what becomes of the entities of the first rows; raises FileRefused, MappingRefused."""
+    table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
+    read_rows = [entity for _row, entity in sample(draft, read(draft)).entities]
+    keys = {entity.key for entity in read_rows}
+    stored = entities.get_many(table, keys) if table.pk is not None else []
+    now = {it.key: read_stored(it).properties for it in stored}
+    changes = []
+    for entity in read_rows:
+        before = now.get(entity.key, {})
+        if entity.key in now and mode in (ImportMode.SKIP, ImportMode.INSERT):
+            continue
+        kept = before if mode is ImportMode.MERGE else {}
+        changes.append(SampleChange(entity.key, before, {**kept, **entity.properties}))
+    return changes
 
 
 def check(draft: ImportDraft, *, by: Actor) -> Job:

@@ -138,3 +138,44 @@ def test_refuses(visit, staff, account, settings):
     tables.delete(account, "staff")
     eve.post(columns, {"check": "1", **COLUMNS})
     assert eve.post(columns.replace("columns", "run")).status_code == 403  # she may not create tables
+
+
+def test_a_zone_and_what_changes(visit, staff):
+    """Of an entity that exists, the properties before and after; times of the file in a zone that is chosen."""
+    eve = visit("eve")
+    text = "PartitionKey,RowKey,City,Since\nse,1,Köln,2026-01-15 14:30\nse,2,Oslo,2026-07-15\n"
+    columns = begin(eve, text)
+    page = eve.get(columns).content.decode()
+    assert '<option value="Europe/Istanbul">' in page
+    keys = {"partition_key": "{PartitionKey}", "row_key": "{RowKey}"}
+    sent = {**keys, "target:0": "City", "type:0": "Edm.String", "target:1": "Since", "type:1": "Edm.String"}
+    page = eve.post(columns, {**sent, "zone": "Europe/Istanbul"}).content.decode()
+    assert '<option value="Europe/Istanbul" selected>' in page
+    assert '<option value="Edm.DateTime" selected>' in page
+    check = eve.post(columns, {**sent, "type:1": "Edm.DateTime", "zone": "Europe/Istanbul", "check": "1"})[
+        "Location"
+    ]
+    job_runner.run_all()
+    page = eve.get(check).content.decode()
+    assert "What changes" in page and page.count("not set") == 4
+    assert "2026-01-15T11:30:00" in page and "2026-07-14T21:00:00" in page
+    eve.post(check.replace("check", "run"))
+    job_runner.run_all()
+
+    text = "PartitionKey,RowKey,City\nse,1,Bonn\nse,3,Rome\n"
+    columns = begin(eve, text)
+    kept = {**keys, "target:0": "City", "type:0": "Edm.String", "mode": "merge", "check": "1"}
+    check = eve.post(columns, kept)["Location"]
+    job_runner.run_all()
+    page = eve.get(check).content.decode()
+    assert (
+        '<del class="removed"><bdi>Köln</bdi></del>' in page
+        and '<ins class="added"><bdi>Bonn</bdi></ins>' in page
+    )
+    assert (
+        page.count("not set") == 1
+        and "Since" not in page.partition("What changes")[2].partition("</table>")[0]
+    )
+
+    refused = eve.post(columns, {**kept, "zone": "Europe/Nowhere"})
+    assert refused.status_code == 422 and "is not a time zone" in refused.content.decode()
