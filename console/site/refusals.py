@@ -182,8 +182,8 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     ),
     Reason.FILE_ROWS_NOT_PARQUET: _("The file is not a Parquet file that can be read: %(why)s"),
     Reason.FILE_ROWS_NO_KEY: _(
-        "Choose the columns that make up the %(property)s, such as {%(example)s}. The file has no column of that "
-        "name. Its columns: %(columns)s."
+        "Choose the columns that make up the %(property)s, such as {%(example)s}: the file has no column of this "
+        "name, but %(columns)s."
     ),
     Reason.FILE_MAPPING_TEMPLATE: _(
         "“%(text)s” is not a template: write names of columns in braces, as in {tenant}-{id}."

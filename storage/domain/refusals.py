@@ -279,8 +279,8 @@ class Reason(StrEnum):
     )
     FILE_ROWS_CHANGED = "The properties of the entities have changed during the export. Export again."
     FILE_ROWS_NO_KEY = (
-        "Choose the columns that make up the {property}, such as {{{example}}}. The file has no column of that name."
-        " Its columns: {columns}."
+        "Choose the columns that make up the {property}, such as {{{example}}}: the file has no column of this name,"
+        " but {columns}."
     )
     FILE_MAPPING_TEMPLATE = (
         "{text!r} is not a template: write names of columns in braces, as in {{tenant}}-{{id}}."
