@@ -9,8 +9,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,22 +43,36 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
 class File:
-    content: bytes
-    compressed: bytes | None
-    type: str
+    """What is served under a name: made of one or several files when it is first asked for."""
+
+    def __init__(self, name: str, paths: list[Path]) -> None:
+        self._name = name
+        self._paths = paths
+
+    @property
+    def type(self) -> str:
+        return TYPES[Path(self._name).suffix]
+
+    @cached_property
+    def content(self) -> bytes:
+        return _read(self._name, self._paths, cache(_text))
+
+    @cached_property
+    def compressed(self) -> bytes | None:
+        # mtime, so that all workers answer with the same bytes
+        is_text = Path(self._name).suffix in COMPRESSED
+        return gzip.compress(self.content, 9, mtime=0) if is_text else None
 
 
-def read_all() -> dict[str, bytes]:
-    """Contents by name, without licences and the list of vendored files."""
-    text = cache(_text)
-    return {name: _read(name, paths, text) for name, paths in _sources().items()}
+def _found() -> list[Path]:
+    """All files, without licences and the list of vendored ones."""
+    return [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
 
 
 def _sources() -> dict[str, list[Path]]:
     """The files behind each name; a stylesheet joins many, first layers.css, which orders the layers."""
-    found = [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
+    found = _found()
     sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
     sources |= {sheet: [] for sheet in (STYLESHEET, *OTHER_STYLESHEETS.values())}
     for path in filter(_is_style, found):
@@ -76,7 +89,7 @@ def _text(name: str) -> str:
     return (ROOT / name).read_text()
 
 
-def _read(name: str, paths: list[Path], text: scripts.Read = _text) -> bytes:
+def _read(name: str, paths: list[Path], text: scripts.Read) -> bytes:
     """Read what is served under a name; ``text`` reads a script by its name."""
     if name.startswith("console/") and name.endswith(".js"):
         return scripts.join(name, text).encode()
@@ -84,7 +97,6 @@ def _read(name: str, paths: list[Path], text: scripts.Read = _text) -> bytes:
     return _minified(content) if not paths or _is_style(paths[0]) else content
 
 
-@cache
 def _minified(style: bytes) -> bytes:
     """Remove comments and whitespace."""
     style = re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)
@@ -93,23 +105,19 @@ def _minified(style: bytes) -> bytes:
 
 @cache
 def version() -> str:
+    """Return a hash of all files, and of the code that joins them."""
     digest = hashlib.sha256()
-    for name, content in read_all().items():
-        digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
+    code = [Path(__file__), Path(scripts.__file__)]
+    for path in [*_found(), *code]:
+        name = path.name if path in code else path.relative_to(ROOT).as_posix()
+        digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
 
 
 @cache
 def files() -> Mapping[str, File]:
-    return {name: _prepare(name, content) for name, content in read_all().items()}
-
-
-@cache  # for development, where it is called at every request
-def _prepare(name: str, content: bytes) -> File:
-    suffix = Path(name).suffix
-    # mtime, so that all workers answer with the same bytes
-    compressed = gzip.compress(content, 9, mtime=0) if suffix in COMPRESSED else None
-    return File(content, compressed, TYPES[suffix])
+    """What is served, by name."""
+    return {name: File(name, paths) for name, paths in _sources().items()}
 
 
 class StaticFiles:
@@ -117,8 +125,6 @@ class StaticFiles:
 
     def __init__(self, *, development: bool) -> None:
         self._development = development
-        if not development:
-            files()  # compress before the first request
 
     async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
         tree, _, name = scope["path"].removeprefix(PREFIX).partition("/")
@@ -147,7 +153,7 @@ class StaticFiles:
         if not self._development:
             return files().get(name)
         paths = _sources().get(name)
-        return None if paths is None else _prepare(name, _read(name, paths))
+        return None if paths is None else File(name, paths)
 
 
 def _accepts_gzip(scope: Scope) -> bool:
