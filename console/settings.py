@@ -142,6 +142,7 @@ DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 BEARER = OPTIONS.bearer
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit
 ACTIVITY_DAYS = OPTIONS.activity_days
+REQUEST_LOG = OPTIONS.request_log
 QUOTAS = OPTIONS.quotas
 SNAPSHOT_BYTES = OPTIONS.snapshot_bytes
 

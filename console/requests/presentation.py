@@ -18,7 +18,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.errors import PartKind, StorageError
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import SLOW, Outcome
+from storage.domain.requests.recorded import Outcome
 from storage.inspector import Finding, Mistake
 from storage.inspector.records import load_findings
 from storage.models import RecordedRequest
@@ -59,7 +59,7 @@ class RequestView:
 
     @property
     def is_slow(self) -> bool:
-        return self.it.seconds >= SLOW
+        return requests.is_slow(self.it)
 
     @property
     def path_text(self) -> PathText | None:

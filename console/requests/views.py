@@ -3,6 +3,7 @@
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -21,7 +22,6 @@ from storage.inspector import Facts
 from storage.inspector.records import load_report
 from storage.models import Account
 from storage.operations.requests import requests
-from storage.operations.requests.recording import KEPT_FOR
 from storage.operations.requests.statistics import statistics
 
 _PAGE: Final = 50
@@ -62,7 +62,8 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "path": request.path,
         "live_address": query.query_string(live="1"),
         "paused_address": query.query_string(live=""),
-        "days": KEPT_FOR.days,
+        "days": settings.REQUEST_LOG.keep.days,
+        "log": settings.REQUEST_LOG,
     }
     return render_part(request, "console/requests/index.html", "_list.html", context)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import perf_counter, time
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from storage.domain.errors import StorageError
@@ -21,7 +22,7 @@ from storage.domain.filters.ast import Filter
 from storage.domain.filters.keys import key_range
 from storage.domain.requests.metrics import CredentialClient, RequestKind, Tally, UseCount
 from storage.domain.requests.observed import Authentication, ObservedRequest
-from storage.domain.requests.recorded import SLOW, KeptRequest, SentRequest, read_fault
+from storage.domain.requests.recorded import KeptRequest, RequestLogSettings, SentRequest, read_fault
 from storage.domain.requests.request_log import LogEntry
 from storage.domain.requests.series import (
     BUCKETS,
@@ -53,7 +54,6 @@ _CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
 _LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
 _AGENT_LIMIT: Final = 256
 # of the request log, between two writes
-_SAMPLED: Final = 5  # requests of a kind
 _SAMPLES_LIMIT: Final = 500
 _ALIKE: Final = 100  # refused or slow requests of a group
 _GROUPS_LIMIT: Final = 300
@@ -172,6 +172,8 @@ class Observer:
         self._table_uses = TableUses()
         self._scans = ScanCosts()
         self._requests = RequestLog()
+        log: RequestLogSettings = settings.REQUEST_LOG
+        self._slow, self._sample = log.slow, log.sample
         self._logs = LogFiles(logs or request_log.folder())
         self._prometheus = prometheus.Process()
         self._labelled: frozenset[int] = frozenset()
@@ -237,7 +239,12 @@ class Observer:
                 batch.partitions[partition] = number + 1
         elif observed.query is not None and observed.query.filter is not None:
             batch.add_query((account_id, table), observed.query.filter)
-        return requests <= _SAMPLED or seconds >= SLOW or observed.refusal is not None or not observed.status
+        return (
+            requests <= self._sample
+            or seconds >= self._slow
+            or observed.refusal is not None
+            or not observed.status
+        )
 
     def keep(self, observed: ObservedRequest, sent: SentRequest) -> None:
         """Keep a request for the request log: of many alike the first, of others a sample."""
@@ -245,7 +252,7 @@ class Observer:
         if not observed.account_id:
             observed.refusal = None
             return
-        if error is None and observed.status and observed.sent - observed.started < SLOW:
+        if error is None and observed.status and observed.sent - observed.started < self._slow:
             if len(batch.samples) < _SAMPLES_LIMIT and batch.has_room(sent):
                 batch.samples.append(KeptRequest(observed, sent, None))
             return

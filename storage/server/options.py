@@ -15,6 +15,7 @@ import platformdirs
 
 from storage.domain.access.identity import Trust, is_loopback
 from storage.domain.access.sign_in import Provider
+from storage.domain.requests.recorded import RequestLogSettings
 from storage.domain.service.quotas import QUOTAS
 from storage.server import bearer, memory, messages, sign_in
 from storage.server.messages import MessageOptions
@@ -115,6 +116,10 @@ VARIABLES = (
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
     Variable("ACTIVITY_DAYS", "90"),
+    Variable("REQUEST_LOG_SLOW", "500"),
+    Variable("REQUEST_LOG_DAYS", "7"),
+    Variable("REQUEST_LOG_ROWS", "50000"),
+    Variable("REQUEST_LOG_SAMPLE", "5"),
     *(Variable(quota.option, str(quota.default)) for quota in QUOTAS),
     Variable("SNAPSHOT_MEGABYTES"),
     Variable("CONSOLE_URL"),
@@ -192,6 +197,7 @@ class Options:
     azurite_accounts: str
     key_length_limit: int
     activity_days: int
+    request_log: RequestLogSettings
     quotas: Mapping[str, int]  # storage.domain.service.quotas, by name
     snapshot_bytes: int | None  # None: a share of the disk
     debug: bool
@@ -257,6 +263,12 @@ def read(environ: Mapping[str, str]) -> Options:
         azurite_accounts=environ.get("AZURITE_ACCOUNTS", ""),
         key_length_limit=int(_read_choice("KEY_LENGTH_LIMIT", value["KEY_LENGTH_LIMIT"], ("512", "1024"))),
         activity_days=_read_number("ACTIVITY_DAYS", value["ACTIVITY_DAYS"], 1, 3650),
+        request_log=RequestLogSettings(
+            slow=_read_number("REQUEST_LOG_SLOW", value["REQUEST_LOG_SLOW"], 1, 3_600_000) / 1000,
+            keep=timedelta(days=_read_number("REQUEST_LOG_DAYS", value["REQUEST_LOG_DAYS"], 1, 365)),
+            rows=_read_number("REQUEST_LOG_ROWS", value["REQUEST_LOG_ROWS"], 100, 10_000_000),
+            sample=_read_number("REQUEST_LOG_SAMPLE", value["REQUEST_LOG_SAMPLE"], 0, 1000),
+        ),
         quotas={it.name: _read_number(it.option, value[it.option], 1, it.most) for it in QUOTAS},
         snapshot_bytes=_read_megabytes("SNAPSHOT_MEGABYTES", value["SNAPSHOT_MEGABYTES"]),
         debug=_read_flag("DEBUG", value["DEBUG"]),

@@ -55,9 +55,12 @@ def try_lock(*keys: int) -> Iterator[bool]:
             execute("SELECT pg_advisory_unlock(%s, %s)", *keys)
 
 
+ASYNCHRONOUS: Final = "SET LOCAL synchronous_commit = off"
+
+
 def commit_asynchronously() -> None:
     """Commit the current transaction without waiting for the disk: a crash of PostgreSQL may lose 0.6 s."""
-    execute("SET LOCAL synchronous_commit = off")
+    execute(ASYNCHRONOUS)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """What the request log costs a request, and how much it keeps of a million refused ones.
 
 python3 -m tests.bench.request_log
+python3 -m tests.bench.request_log --seconds 2
 python3 -m tests.bench.request_log --refused 1000000
 
-Everything runs in one process, without a network, as in tests.bench.stages: its CPU time contains what is written in
-the background. Every other request goes without the log; what is written behind is timed where it happens.
+Everything runs in one process, without a network, as in tests.bench.stages. Short rounds with the log and without it
+follow each other in turn, and each is compared with its neighbour; what is written behind is timed where it happens.
 """
 
 import argparse
@@ -13,7 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from statistics import median
 from typing import Any
 from unittest import mock
@@ -25,9 +27,11 @@ from tests.bench.load import Expected
 from tests.bench.requests import without_body
 from tests.bench.rounds import progress
 from tests.bench.servers import scratch_folder
-from tests.bench.workloads import WORKLOADS, Site
+from tests.bench.workloads import WORKLOADS, Site, Workload
 
 SIZE = 2_000
+PART = 1_000  # requests that are made at a time
+ROUND = {"get": 50, "insert": 50, "page": 5, "refused": 20}  # requests
 NAMES = ("get", "insert", "page")
 REFUSED = Expected(b"403")
 
@@ -77,12 +81,13 @@ async def measure(options: argparse.Namespace) -> list[list[str]]:
             stack.enter_context(mock.patch.object(RequestLog, name, timed))
         for name, requests, expected in await subjects(link):
             progress(name)
-            await asyncio.sleep(3)  # until what came before is written
+            await asgi.service._service.observer.flush()
             background.spent = 0
-            with_log, without = await compare(link, requests, expected, options.seconds)
-            await asyncio.sleep(3)
-            behind = background.spent / (2 * len(with_log)) / 1000
-            usual, more = median(without), median(with_log) - median(without)
+            with_log, without = await compare(link, requests, expected, ROUND[name], options.seconds)
+            await asgi.service._service.observer.flush()
+            behind = background.spent / (2 * len(with_log) * ROUND[name]) / 1000
+            usual = median(without)
+            more = median(it - other for it, other in zip(with_log, without, strict=True))
             figures = (usual, more, behind, 100 * (more + behind) / usual)
             rows.append([name, *(f"{figure:.2f}" for figure in figures)])
     await asgi.service.shutdown()
@@ -90,21 +95,24 @@ async def measure(options: argparse.Namespace) -> list[list[str]]:
 
 
 async def compare(
-    link: Link, requests: Iterator[bytes], expected: Expected, seconds: float
+    link: Link, requests: Iterator[bytes], expected: Expected, number: int, seconds: float
 ) -> tuple[list[float], list[float]]:
-    """Send requests with the log and without it, in turn; microseconds of the event loop's CPU time for each."""
+    """Send rounds of requests with the log and without it; microseconds of the event loop's CPU time for a request."""
     from storage.protocol.table_service import TableService
 
     recording = TableService._record
     figures: tuple[list[float], list[float]] = ([], [])
+    ways = list(zip(figures, (recording, uncounted), strict=True))
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        for found, record in zip(figures, (recording, uncounted), strict=True):
+    while time.monotonic() < until or not figures[0]:
+        for found, record in ways:
+            several = list(islice(requests, number))
             TableService._record = record
             began = time.thread_time_ns()
-            answer = await link.send(next(requests))
-            found.append((time.thread_time_ns() - began) / 1000)
-            check(answer, expected)
+            for request in several:
+                check(await link.send(request), expected)
+            found.append((time.thread_time_ns() - began) / 1000 / number)
+        ways.reverse()
     TableService._record = recording
     return figures
 
@@ -114,22 +122,26 @@ async def subjects(link: Link) -> list[tuple[str, Iterator[bytes], Expected]]:
     for workload in WORKLOADS:
         if workload.name in NAMES:
             site = await loaded_table(link, f"log{workload.name}", Dataset(SIZE))
-            requests = endless(lambda site=site, workload=workload: iter(workload.build(site, 20_000)))
+            requests = endless(site, workload)
             found.append((workload.name, requests, workload.expected(site.data)))
     site = await loaded_table(link, "logrefused", Dataset(1_000))
     return [*found, ("refused", refused(site), REFUSED)]
 
 
-def endless(make: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
+def endless(site: Site, workload: Workload) -> Iterator[bytes]:
+    """Requests of which no write repeats."""
     while True:
-        yield from make()
+        yield from workload.build(site, PART)
+        site = replace(site, first=site.first + PART)
 
 
 async def flood(number: int) -> list[str]:
     """Send so many requests that are refused; what the log has of them, and what it takes."""
+    from django.conf import settings
+
     from console import asgi
     from storage.models import Account, RecordedRequest
-    from storage.operations.requests.recording import KEPT_OF_ACCOUNT, tidy
+    from storage.operations.requests.recording import tidy
     from storage.operations.requests.statistics import statistics
     from storage.runtime.threads import in_thread
     from storage.sql.django import fetch
@@ -156,7 +168,7 @@ async def flood(number: int) -> list[str]:
     return [
         f"{number:,} refused requests in {seconds:.0f} s ({number / seconds:,.0f}/s)",
         f"counted by code: {refusals:,}; by credential: {by_credential:,}",
-        f"rows: {found.kept:,}, at most {most:,} while they came; the limit is {KEPT_OF_ACCOUNT:,}",
+        f"rows: {found.kept:,}, at most {most:,} while they came; the limit is {settings.REQUEST_LOG.rows:,}",
         f"{size[0][0] / 2**20:.1f} MiB with indexes",
     ]
 

@@ -8,13 +8,13 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.db import connection, transaction
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import AuthenticationFailed, EntityAlreadyExists
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
-from storage.domain.requests.recorded import KeptRequest, SentRequest, read_fault
+from storage.domain.requests.recorded import KeptRequest, RequestLogSettings, SentRequest, read_fault
 from storage.models import RecordedRequest
 from storage.operations.accounts import accounts, removal
 from storage.operations.requests import recording, requests
@@ -122,9 +122,9 @@ def replace_sent(**fields):
     return SENT._replace(**fields)
 
 
-def test_deletes_what_is_old_and_what_is_too_much(account_now, monkeypatch):
+def test_deletes_what_is_old_and_what_is_too_much(account_now, monkeypatch, settings):
     monkeypatch.setattr(recording, "_CHUNK", 10)
-    monkeypatch.setattr(recording, "KEPT_OF_ACCOUNT", 30)
+    settings.REQUEST_LOG = RequestLogSettings(keep=timedelta(days=7), rows=30)
     other = accounts.add("other")
     write(account_now, 25, age=timedelta(days=7, minutes=1))
     write(other, 5)
@@ -134,7 +134,8 @@ def test_deletes_what_is_old_and_what_is_too_much(account_now, monkeypatch):
 
     kept = list(RecordedRequest.objects.order_by("-pk").values_list("account_id", "pk"))
     assert [account for account, _ in kept] == [account_now.pk] * 30 + [other.pk] * 5
-    monkeypatch.setattr(recording, "_KEPT", 20)
+    monkeypatch.setattr(recording, "_ACCOUNTS", 1)
+    settings.REQUEST_LOG = RequestLogSettings(rows=20)
     recording.tidy(datetime.now(UTC))
     assert list(RecordedRequest.objects.order_by("-pk").values_list("pk", flat=True)) == [
         pk for _, pk in kept[:20]
@@ -163,7 +164,7 @@ def test_a_follower_misses_nothing_that_commits_late(account_now):
     slow.start()
     begun.wait(60)
     other.start()
-    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as looking:
+    with psycopg.connect(django_settings.LANES_CONNINFO, autocommit=True) as looking:
         waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         while not looking.execute(waiting).fetchall():
             assert requests.following(RequestFilter(), 0) == []

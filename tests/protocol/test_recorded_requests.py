@@ -8,7 +8,6 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from storage.domain.requests import recorded
 from storage.models import RecordedRequest
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
@@ -139,9 +138,8 @@ async def test_a_change_set_is_refused_although_it_is_answered(service, send):
     ]
 
 
-async def test_tells_how_a_slow_query_read(service, send, monkeypatch):
-    monkeypatch.setattr(recorded, "SLOW", 0.0)
-    monkeypatch.setattr(explanations, "SLOW", 0.0)
+async def test_tells_how_a_slow_query_read(service, send, settings):
+    settings.REQUEST_LOG = settings.REQUEST_LOG._replace(slow=0.0)
     await send("GET", "/people()?$filter=" + quote("Age gt 5 and Name eq 'Ada-secret' or Born lt 3"))
 
     (found,) = await kept(service)

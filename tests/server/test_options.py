@@ -1,10 +1,12 @@
 import argparse
 import os
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
 from storage.domain.access.identity import Trust
+from storage.domain.requests.recorded import RequestLogSettings
 from storage.server import command_line, options
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT
@@ -26,6 +28,7 @@ def test_defaults():
     assert not found.relaxed
     assert found.key_length_limit == 1024
     assert found.activity_days == 90
+    assert found.request_log == RequestLogSettings(0.5, timedelta(days=7), 50_000, 5)
     assert str(found.data) == "/somewhere"
     assert (found.bearer, found.trusted_proxies, found.sign_in) == (None, (), ())
 
@@ -148,6 +151,8 @@ def test_trusted_proxies(text, listen, expected):
         ({"TABLERO_DURABILITY": "off"}, "must be on or relaxed"),
         ({"TABLERO_KEY_LENGTH_LIMIT": "600"}, "must be 512 or 1024"),
         ({"TABLERO_ACTIVITY_DAYS": "0"}, "must be a number from 1 to 3650"),
+        ({"TABLERO_REQUEST_LOG_SLOW": "0.5"}, "must be a number from 1 to 3600000"),
+        ({"TABLERO_REQUEST_LOG_SAMPLE": "1001"}, "must be a number from 0 to 1000"),
         (
             {"TABLERO_REQUEST_MEMORY": "512"},
             "TABLERO_REQUEST_MEMORY is '512'; it must be a number with K, M, G",

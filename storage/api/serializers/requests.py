@@ -11,7 +11,7 @@ from storage.domain.access.grants import Operation
 from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import SLOW, Outcome
+from storage.domain.requests.recorded import Outcome
 from storage.models import RecordedRequest
 from storage.operations.requests import explanations
 from storage.operations.requests.requests import RequestClass
@@ -26,7 +26,7 @@ class RequestParameters(PageParameters, PeriodParameters):
     kind = serializers.ChoiceField(
         choices=[it.value for it in RequestClass],
         default="",
-        help_text=f"Only refused, failed or slow ones, which take {SLOW} seconds or more; `problem`: any of these.",
+        help_text="Only refused, failed or slow ones (see `TABLERO_REQUEST_LOG_SLOW`); `problem`: any of these.",
     )
     status = serializers.IntegerField(
         default=None, min_value=0, max_value=599, help_text="Only answers with this status."

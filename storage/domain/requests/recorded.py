@@ -1,6 +1,7 @@
 """What the request log keeps of a request."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -8,9 +9,21 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import PartKind, RequestMemoryFull, RequestPart, StorageError
 from storage.domain.requests.observed import ObservedRequest
 
-SLOW: Final = 0.5  # seconds; a request that takes longer is kept like one that is refused
 _SPAN_PARTS: Final = (PartKind.OPTION, PartKind.BODY)  # those of which a fault can have a position
 _NAME_LIMIT: Final = 64  # characters
+
+
+class RequestLogSettings(NamedTuple):
+    """What the request log keeps.
+
+    A request that takes ``slow`` seconds is kept like one that is refused; of the others, ``sample`` of each kind
+    between two writes. ``rows`` are those of an account.
+    """
+
+    slow: float = 0.5
+    keep: timedelta = timedelta(days=7)
+    rows: int = 50_000
+    sample: int = 5
 
 
 class Outcome(StrEnum):

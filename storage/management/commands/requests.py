@@ -4,7 +4,6 @@ import argparse
 import time
 from typing import Any, Final
 
-from storage.domain.requests.recorded import SLOW
 from storage.management.command import DatabaseCommand, find_account
 from storage.models import RecordedRequest
 from storage.operations.requests import explanations, requests
@@ -62,7 +61,7 @@ class Command(DatabaseCommand):
     def _write(self, request: RecordedRequest) -> None:
         status = f"{request.status or 'closed'} {request.error}".strip()
         credential = explanations.credential_name(request) or request.authentication
-        slow = "  slow" if request.seconds >= SLOW else ""
+        slow = "  slow" if requests.is_slow(request) else ""
         self.stdout.write(
             f"{request.at:%Y-%m-%d %H:%M:%S}  {status}  {request.operation or request.method}  {request.path}  "
             f"{credential}  {request.address}  {1000 * request.seconds:.0f} ms{slow}  {request.request_id}"

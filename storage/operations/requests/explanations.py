@@ -9,12 +9,13 @@ from storage.domain import errors
 from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import SLOW, Outcome
+from storage.domain.requests.recorded import Outcome
 from storage.inspector import Finding
 from storage.inspector.records import load_findings
 from storage.inspector.sentences import describe
 from storage.models import RecordedRequest
 from storage.operations.requests.earlier_changes import TABLE, EarlierChange
+from storage.operations.requests.requests import is_slow
 
 
 class Limit(StrEnum):
@@ -132,7 +133,7 @@ def causes(request: RecordedRequest) -> Iterator[Cause]:
         yield EarlierChange.load(fault["change"])
     if request.outcome == Outcome.FAILED and not request.status:
         yield Closed()
-    if request.seconds >= SLOW:
+    if is_slow(request):
         path = AccessPath(request.access_path) if request.access_path else None
         yield Slow(path, tuple(request.candidates or ()))
 

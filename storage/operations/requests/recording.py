@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -18,7 +18,14 @@ from storage.domain.filters.access_plan import plan_access
 from storage.domain.requests.cleaning import clean_filter, clean_options, clean_path
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.options import read_options
-from storage.domain.requests.recorded import Fault, KeptRequest, SentRequest, dump_fault, outcome_of
+from storage.domain.requests.recorded import (
+    Fault,
+    KeptRequest,
+    RequestLogSettings,
+    SentRequest,
+    dump_fault,
+    outcome_of,
+)
 from storage.domain.requests.routes import resolve_address, resolve_operation, resolve_target
 from storage.inspector.facts import Facts, IncomingRequest
 from storage.inspector.records import dump_report
@@ -29,9 +36,7 @@ from storage.operations.requests.earlier_changes import find_earlier_change, is_
 from storage.sql import background
 from storage.sql.django import execute, storable_text
 
-KEPT_FOR: Final = timedelta(days=7)
-KEPT_OF_ACCOUNT: Final = 50_000  # requests
-_KEPT: Final = 1_000_000  # of all accounts
+_ACCOUNTS: Final = 20  # the rows of all accounts are those of so many
 
 _UNWRITTEN: Final = 5_000  # requests that wait while the database does not answer
 _EXPLAINED: Final = 20  # causes for one write
@@ -66,9 +71,8 @@ class RequestLog:
         _explain(self._pending, deadline)
         _find_earlier_changes(self._pending, deadline)
         with transaction.atomic():
-            background.commit_asynchronously()
             # one process after the other, until it has committed: who has read an id can read all before it
-            execute("SELECT pg_advisory_xact_lock(%s)", _ORDER)
+            execute(f"{background.ASYNCHRONOUS}; SELECT pg_advisory_xact_lock({_ORDER})")
             rows = sorted((it.row for it in self._pending), key=lambda row: row.at)
             RecordedRequest.objects.bulk_create(rows, batch_size=_ROWS)
         self._pending.clear()
@@ -240,15 +244,16 @@ def _storable(kept: Any) -> Any:
 
 def tidy(now: datetime) -> None:
     """Delete what is too old or too much, in chunks."""
+    kept: RequestLogSettings = settings.REQUEST_LOG
     every = RecordedRequest.objects.order_by("pk")
-    while _delete(every, at__lt=now - KEPT_FOR):
+    while _delete(every, at__lt=now - kept.keep):
         pass
-    _delete_beyond(every, _KEPT)
+    _delete_beyond(every, _ACCOUNTS * kept.rows)
     ends = every.aggregate(first=Min("pk"), last=Max("pk"))
-    if ends["first"] is None or ends["last"] - ends["first"] < KEPT_OF_ACCOUNT:
+    if ends["first"] is None or ends["last"] - ends["first"] < kept.rows:
         return  # no account can have so many
     for account_id in every.order_by().values_list("account_id", flat=True).distinct():
-        _delete_beyond(every.filter(account_id=account_id), KEPT_OF_ACCOUNT)
+        _delete_beyond(every.filter(account_id=account_id), kept.rows)
 
 
 def _delete_beyond(found: QuerySet[RecordedRequest], number: int) -> None:

@@ -8,12 +8,13 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import SLOW, Outcome
+from storage.domain.requests.recorded import Outcome
 from storage.models import Account, PropertyIndex, RecordedRequest, RegisteredSas
 from storage.operations.tables import tables
 from storage.sql.django import limited
@@ -72,12 +73,22 @@ class RequestFilter:
     until: datetime | None = None
 
 
-_KINDS: Final = {
-    RequestClass.PROBLEM: ~Q(outcome=Outcome.DONE) | Q(seconds__gte=SLOW),
-    RequestClass.REFUSED: Q(outcome=Outcome.REFUSED),
-    RequestClass.FAILED: Q(outcome=Outcome.FAILED),
-    RequestClass.SLOW: Q(seconds__gte=SLOW),
-}
+def is_slow(request: RecordedRequest) -> bool:
+    slow: float = settings.REQUEST_LOG.slow
+    return request.seconds >= slow
+
+
+def _of_kind(kind: RequestClass) -> Q:
+    slow = Q(seconds__gte=settings.REQUEST_LOG.slow)
+    match kind:
+        case RequestClass.PROBLEM:
+            return ~Q(outcome=Outcome.DONE) | slow
+        case RequestClass.REFUSED:
+            return Q(outcome=Outcome.REFUSED)
+        case RequestClass.FAILED:
+            return Q(outcome=Outcome.FAILED)
+        case RequestClass.SLOW:
+            return slow
 
 
 def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
@@ -92,7 +103,7 @@ def matching(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
     if wanted.account_ids is not None:
         conditions &= Q(account__in=wanted.account_ids)
     if wanted.kind is not None:
-        conditions &= _KINDS[wanted.kind]
+        conditions &= _of_kind(wanted.kind)
     if wanted.client:
         conditions &= _is_client(wanted.client)
     if wanted.identifier:
