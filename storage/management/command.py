@@ -55,6 +55,7 @@ class DatabaseCommand(TableroCommand):
         parser.add_argument(
             "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
         )
+        parser.add_argument("--config", metavar="FILE", help="settings in TOML (TABLERO_CONFIG)")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         self.prepare()

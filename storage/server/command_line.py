@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from storage.operations.health import release
-from storage.server import database, embedded, garbage, options, postgresql_upgrade, secret
+from storage.server import configuration, database, embedded, garbage, options, postgresql_upgrade, secret
 from storage.server.refusal import Refusal
 
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Server": {
         "serve": "Run the Table service, the console and the management API.",
         "upgrade": "Bring the database to this version without starting the server.",
+        "config": "Print all settings as they are, and where each comes from.",
         "doctor": "Examine the database and what belongs to it.",
         "backup": "Back up the database and the secret, or test a backup.",
         "restore": "Restore a backup, or the embedded database to a moment of the past.",
@@ -58,6 +59,7 @@ TESTS: Final = Path(__file__).parents[2] / "tests"
 ALONE: Final = {
     "archive",
     "backup",
+    "config",
     "pg",
     "restore",
 }  # of ours; start the database themselves and check what they need
@@ -111,11 +113,13 @@ def _refuse_unknown(command: str) -> None:
 
 
 def _run_django(command: str, arguments: list[str]) -> None:
+    before = dict(os.environ)
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
     if command in options.COMMANDS and not asks_for_help:
         options.export(arguments[1:], os.environ, command)
     else:
-        arguments = _take_data(arguments)
+        arguments = _take_common(arguments)
+    configuration.apply(os.environ, before)
     with nullcontext() if asks_for_help else _surroundings(command):
         from django.core.management import execute_from_command_line
 
@@ -144,13 +148,16 @@ def _test(arguments: list[str]) -> int:
     return int(pytest.main(arguments))
 
 
-def _take_data(arguments: list[str]) -> list[str]:
-    """Every command knows --data; those of Django have no such option."""
+def _take_common(arguments: list[str]) -> list[str]:
+    """Every command knows --data and --config; those of Django have no such options."""
     parser = argparse.ArgumentParser(prog="tablero", add_help=False, allow_abbrev=False)
     parser.add_argument("--data", metavar="DIR")
+    parser.add_argument("--config", metavar="FILE")
     known, rest = parser.parse_known_args(arguments)
     if known.data:
         os.environ["TABLERO_DATA"] = known.data
+    if known.config:
+        os.environ[configuration.FILE] = known.config
     return rest
 
 

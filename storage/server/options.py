@@ -35,6 +35,7 @@ class Variable:
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
     is_flag: bool = False
+    separator: str = ""  # of several values
 
     @property
     def key(self) -> str:
@@ -47,9 +48,10 @@ class Variable:
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 VARIABLES = (
+    Variable("CONFIG", "", "read settings from a file in TOML, too", "FILE"),
     Variable("LISTEN", DEFAULT_LISTEN, "address and port to serve on", "HOST:PORT"),
     Variable("WORKERS", "1", "processes that share the port", "N"),
-    Variable("HOST_SUFFIX", "", "serve ACCOUNT.SUFFIX as well (several: comma)", "SUFFIX"),
+    Variable("HOST_SUFFIX", "", "serve ACCOUNT.SUFFIX as well (several: comma)", "SUFFIX", separator=","),
     Variable("DATA", "", "folder of database and secret", "DIR"),
     Variable("DURABILITY", "on", "relaxed: the last 0.6 s may be lost in a crash", None, ("on", "relaxed")),
     Variable("TLS_CERT", "", "certificate chain in PEM: serve https", "FILE"),
@@ -63,11 +65,15 @@ VARIABLES = (
     ),
     Variable("PG_USER", "", "as root: user the embedded PostgreSQL runs as", "NAME"),
     Variable(
-        "TRUSTED_PROXIES", "", "whose X-Forwarded-For and -Proto are believed (several: comma)", "ADDRESS"
+        "TRUSTED_PROXIES",
+        "",
+        "whose X-Forwarded-For and -Proto are believed (several: comma)",
+        "ADDRESS",
+        separator=",",
     ),
     Variable("POOLER_URL", "", "the database through a pooler in transaction mode, for the console", "URL"),
     Variable("OAUTH", "", "accept any access token that has not expired; on loopback only", None, ("basic",)),
-    Variable("REPLICAS", "", "streaming replicas of DATABASE_URL (several: space)", "URL"),
+    Variable("REPLICAS", "", "streaming replicas of DATABASE_URL (several: space)", "URL", separator=" "),
     Variable("REPLICA_LAG", "30", "seconds by which a replica may be behind", "SECONDS"),
     Variable(
         "REQUEST_MEMORY",
@@ -139,7 +145,15 @@ LEAST_REQUEST_MEMORY = 32 << 20  # bytes; a body of 4 MiB takes most of that
 _LEAST_ARCHIVE = 32 << 20  # bytes: two segments
 _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40}
 COMMANDS = {"serve", "upgrade"}  # whose options are variables
-_OF_UPGRADE = {"DATA", "PG_USER", "BACKUP_TO", "BACKUP_PASSPHRASE_FILE", "UPGRADE_BACKUP", "OLD_POSTGRESQL"}
+_OF_UPGRADE = {
+    "CONFIG",
+    "DATA",
+    "PG_USER",
+    "BACKUP_TO",
+    "BACKUP_PASSPHRASE_FILE",
+    "UPGRADE_BACKUP",
+    "OLD_POSTGRESQL",
+}
 _UNITS = {
     "s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1),
 }  # fmt: skip
@@ -313,7 +327,7 @@ def export(arguments: Sequence[str], environ: MutableMapping[str, str], command:
     if unknown:
         names = [variable.option for variable in _of(command)]
         raise Refusal(
-            f"Unknown option {unknown[0]}{_nearest(unknown[0].split('=')[0], names)}; see: {command} --help."
+            f"Unknown option {unknown[0]}{nearest(unknown[0].split('=')[0], names)}; see: {command} --help."
         )
     for variable in VARIABLES:
         value = getattr(known, variable.name.lower(), None)
@@ -348,7 +362,7 @@ def _refuse_unknown(environ: Mapping[str, str]) -> None:
     for name, value in environ.items():
         if name.startswith(PREFIX) and name not in KEYS and not _is_for_others(name, value):
             raise Refusal(
-                f"The environment variable {name} means nothing to Tablero{_nearest(name, list(KEYS))}."
+                f"The environment variable {name} means nothing to Tablero{nearest(name, list(KEYS))}."
             )
 
 
@@ -358,7 +372,8 @@ def _is_for_others(name: str, value: str) -> bool:
     return is_service or _FOR_OTHERS.fullmatch(name) is not None
 
 
-def _nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, known: list[str]) -> str:
+    """Return a hint at the name that was meant, if one is similar."""
     near = difflib.get_close_matches(name, known, n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 

@@ -1,0 +1,116 @@
+"""The configuration file, and where each setting comes from: an option wins over its variable, that over the file.
+
+The file is TOML, with settings by the names of their options. What it sets is written into the environment, where
+everything reads settings, and workers inherit it.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from storage.server.options import PREFIX, VARIABLES, Variable, nearest
+from storage.server.refusal import Refusal
+
+FILE: Final = PREFIX + "CONFIG"
+# of others, without our prefix
+_FOREIGN: Final = {"database-url": "DATABASE_URL", "azurite-accounts": "AZURITE_ACCOUNTS"}
+_VARIABLES: Final = {it.option.removeprefix("--"): it for it in VARIABLES}
+_KEYS: Final = {**{name: it.key for name, it in _VARIABLES.items() if it.key != FILE}, **_FOREIGN}
+_SECRETS: Final = {
+    "AZURITE_ACCOUNTS",
+    *(PREFIX + name for name in ("ACCOUNTS", "LOGIN_OIDC_CLIENT_SECRET", "METRICS_TOKEN", "SECRET")),
+}
+_PATHS: Final = {"DIR", "FILE", "DIR|URL"}
+_PASSWORD: Final = re.compile(r"(?<=://)([^:/@\s]*):[^@\s]*@")
+
+origins: Final[dict[str, str]] = {}
+"""Where the variables that are set come from, in words."""
+
+
+class Setting(NamedTuple):
+    """``value`` without secrets."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def apply(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
+    """Add what the file sets and nothing else does; ``before``: the environment without the options of the command."""
+    origins.clear()
+    for key in (FILE, *_KEYS.values()):
+        if key in environ:
+            origins[key] = "environment" if environ[key] == before.get(key) else "option"
+    path = environ.get(FILE)
+    if path:
+        for key, value in _read(Path(path).expanduser()).items():
+            if key not in environ:
+                environ[key] = value
+                origins[key] = path
+
+
+def settings(environ: Mapping[str, str]) -> Iterator[Setting]:
+    """Yield all settings as they are."""
+    for name, key in (("config", FILE), *_KEYS.items()):
+        default = _VARIABLES[name].default if name in _VARIABLES else ""
+        value = environ.get(key) or default
+        if key in _SECRETS and value:
+            value = "(secret)"
+        yield Setting(name, _PASSWORD.sub(r"\1:***@", value), origins.get(key, "default"))
+
+
+def _read(path: Path) -> dict[str, str]:
+    """The values in a file by variable; raises Refusal for an unknown setting or a value of a wrong form."""
+    try:
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+    except OSError as error:
+        raise Refusal(f"The configuration file {path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Refusal(f"The configuration file {path} is not TOML: {error}.") from None
+    values = {}
+    for written, value in found.items():
+        name = written.replace("_", "-")
+        if name not in _KEYS:
+            raise Refusal(f"{path} has an unknown setting {written}{nearest(name, list(_KEYS))}.")
+        text = _text(value, _VARIABLES.get(name))
+        if text is None:
+            raise Refusal(f"{path} sets {written} to {value!r}, which is not {_form(_VARIABLES.get(name))}.")
+        values[_KEYS[name]] = _absolute(text, _VARIABLES.get(name), path.absolute().parent)
+    return values
+
+
+def _text(value: Any, variable: Variable | None) -> str | None:
+    """A value as its variable has it; None for one of a wrong form."""
+    match value:
+        case bool() if variable is not None and variable.is_flag:
+            return "1" if value else ""
+        case bool() if variable is not None and variable.choices == ("on", "off"):
+            return "on" if value else "off"
+        case bool():
+            return None
+        case int() | str() if variable is None or not variable.is_flag:
+            return str(value)
+        case list() if (
+            variable is not None and variable.separator and all(isinstance(it, str) for it in value)
+        ):
+            return variable.separator.join(value)
+    return None
+
+
+def _form(variable: Variable | None) -> str:
+    if variable is not None and variable.is_flag:
+        return "true or false"
+    return (
+        "a text, a number or a list of texts"
+        if variable is not None and variable.separator
+        else "a text or a number"
+    )
+
+
+def _absolute(text: str, variable: Variable | None, folder: Path) -> str:
+    """Let paths begin at the folder of the file, wherever the command is started."""
+    is_path = variable is not None and variable.metavar in _PATHS and text and "://" not in text
+    return str(folder / Path(text).expanduser()) if is_path else text

@@ -1,0 +1,128 @@
+"""The configuration file: what it may say, what wins over it, and how settings are listed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from storage.server import configuration
+from storage.server.refusal import Refusal
+from tests.live_server import ROOT, clean_environment
+
+TEXT = """
+listen = "0.0.0.0:443"
+workers = 4
+data = "data"
+backup_to = "s3://bucket/prefix"
+allow-development-account = true
+require-second-factor = false
+upgrade-backup = false
+trusted-proxies = ["10.0.0.0/8", "::1"]
+replicas = ["postgresql://a", "postgresql://b"]
+secret = "a very long secret of the server"
+database-url = "postgresql://tablero:password@db/tablero"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "tablero.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def applied(file, before=(), **options):
+    environ = {configuration.FILE: str(file), **dict(before)}
+    before = dict(environ)
+    environ |= options
+    configuration.apply(environ, before)
+    return environ
+
+
+def test_values_become_variables(file, tmp_path):
+    found = applied(file)
+    assert found == {
+        "TABLERO_CONFIG": str(file),
+        "TABLERO_LISTEN": "0.0.0.0:443",
+        "TABLERO_WORKERS": "4",
+        "TABLERO_DATA": str(tmp_path / "data"),
+        "TABLERO_BACKUP_TO": "s3://bucket/prefix",
+        "TABLERO_ALLOW_DEVELOPMENT_ACCOUNT": "1",
+        "TABLERO_REQUIRE_SECOND_FACTOR": "",
+        "TABLERO_UPGRADE_BACKUP": "off",
+        "TABLERO_TRUSTED_PROXIES": "10.0.0.0/8,::1",
+        "TABLERO_REPLICAS": "postgresql://a postgresql://b",
+        "TABLERO_SECRET": "a very long secret of the server",
+        "DATABASE_URL": "postgresql://tablero:password@db/tablero",
+    }
+
+
+def test_options_win_over_variables_and_these_over_the_file(file):
+    found = applied(file, {"TABLERO_WORKERS": "2"}, TABLERO_LISTEN="127.0.0.1:1")
+    assert (found["TABLERO_WORKERS"], found["TABLERO_LISTEN"]) == ("2", "127.0.0.1:1")
+    listed = {it.name: it for it in configuration.settings(found)}
+    assert [listed[name].origin for name in ("listen", "workers", "data", "hsts")] == [
+        "option",
+        "environment",
+        str(file),
+        "default",
+    ]
+    assert listed["hsts"].value == "31536000"
+
+
+def test_secrets_are_not_listed(file):
+    listed = [it.value for it in configuration.settings(applied(file))]
+    assert "(secret)" in listed
+    assert "postgresql://tablero:***@db/tablero" in listed
+    assert not any("very long" in value or "password" in value for value in listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lisen = 1", "unknown setting lisen (did you mean listen?)"),
+        ("config = 'other.toml'", "unknown setting config"),
+        ("[serve]\nworkers = 1", "unknown setting serve"),
+        ("workers = 1.5", "sets workers to 1.5, which is not a text or a number"),
+        ("workers = true", "sets workers to True, which is not a text or a number"),
+        ("workers = [1]", "sets workers to [1], which is not a text or a number"),
+        ("debug = 1", "sets debug to 1, which is not true or false"),
+        ("replicas = [1]", "sets replicas to [1], which is not a text, a number or a list of texts"),
+        ("workers = ", "is not TOML"),
+        ("x = '\xff'", "is not TOML"),
+    ],
+)
+def test_refuses_what_means_nothing(tmp_path, text, message):
+    path = tmp_path / "tablero.toml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(Refusal) as refused:
+        applied(path)
+    assert message in str(refused.value)
+
+
+def test_refuses_a_missing_file(tmp_path):
+    with pytest.raises(Refusal, match=r"cannot be read: No such file or directory\.$"):
+        applied(tmp_path / "missing.toml")
+
+
+def test_the_command_prints_settings_without_a_database(tmp_path):
+    (tmp_path / "tablero.toml").write_text("workers = 3\nmetrics-token = '0123456789abcdef0123'\n")
+    command = [
+        sys.executable,
+        str(ROOT / "manage.py"),
+        "config",
+        "--config",
+        "tablero.toml",
+        "--data",
+        "d",
+        "--json",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    assert found["workers"] == {"value": "3", "origin": "tablero.toml"}
+    assert found["metrics-token"]["value"] == "(secret)"
+    assert found["data"] == {"value": "d", "origin": "option"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tablero.toml"]
