@@ -1,11 +1,10 @@
 """The search: entities by key, accounts, tables, queries, policies, SAS tokens, pages and users the user may see."""
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from django.db.models import Q, QuerySet, prefetch_related_objects
@@ -14,21 +13,26 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.grid import bookmarks
+from console.help import documents
 from console.models import User
 from console.queries.saved import search_queries
 from console.site import layout
 from console.site.access import AccountContext
 from console.site.layout import NavigationItem
-from storage.domain.access.roles import Capability, may
+from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.models import Account, Table
 from storage.operations.access import search
-from storage.operations.access.members import visible_accounts
+from storage.operations.access.members import role_in, visible_accounts
 from storage.operations.entities import entities
 
 TOP: Final = 8  # tables, so that other results stay visible
 _OTHERS: Final = 5  # accounts to change to
 _ACCOUNTS: Final = 20  # that match a text
+_WORDS: Final = 4  # of a text
+_PAGES: Final = 12  # of other tables and accounts
+_SIMILAR_LENGTH: Final = 4  # letters of a word at least
+_LOOKED_AT: Final = 200  # accounts whose pages can be found
 _KEY: Final = re.compile(
     r"(?P<table>\w+)\s+(?:'(?P<quoted_pk>(?:[^']|'')*)'|(?P<pk>[^'\s]\S*))"
     r"\s+(?:'(?P<quoted_rk>(?:[^']|'')*)'|(?P<rk>[^'].*))"
@@ -47,6 +51,7 @@ class ResultKind(Enum):
     TOKEN = _("SAS tokens"), "ticket", True
     PAGE = _("Pages"), "", False
     SETTING = _("Settings"), "", False
+    HELP = _("Help"), "book-open", False
     USER = _("Users"), "user", True
     MORE = _("More"), "search", False
 
@@ -66,6 +71,7 @@ class SearchResult:
     account: Account | None = None
     detail: str = ""
     own_icon: str = ""  # in place of that of the kind
+    name: str = ""  # of a page, without those of its account and table
 
     @property
     def icon(self) -> str:
@@ -77,11 +83,18 @@ class SearchResult:
 
 
 def find(
-    user: User, text: str, current: AccountContext | None, *, table: str = "", top: int = TOP
+    user: User,
+    text: str,
+    current: AccountContext | None,
+    *,
+    table: str = "",
+    top: int = TOP,
+    is_fuzzy: bool = False,
 ) -> list[SearchResult]:
     """Search; without a text, return recent tables, accounts and pages.
 
-    ``current`` and ``table``: the account and the table of the page, if any.
+    ``current`` and ``table``: the account and the table of the page, if any. A fuzzy search also finds tables that have
+    the letters of a word in its order.
     """
     accounts = visible_accounts(user)
     recent = bookmarks.recent_tables(user, accounts.order_by().values("pk"))
@@ -93,7 +106,10 @@ def find(
             *_pages(user, current, table),
         ]
     # names compare by ASCII case, texts of the console without case and marks
-    tables = search.tables(accounts, text, first=recent, top=top)
+    words = text.split()[:_WORDS]
+    matching = search.tables(accounts, *words, first=recent, top=top, is_fuzzy=is_fuzzy)
+    # no name has a space: then they are places of pages
+    tables = matching if len(words) == 1 else []
     return [
         *_entities(accounts, text),
         *(_table(table, ResultKind.TABLE) for table in tables),
@@ -101,11 +117,55 @@ def find(
         *_queries(user, accounts, text),
         *_policies(accounts, text),
         *_tokens(user, text),
-        *(hit for hit in _pages(user, current, table) if _contains(hit, text)),
-        *(hit for hit in _settings(user, current) if _contains(hit, text)),
+        *_named_alike(user, accounts, current, table, words, matching),
         *_users(user, text),
         *(_more(text) if len(tables) == top else ()),
     ]
+
+
+def _named_alike(
+    user: User,
+    accounts: QuerySet[Account],
+    current: AccountContext | None,
+    table: str,
+    words: list[str],
+    tables: list[Table],
+) -> list[SearchResult]:
+    """Find pages, settings and documents whose names have the words, or else words that are only similar."""
+    places = [
+        *_pages(user, current, table),
+        *(_pages_elsewhere(user, accounts, words, tables) if len(words) > 1 else ()),
+        *_settings(user, current),
+        *_documents(),
+    ]
+    distinct = list({hit.address: hit for hit in reversed(places)}.values())[::-1]
+    found = [hit for hit in distinct if _matches(hit, words, _contains)]
+    found = found or [hit for hit in distinct if _matches(hit, words, _is_similar)]
+    pages = [hit for hit in found if hit.kind is ResultKind.PAGE][:_PAGES]
+    return [*pages, *(hit for hit in found if hit.kind is not ResultKind.PAGE)]
+
+
+def _pages_elsewhere(
+    user: User, accounts: QuerySet[Account], words: list[str], tables: list[Table]
+) -> Iterator[SearchResult]:
+    """Yield pages of tables and accounts that a word names, as in "schema people"."""
+    contexts = {account.pk: _context_of(user, account) for account in {it.account for it in tables}}
+    for table in tables:
+        yield from _of_table(user, contexts[table.account_id], table.name)
+    folded = [search.fold(word) for word in words]
+    named = (it for it in accounts[:_LOOKED_AT] if any(word in _text_of(it) for word in folded))
+    for account in islice(named, _OTHERS):
+        yield from _of_account_pages(user, _context_of(user, account))
+
+
+def _context_of(user: User, account: Account) -> AccountContext:
+    role = role_in(user, account)
+    assert role is not None
+    return AccountContext(account, role)
+
+
+def _text_of(account: Account) -> str:
+    return search.fold(f"{account.name} {account.label}")
 
 
 def group_results(hits: list[SearchResult]) -> list[tuple[Promise, list[SearchResult]]]:
@@ -148,9 +208,9 @@ def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
 
 def _named(accounts: QuerySet[Account], text: str) -> Iterable[Account]:
     """Return the first accounts whose name or label has the text."""
-    folded = _fold(text)
+    folded = search.fold(text)
     labels = accounts.exclude(label="").values_list("pk", "label")
-    labelled = [pk for pk, label in labels if folded in _fold(label)]
+    labelled = [pk for pk, label in labels if folded in search.fold(label)]
     return accounts.filter(Q(name__contains=text.lower()) | Q(pk__in=labelled))[:_ACCOUNTS]
 
 
@@ -194,49 +254,72 @@ def _more(text: str) -> Iterator[SearchResult]:
     yield SearchResult(ResultKind.MORE, _("Show all matching tables"), address)
 
 
-def _contains(hit: SearchResult, text: str) -> bool:
-    return _fold(text) in _fold(str(hit.text))
+def _matches(hit: SearchResult, words: list[str], has: Callable[[str, str], bool]) -> bool:
+    """Return whether the name of a page has a word, and with those of its table and account all of them."""
+    name = search.fold(str(hit.text))
+    of_account = _text_of(hit.account) if hit.account else ""
+    text = f"{name} {search.fold(hit.detail)} {of_account}"
+    folded = [search.fold(word) for word in words]
+    return any(has(name, word) for word in folded) and all(has(text, word) for word in folded)
 
 
-def _fold(text: str) -> str:
-    """Drop case and marks, so that the four letters i of Turkish are one, and "gecmis" finds "Geçmiş"."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).replace("ı", "i")
+def _contains(text: str, word: str) -> bool:
+    return word in text
+
+
+def _is_similar(text: str, word: str) -> bool:
+    """Return whether a word of the text begins alike and has all letters in their order, as "setings" of "settings"."""
+    return len(word) >= _SIMILAR_LENGTH and any(
+        one[0] == word[0] and all(letter in rest for rest in [iter(one)] for letter in word)
+        for one in text.split()
+    )
 
 
 def _pages(user: User, current: AccountContext | None, table: str) -> Iterator[SearchResult]:
-    if table and current is not None:
-        for item in layout.TABLE_ACTIONS:
-            if may(current.role, item.capability):
-                yield _link(ResultKind.PAGE, item, current.account, table)
-    of_account = (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS)
-    of_server = (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS)
-    yield from _links(ResultKind.PAGE, user, current, of_account, of_server)
+    if current is not None:
+        if table:
+            yield from _of_table(user, current, table)
+        yield from _of_account_pages(user, current)
+    yield from _of_server(ResultKind.PAGE, user, (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS))
+
+
+def _of_table(user: User, current: AccountContext, table: str) -> Iterator[SearchResult]:
+    return _allowed(ResultKind.PAGE, user, current, (*layout.TABLE_TABS, *layout.TABLE_ACTIONS), table)
+
+
+def _of_account_pages(user: User, current: AccountContext) -> Iterator[SearchResult]:
+    return _allowed(ResultKind.PAGE, user, current, (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS))
 
 
 def _settings(user: User, current: AccountContext | None) -> Iterator[SearchResult]:
-    return _links(ResultKind.SETTING, user, current, layout.ACCOUNT_SETTINGS, layout.SERVER_SETTINGS)
-
-
-def _links(
-    kind: ResultKind,
-    user: User,
-    current: AccountContext | None,
-    of_account: Iterable[NavigationItem],
-    of_server: Iterable[NavigationItem],
-) -> Iterator[SearchResult]:
     if current is not None:
-        for item in of_account:
-            if may(current.role, item.capability):
-                yield _link(kind, item, current.account)
-    for item in of_server:
-        if user.is_admin or not item.is_for_admins:
-            yield _link(kind, item)
+        yield from _allowed(ResultKind.SETTING, user, current, layout.ACCOUNT_SETTINGS)
+    yield from _of_server(ResultKind.SETTING, user, layout.SERVER_SETTINGS)
+
+
+def _documents() -> Iterator[SearchResult]:
+    for name, title in documents.titles().items():
+        address = reverse("help:document", args=(name,))
+        yield SearchResult(ResultKind.HELP, title, address, name=f"help:{name}")
+
+
+def _allowed(
+    kind: ResultKind, user: User, current: AccountContext, items: Iterable[NavigationItem], table: str = ""
+) -> Iterator[SearchResult]:
+    for item in items:
+        if layout.may_open(current, item) and (user.is_admin or not item.is_for_admins):
+            yield _link(kind, item, current.account, table)
+
+
+def _of_server(kind: ResultKind, user: User, items: Iterable[NavigationItem]) -> Iterator[SearchResult]:
+    return (_link(kind, item) for item in items if user.is_admin or not item.is_for_admins)
 
 
 def _link(
     kind: ResultKind, item: NavigationItem, account: Account | None = None, table: str = ""
 ) -> SearchResult:
     names = [account.name if account else "", table]
-    address = reverse(item.url, args=[*filter(None, names)], fragment=item.fragment or None)
-    return SearchResult(kind, item.label, address, account, table or str(item.place), item.icon)
+    arguments = [*filter(None, names), *item.arguments]
+    address = reverse(item.url, args=arguments, fragment=item.fragment or None)
+    name = " ".join(filter(None, (item.url, item.fragment, *map(str, item.arguments))))
+    return SearchResult(kind, item.label, address, account, table or str(item.place), item.icon, name)

@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
 
 from console.grid import bookmarks
 from console.models import Bookmark, SavedQuery
 from console.queries import saved
+from console.site import layout
 from console.site.access import account_context, table_of, user_of
 from console.site.addresses import path_of
 from console.site.tags import grouped
@@ -23,17 +23,8 @@ from storage.operations.tables import table_list
 from storage.operations.tables.table_list import Listing, Overview
 
 _ENTITIES: Final = "entities:index"
-_POLICIES: Final = "policies:show"
-_TABS: Final = (
-    (_ENTITIES, _("Entities")),
-    ("tables:schema", _("Schema")),
-    ("activity:table", _("History")),
-    ("metrics:table", _("Metrics")),
-    (_POLICIES, _("Policies")),
-    ("tables:settings", _("Settings")),
-)
-_TAB_NAMES: Final = frozenset(name for name, _label in _TABS)
-_TABS_OF_SUBJECTS: Final = {"policies": _POLICIES, "tables": "tables:settings"}
+_TAB_NAMES: Final = frozenset(tab.url for tab in layout.TABLE_TABS)
+_TABS_OF_SUBJECTS: Final = {"policies": layout.POLICIES, "tables": "tables:settings"}
 
 
 _LINK: Final = '<li data-filter-text="{0}"><a href="{1}"{2}><span>{0}</span><em>{3}</em></a></li>'
@@ -123,13 +114,13 @@ class TableFrame:
         mark = "page" if is_own else "true"
         return [
             Tab(
-                label,
-                path_of(name, self.account.name, self.table.name),
-                mark if name == current else "",
-                self._policy_count if name == _POLICIES else 0,
+                tab.label,
+                path_of(tab.url, self.account.name, self.table.name),
+                mark if tab.url == current else "",
+                self._policy_count if tab.url == layout.POLICIES else 0,
             )
-            for name, label in _TABS
-            if name != _POLICIES or self.account.kind == AccountKind.STORAGE
+            for tab in layout.TABLE_TABS
+            if tab.url != layout.POLICIES or self.account.kind == AccountKind.STORAGE
         ]
 
 

@@ -18,6 +18,7 @@ from storage.domain.access.roles import Capability, Role, may
 from storage.editing.filters import parameters
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
+from storage.operations.access.search import has_text
 from storage.operations.tables import tables
 
 GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # of a grid's address, kept as content
@@ -61,7 +62,7 @@ def find_deleted(user: User, table: Table, slug: str) -> SavedQuery | None:
 def search_queries(user: User, account_ids: AccountIds, text: str, *, top: int) -> list[SavedQuery]:
     """Find queries of existing tables by a part of their name, in any letter case."""
     listed = tables.named(OuterRef("account"), OuterRef("table_name")).own()
-    found = visible_queries(user, account_ids).filter(Exists(listed), name__icontains=text)
+    found = visible_queries(user, account_ids).filter(has_text("name", text), Exists(listed))
     return list(found.order_by("name", "pk")[:top])
 
 

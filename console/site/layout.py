@@ -29,29 +29,33 @@ class NavigationItem:
     is_for_admins: bool = False  # among the pages of the server
     fragment: str = ""  # of a setting: where it is on the page
     place: str | Promise = ""  # of a setting: what its page is called
+    letter: str = ""  # that opens it, after G
+    arguments: tuple[object, ...] = ()  # of the URL, after the account
 
 
 ACCOUNT_SIDEBAR: Final = (
-    NavigationItem("accounts:overview", _("Overview"), "activity"),
-    NavigationItem("tables:index", _("Tables"), "table-2"),
-    NavigationItem("queries:index", _("Queries"), "bookmark"),
-    NavigationItem("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS),
-    NavigationItem("snapshots:index", _("Snapshots"), "camera"),
-    NavigationItem("activity:index", _("Activity"), "history"),
-    NavigationItem("requests:index", _("Requests"), "scroll-text"),
-    NavigationItem("metrics:account", _("Metrics"), "chart-line"),
-    NavigationItem("notices:account", _("Notices"), "bell"),
-    NavigationItem("compare:index", _("Compare"), "arrow-left-right"),
+    NavigationItem("accounts:overview", _("Overview"), "activity", letter="O"),
+    NavigationItem("tables:index", _("Tables"), "table-2", letter="T"),
+    NavigationItem("queries:index", _("Queries"), "bookmark", letter="Q"),
+    NavigationItem("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS, letter="P"),
+    NavigationItem("snapshots:index", _("Snapshots"), "camera", letter="S"),
+    NavigationItem("activity:index", _("Activity"), "history", letter="A"),
+    NavigationItem("requests:index", _("Requests"), "scroll-text", letter="R"),
+    NavigationItem("metrics:account", _("Metrics"), "chart-line", letter="M"),
+    NavigationItem("notices:account", _("Notices"), "bell", letter="N"),
+    NavigationItem("compare:index", _("Compare"), "arrow-left-right", letter="C"),
     NavigationItem("accounts:service", _("Service"), "sliders-horizontal"),
-    NavigationItem("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS),
-    NavigationItem("accounts:members", _("Members"), "users"),
+    NavigationItem("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS, letter="K"),
+    NavigationItem("accounts:members", _("Members"), "users", letter="U"),
     NavigationItem("accounts:settings", _("Settings"), "settings", Capability.OWN),
 )
-STORAGE_PAGES: Final = frozenset({"accounts:service"})  # which other kinds of accounts do not have
+STORAGE_PAGES: Final = frozenset(
+    {"accounts:service", "policies:show"}
+)  # which other kinds of accounts do not have
 SERVER_SIDEBAR: Final = (
-    NavigationItem("home:index", _("Home"), "house"),
-    NavigationItem("notices:index", _("Notices"), "bell"),
-    NavigationItem("jobs:index", _("Jobs"), "hourglass"),
+    NavigationItem("home:index", _("Home"), "house", letter="H"),
+    NavigationItem("notices:index", _("Notices"), "bell", letter="N"),
+    NavigationItem("jobs:index", _("Jobs"), "hourglass", letter="J"),
     NavigationItem("sas:inspector", _("Inspector"), "scroll-text"),
     NavigationItem("people:users", _("Users"), "users", is_for_admins=True),
     NavigationItem("activity:server_index", _("Activity"), "history", is_for_admins=True),
@@ -71,15 +75,48 @@ class SidebarLink:
     icon: str
     address: str
     current: str
+    letter: str
 
 
+POLICIES: Final = "policies:show"
+TABLE_TABS: Final = (
+    NavigationItem("entities:index", _("Entities"), "table-2"),
+    NavigationItem("tables:schema", _("Schema"), "columns-3"),
+    NavigationItem("activity:table", _("History"), "history"),
+    NavigationItem("metrics:table", _("Metrics"), "chart-line"),
+    NavigationItem(POLICIES, _("Policies"), "shield"),
+    NavigationItem("tables:settings", _("Settings"), "settings"),
+)
+_WRITE: Final = Capability.WRITE
+_TABLES: Final = Capability.MANAGE_TABLES
+_ACCESS: Final = Capability.MANAGE_ACCESS
 # found by search only
-ACTIONS: Final = (NavigationItem("tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),)
-TABLE_ACTIONS: Final = (NavigationItem("entities:bulk_edit", _("Bulk edit"), "pencil", Capability.WRITE),)
+ACTIONS: Final = (
+    NavigationItem("tables:new", _("New table"), "plus", _TABLES),
+    NavigationItem("imports:start_new", _("New table from a file"), "upload", _TABLES),
+    NavigationItem("snapshots:new", _("Take snapshot"), "camera", _TABLES),
+    NavigationItem("snapshots:new_branch", _("New branch"), "git-branch", Capability.OWN, is_for_admins=True),
+    NavigationItem("accounts:key_rotate", _("Rotate key1"), "rotate-ccw-key", _ACCESS, arguments=(1,)),
+    NavigationItem("accounts:key_rotate", _("Rotate key2"), "rotate-ccw-key", _ACCESS, arguments=(2,)),
+    NavigationItem("notices:settings", _("Notice settings"), "bell", Capability.OWN),
+    NavigationItem("notices:webhook_new", _("New webhook"), "plus", Capability.OWN),
+)
+TABLE_ACTIONS: Final = (
+    NavigationItem("entities:bulk_edit", _("Bulk edit"), "pencil", _WRITE),
+    NavigationItem("entities:new", _("Add entity"), "plus", _WRITE),
+    NavigationItem("entities:paste", _("Paste rows"), "clipboard-paste", _WRITE),
+    NavigationItem("imports:start", _("Import"), "upload", _WRITE),
+    NavigationItem("grid:export", _("Export"), "download"),
+    NavigationItem("queries:code", _("Query as code"), "code"),
+    NavigationItem("queries:facets", _("Facets"), "filter"),
+)
 SERVER_ACTIONS: Final = (
     NavigationItem("accounts:new", _("New account"), "plus", is_for_admins=True),
     NavigationItem("people:profile", _("Profile"), "user"),
+    NavigationItem("people:security", _("Security"), "shield"),
     NavigationItem("people:api_tokens", _("API tokens"), "plug"),
+    NavigationItem("people:api_token_new", _("New API token"), "plus"),
+    NavigationItem("notices:personal", _("My notices"), "bell"),
     NavigationItem("help:api", _("Management API"), "code"),
     NavigationItem("help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
     NavigationItem("help:limits", _("Service limits"), "book-open"),
@@ -183,13 +220,14 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
     }
 
 
+def may_open(current: AccountContext, item: NavigationItem) -> bool:
+    """Return whether a page of an account is one of the user's, and of accounts of this kind."""
+    is_of_kind = item.url not in STORAGE_PAGES or current.account.kind == AccountKind.STORAGE
+    return is_of_kind and may(current.role, item.capability)
+
+
 def _account_links(request: HttpRequest, current: AccountContext) -> list[SidebarLink]:
-    items = [
-        item
-        for item in ACCOUNT_SIDEBAR
-        if may(current.role, item.capability)
-        and (item.url not in STORAGE_PAGES or current.account.kind == AccountKind.STORAGE)
-    ]
+    items = [item for item in ACCOUNT_SIDEBAR if may_open(current, item)]
     return _links(request, items, current.account.name)
 
 
@@ -203,7 +241,9 @@ def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: st
     ]
     closest = max(above, key=len, default="")
     return [
-        SidebarLink(item.url, item.label, item.icon, address, _current(request, address, closest))
+        SidebarLink(
+            item.url, item.label, item.icon, address, _current(request, address, closest), item.letter
+        )
         for item, address in zip(items, addresses, strict=True)
     ]
 

@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.site import actors, glyphs, last_changes, notices, roles, times
+from console.site import actors, commands, glyphs, last_changes, layout, notices, roles, times
 from console.site.glyphs import GLYPHS, Glyph
 from storage.domain.access.actor import Actor
 from storage.domain.service.recorded import RecordedChange
@@ -47,6 +47,13 @@ def icon(name: str, size: int = 16) -> SafeString:
         static(SPRITE),
         name,
     )
+
+
+@register.simple_tag
+def shortcut_groups() -> Iterable[tuple[commands.Where, Sequence[commands.Command]]]:
+    """Return the groups of the help sheet with their commands."""
+    items = (*layout.SERVER_SIDEBAR[:1], *layout.ACCOUNT_SIDEBAR)
+    return commands.list_commands((item.letter, item.label) for item in items if item.letter)
 
 
 @register.simple_tag(takes_context=True)

@@ -1,5 +1,7 @@
 """What is typed belongs to what has the focus: before a cell's editor comes, under a dialog, without a connection."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -414,3 +416,53 @@ def test_no_key_means_two_things_in_one_place(page):
     page.locator("#cell-editor").wait_for()
     for target in ("#cell-editor #cell-value", "#cell-editor #cell-type", "#cell-editor [data-save]"):
         assert page.evaluate(COMMANDS, target) == [], target
+
+
+def test_the_palette_runs_the_commands_of_the_page(page):
+    def options():
+        return page.locator("#palette [role=option]")
+
+    def search(text):
+        page.keyboard.press("Control+K")
+        page.locator("#palette input").fill(text)
+        page.locator(f'#palette[data-shown="{text}"]').wait_for()
+
+    # a command of the cell below, with its key
+    cell(page, "Name").click()
+    search("edit the cell")
+    expect(options().first).to_have_text(re.compile("^Edit the cell.*F2$"))
+    page.keyboard.press("Enter")
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_be_focused()
+    page.keyboard.press("Escape")
+    closed(page)
+
+    # a button of the page, one of the user's menu, which both come first the next time
+    search("facets")
+    page.keyboard.press("Enter")
+    page.locator("#facets").wait_for()
+    search("dark")
+    expect(options()).to_have_text(["Dark theme"])
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.keyboard.press("Control+K")
+    used = page.get_by_role("group", name="Recently used").get_by_role("option")
+    expect(used).to_have_text(["Dark theme", "Facets", re.compile("^Edit the cell")])
+    check_axe(page, "#palette")
+    page.keyboard.press("Escape")
+
+    # pages by their name and that of their table; misspelled
+    search("schema typed")
+    expect(options()).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/t/typed/schema/")
+    search("setings")
+    expect(options().filter(has_text="Settings").first).to_be_visible()
+    # a command that needs a grid is none here
+    page.locator("#palette input").fill("edit the cell")
+    page.locator('#palette[data-shown="edit the cell"]').wait_for()
+    expect(options()).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("m")
+    page.wait_for_url("**/devstoreaccount1/metrics/")

@@ -43,7 +43,7 @@ def palette(request: HttpRequest) -> HttpResponse:
     text = read_text(request.GET, "q", longest=LENGTH)
     current = _current_account(request)
     table = _current_table(request, current)
-    hits = search.find(user_of(request), text, current, table=table)
+    hits = search.find(user_of(request), text, current, table=table, is_fuzzy=True)
     context = {"text": text, "groups": search.group_results(hits)}
     return render(request, "console/home/search/_hits.html", context)
 

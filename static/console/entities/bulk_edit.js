@@ -86,4 +86,4 @@ onSwap(() => {
 const operationAt = ({ target }) => target.closest?.("#operations > li");
 const press = (selector) => (operation) => operation.querySelector(selector).click();
 
-bind(operationAt, { "Alt+Shift+ArrowUp": press("[data-move-up]"), "Alt+Shift+ArrowDown": press("[data-move-down]") }, 1);
+bind(operationAt, { "operation.up": press("[data-move-up]"), "operation.down": press("[data-move-down]") }, 1);

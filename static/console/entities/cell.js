@@ -304,7 +304,7 @@ function editableCell({ target }) {
 }
 
 bind(editableCell, {
-  "Enter F2 Shift+F2": (cell) => edit(cell),
+  "cell.edit": (cell) => edit(cell),
   Character: (cell, { key }) => edit(cell, key),
   // an input method has begun a character
   Process: (cell) => {
@@ -381,7 +381,7 @@ function toolOfLine(event) {
 const finishAt = (editor, key) => void finishLine(editor, formOf(editor), then(key));
 
 bind(fieldOfLine, {
-  "Alt+ArrowDown": (editor) => formOf(editor).elements.type.focus(),
+  "editor.tools": (editor) => formOf(editor).elements.type.focus(),
   Tab: (editor) => finishAt(editor, "Tab"),
   "Shift+Tab": (editor) => finishAt(editor, "BackTab"),
   [ARROWS]: (editor, event) => movesOn(editor, event) && finishAt(editor, event.key),
@@ -392,7 +392,7 @@ bind(editorLine, {
 bind(toolOfLine, { "Tab Shift+Tab": (editor, event) => circle(event, formOf(editor)) });
 bind(openEditor, {
   Escape: (editor) => void close(editor),
-  "Mod+Enter Mod+Shift+Enter": (editor) => void finishLine(editor, formOf(editor)),
+  "editor.save": (editor) => void finishLine(editor, formOf(editor)),
 });
 
 /** Arrows move on from a value that was replaced; in one that is edited they move the caret, as far as it can. */

@@ -109,8 +109,12 @@ function inDrawer({ target }) {
   return !isModalOpen() && drawer.contains(target) && !drawer.querySelector("[popover]:popover-open");
 }
 
-bind(outsideFields, { "Alt+N": () => document.querySelector('[aria-keyshortcuts="Alt+N"]')?.click() });
-bind(besideDrawer, { "Alt+ArrowUp": () => go(-1), "Alt+ArrowDown": () => go(1) });
+function besideAdd(event) {
+  return outsideFields(event) && document.querySelector('[aria-keyshortcuts="Alt+N"]');
+}
+
+bind(besideAdd, { "entity.new": (link) => link.click() });
+bind(besideDrawer, { "drawer.previous": () => go(-1), "drawer.next": () => go(1) });
 bind(inDrawer, { Escape: () => guarded(close) });
 
 /** Whatever was put into it: an entity, its form with what is wrong, a conflict; or that it can close. */

@@ -57,8 +57,8 @@ function toggle(cell) {
   change([[cell]], "paste", text.trim() === "true" ? "false" : "true");
 }
 
-bind(changeable, { "Mod+D Mod+Shift+D": fillDown, "Delete Backspace Shift+Delete Shift+Backspace": clear });
-bind(booleanCell, { Space: toggle }, 2); // before the selection of rows, whose key it is elsewhere
+bind(changeable, { "cells.fill": fillDown, "cells.clear": clear });
+bind(booleanCell, { "cell.toggle": toggle }, 2); // before the selection of rows, whose key it is elsewhere
 
 /** The first row of the range in the others; a cell alone takes the value above it. */
 function fillDown(cell) {

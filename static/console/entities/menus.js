@@ -165,7 +165,7 @@ function walk(menu, { key, target }) {
 }
 
 bind(inMenu, { "Escape Tab Shift+Tab": shut, "ArrowDown ArrowUp Home End": walk });
-bind(cellAt, { "Shift+F10 ContextMenu Shift+ContextMenu": openMenu });
+bind(cellAt, { "cell.menu": openMenu });
 bind(shownCell, { "Enter Shift+Enter": goIn });
 
 // the row that is pointed at

@@ -92,7 +92,7 @@ function giveUp(cell) {
 }
 
 // before the grid, which moves, and leaves at Escape
-bind(valueCell, { [Object.keys(STEPS).map((key) => `Shift+${key}`).join(" ")]: step, "Mod+C": copy, Escape: giveUp }, 2);
+bind(valueCell, { "cells.extend": step, "cells.copy": copy, Escape: giveUp }, 2);
 
 document.addEventListener("focusin", (event) => {
   const cell = event.target.closest?.("[data-grid] :is(td, th)");

@@ -181,5 +181,5 @@ on("change", "[data-submit]", (field) => field.form.requestSubmit());
 const gridRegion = ({ target }) => target.matches?.(".grid-region") && target;
 const besideQuery = ({ target }) => target.matches?.(".grid-region, [data-grid] :is(td, th)");
 
-bind(besideQuery, { "Mod+Enter Mod+Shift+Enter": run });
+bind(besideQuery, { "query.run": () => run() });
 bind(gridRegion, { "Enter Shift+Enter Alt+Enter": (region) => enter(current(region.querySelector("[data-grid]"))) });

@@ -23,5 +23,5 @@ function viewable({ target }) {
   return target.matches?.("[data-grid][data-value] tr[data-key] > td") && propertyOf(target) && target;
 }
 
-bind(viewable, { "Alt+V": view });
+bind(viewable, { "value.view": view });
 onClick("#part-dialog a[data-as], a[data-look]", (tab) => open(tab.href));

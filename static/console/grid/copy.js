@@ -72,12 +72,12 @@ function copyText(text) {
 }
 
 bind(cellAt, {
-  "Mod+C": (cell) => {
+  "cells.copy": (cell) => {
     if (getSelection()?.isCollapsed === false) return false;
     if (pickedKeys().length || isEverything()) copyRows("tsv", pickedKeys());
     else copyCell(cell);
   },
-  "Alt+J": (cell) => cell.parentElement.dataset.key !== undefined && void copyRows("json", keysFor(cell)),
+  "rows.copy-json": (cell) => cell.parentElement.dataset.key !== undefined && void copyRows("json", keysFor(cell)),
 });
 
 on("click", "[data-copy-as]", (button) => {

@@ -13,7 +13,7 @@ export function enterGrid() {
 onClick("[data-enter-grid]", enterGrid);
 
 function outsideGrid(event) {
-  return !event.shiftKey && isPlain(event) && !event.target.closest?.("[data-grid]");
+  return !event.shiftKey && isPlain(event) && document.getElementById("results") && !event.target.closest?.("[data-grid]");
 }
 
-bind(outsideGrid, { E: enterGrid });
+bind(outsideGrid, { "grid.enter": () => enterGrid() });

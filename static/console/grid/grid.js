@@ -89,9 +89,6 @@ function turn(which) {
   document.querySelector(`.pager [data-${which}]`)?.click();
 }
 
-const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
-const JUMPS = ["Home", "End", "PageUp", "PageDown"];
-const MOVES = [...[...ARROWS, ...JUMPS].flatMap((key) => [key, `Mod+${key}`]), ...JUMPS.flatMap((key) => [`Shift+${key}`, `Mod+Shift+${key}`])];
 
 function move(cell, event) {
   const grid = gridOf(cell);
@@ -104,7 +101,7 @@ function leave(cell) {
   return false;
 }
 
-bind(cellAt, { [MOVES.join(" ")]: move, Escape: leave });
+bind(cellAt, { "grid.move": move, "grid.row-ends": move, "grid.corners": move, "grid.pages": move, Escape: leave });
 
 document.addEventListener("click", (event) => {
   const cell = event.target.closest("[data-grid] :is(td, th)");

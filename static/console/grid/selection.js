@@ -173,12 +173,12 @@ function remove(cell) {
 bind(
   cellAt,
   {
-    "Space Shift+Space": tick,
+    "row.select": tick,
     "Shift+ArrowUp Shift+ArrowDown": step,
-    "Mod+A": selectMore,
-    "Delete Shift+Delete Mod+Delete": remove,
-    "Alt+O": (cell) => "key" in row(cell).dataset && row(cell).querySelector("a.open").click(),
-    "Alt+D": (cell) => "key" in row(cell).dataset && duplicate(keysFor(cell)[0]),
+    "page.select": selectMore,
+    "rows.delete": remove,
+    "row.open": (cell) => "key" in row(cell).dataset && row(cell).querySelector("a.open").click(),
+    "row.duplicate": (cell) => "key" in row(cell).dataset && duplicate(keysFor(cell)[0]),
   },
   1,
 );

@@ -1,5 +1,5 @@
 // Ctrl+K, or the field in the top bar, opens the palette, whose code comes with its first use.
-import { anywhere, bind } from "../site/commands.js";
+import { anywhere, bind, commandsAt } from "../site/commands.js";
 
 const fields = document.querySelectorAll("[data-palette]");
 const shortcut = document.querySelector(".search-field > kbd");
@@ -10,15 +10,17 @@ async function open(opener, text = "") {
   const field = dialog.querySelector("input");
   if (dialog.open) return field.select();
   for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
+  // those of the page below, before the dialog has its keyboard
+  const here = commandsAt(opener.matches("[data-palette]") ? document.body : opener);
   dialog.showModal();
   field.value = text;
   field.focus(); // at once: what is typed while the code comes is kept
   const { show } = await import("./palette.js");
-  show(opener);
+  show(opener, here);
 }
 
 if (document.getElementById("palette")) {
-  bind(anywhere, { "Mod+K": () => void open(document.activeElement) });
+  bind(anywhere, { "palette.open": () => void open(document.activeElement) });
   for (const field of fields) {
     field.addEventListener("click", (event) => {
       event.preventDefault();

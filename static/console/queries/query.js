@@ -174,4 +174,4 @@ function inQueryCard({ target }) {
   return target.closest?.("#query-card");
 }
 
-bind(inQueryCard, { "Mod+Enter Mod+Shift+Enter": run });
+bind(inQueryCard, { "query.run": () => run() });

@@ -1,19 +1,39 @@
-// All keys of the console. Each module binds keys to commands in a place; for a key, the first command of its place that takes
-// it runs. A test reads the list, so that no key means two things in one place.
+// All keys of the console. Each module binds commands, or keys that have no name, in a place; for a key, the first command of
+// its place that takes it runs. The names and keys of commands are the server's, and are in the help sheet of each page. A test
+// reads the list, so that no key means two things in one place.
 
-/** { key, place, run, rank }, in the order in which they are asked. */
+/** { key, place, run, rank, name }, in the order in which they are asked. */
 export const commands = [];
 
+/** The keys of a command, from the help sheet; none on pages without it. */
+export function keysOf(name) {
+  return document.querySelector(`#shortcuts [data-command="${name}"]`)?.dataset.keys ?? "";
+}
+
 /**
- * Bind keys to commands: `bindings` has lists of keys, and what they run with what `place` finds and the event.
+ * Bind commands: `bindings` has their names, or lists of keys, and what they run with what `place` finds and the event.
  *
  * A place is a function with a name: it returns what an event there is about, or nothing. A command that returns false leaves
  * the key to others. Those of a higher rank are asked first; above 0 also before fields hear the key.
  */
 export function bind(place, bindings, rank = 0) {
-  for (const [keys, run] of Object.entries(bindings))
-    for (const key of keys.split(" ")) commands.push({ key, place, run, rank });
+  for (const [given, run] of Object.entries(bindings)) {
+    const name = given.includes(".") ? given : null;
+    const keys = name ? keysOf(name) : given;
+    for (const key of keys.split(" ").filter(Boolean)) commands.push({ key, place, run, rank, name });
+  }
   commands.sort((one, other) => other.rank - one.rank);
+}
+
+/** What runs each command that works at an element, by its name; it is for the palette, which opens afterwards. */
+export function commandsAt(target) {
+  const found = new Map();
+  for (const { key, place, run, name } of commands) {
+    if (!name || found.has(name)) continue;
+    const event = { target, key: key.split("+").at(-1), isChosen: true, preventDefault() {}, stopPropagation() {} };
+    if (place(event)) found.set(name, () => run(place(event), event));
+  }
+  return found;
 }
 
 /** The place of what works wherever the focus is. */

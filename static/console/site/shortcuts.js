@@ -1,4 +1,4 @@
-// Keys that work anywhere but in a field: ? shows the list, / goes to the filter, G and a letter to a page of the sidebar.
+// Keys that work anywhere but in a field: ? shows the list, / goes to the filter, G and a letter to a page.
 import { anywhere, bind } from "./commands.js";
 import { isModalOpen, open } from "./dialog.js";
 
@@ -9,18 +9,20 @@ let leader = -SOON;
 export function isPlain(event) {
   return (
     !(event.ctrlKey || event.metaKey || event.altKey) &&
-    document.documentElement.dataset.shortcuts !== "off" &&
+    (event.isChosen || document.documentElement.dataset.shortcuts !== "off") &&
     !isModalOpen() &&
     // in a cell that can be edited a character starts a new value
     !event.target.closest?.("input, textarea, select, [contenteditable], dialog, [data-cell] td[data-property]")
   );
 }
 
-bind(isPlain, {
-  "?": () => document.getElementById("shortcuts") !== null && open("shortcuts"),
-  "/": () => {
-    const field = document.querySelector("[data-search]");
-    if (!field) return false;
+function besideFilter(event) {
+  return isPlain(event) && document.querySelector("[data-search]");
+}
+
+bind(isPlain, { "help.keys": () => document.getElementById("shortcuts") !== null && open("shortcuts") });
+bind(besideFilter, {
+  "filter.focus": (field) => {
     field.focus();
     field.select?.();
   },
@@ -31,7 +33,7 @@ function go(_, event) {
   const isSecond = event.timeStamp - leader < SOON && isPlain(event);
   const letter = event.key.toLowerCase();
   leader = letter === "g" && isPlain(event) ? event.timeStamp : -SOON;
-  const page = isSecond && document.querySelector(`#sidebar [data-go="${CSS.escape(letter)}"]`);
+  const page = isSecond && document.querySelector(`[data-go="${CSS.escape(letter)}"]`);
   if (!page) return false;
   page.click();
 }

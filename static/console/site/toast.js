@@ -65,13 +65,11 @@ async function undo(form) {
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [] } }));
 }
 
-bind(outsideFields, {
-  "Mod+Z": () => {
-    const newest = [...region.querySelectorAll("[data-undo]")].at(-1);
-    if (!newest) return false;
-    newest.click();
-  },
-});
+function besideUndo(event) {
+  return outsideFields(event) && [...region.querySelectorAll("[data-undo]")].at(-1);
+}
+
+bind(besideUndo, { "change.undo": (newest) => newest.click() });
 
 const [page, place] = JSON.parse(sessionStorage.getItem(PLACE) ?? "[]");
 sessionStorage.removeItem(PLACE);

@@ -103,6 +103,36 @@ def test_finds_pages_that_one_may_open(visit):
     assert found(visit("ada"), "new account")["Pages"] == ["New account"]
 
 
+def test_finds_pages_of_other_tables_and_accounts_by_both_names(visit, named):
+    tables.create(accounts.add("other", NewAccount(label="Café")), "people")
+    client = visit("ada")
+
+    def addresses(text, **parameters):
+        groups = client.get("/ui/palette/", {"q": text, **parameters}).context["groups"]
+        return [hit.address for _title, hits in groups for hit in hits]
+
+    assert set(addresses("schema people")) == {
+        f"/ui/a/{name}/schema/"
+        for name in ("other/t/people", "acme/t/People", "acme/t/peopleOld", "acme/t/oldPeople")
+    }
+    assert addresses("rotate key2 cafe") == ["/ui/a/other/keys/2/rotate/"]
+    assert (
+        addresses("schema people", **{"in": "acme", "table": "carts"}).count("/ui/a/acme/t/People/schema/")
+        == 1
+    )
+    assert not found(visit("sam"), "schema people")
+    # what is misspelled, or lacks letters
+    assert addresses("setings", **{"in": "acme"})[0] == "/ui/a/acme/settings/"
+    assert "carts" in found(client, "crts")["Tables"]
+    assert found(client, "glossary")["Help"] == ["Glossary"]
+
+
+def test_names_are_found_without_their_marks(visit, named):
+    policies.replace_by_name(named, "carts", [SignedIdentifier("Résumé")])
+    assert found(visit("victor"), "resume") == {"Stored access policies": ["Résumé"]}
+    assert found(visit("victor"), "RÉSUMÉ") == {"Stored access policies": ["Résumé"]}
+
+
 def test_finds_settings_and_where_they_are(visit, account):
     def settings(name, text):
         groups = visit(name).get("/ui/palette/", {"q": text, "in": "acme"}).context["groups"]

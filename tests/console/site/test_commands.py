@@ -1,0 +1,61 @@
+"""One list of commands: every key has one meaning where it works, and every command is bound in a script."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from console.site import layout
+from console.site.commands import COMMANDS, Command, Where, list_commands
+from tests.live_server import ROOT
+
+SCRIPTS = ROOT / "static" / "console"
+NAME = re.compile(r'"([a-z]+\.[a-z-]+)":')  # of a property, as in what bind is given
+
+
+def bound():
+    return {name for path in SCRIPTS.rglob("*.js") for name in NAME.findall(path.read_text())}
+
+
+def test_scripts_bind_every_command_and_no_other():
+    assert bound() == {it.name for it in COMMANDS if not it.is_native}
+
+
+@pytest.mark.parametrize("where", Where)
+def test_a_key_means_one_thing_where_it_works(where):
+    keys = Counter(key for it in COMMANDS if it.where is where for key in it.bound_keys.split())
+    assert [key for key, number in keys.items() if number > 1] == []
+
+
+def test_names_are_distinct():
+    names = [it.name for it in COMMANDS]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_a_letter_opens_one_page_of_a_sidebar():
+    for sidebar in (layout.ACCOUNT_SIDEBAR, layout.SERVER_SIDEBAR):
+        letters = [it.letter for it in sidebar if it.letter]
+        assert sorted(set(letters)) == sorted(letters)
+
+
+@pytest.mark.parametrize(
+    ("keys", "caps"),
+    [
+        ("Mod+Home Mod+End", ["Ctrl", "Home", "End"]),
+        ("Enter F2", ["Enter", "F2"]),
+        ("Tab Shift+Tab", ["Tab", "Shift", "Tab"]),
+        ("Shift+ArrowLeft Shift+ArrowUp", ["Shift", "←", "↑"]),
+        ("Alt+Shift+ArrowUp", ["Alt", "Shift", "↑"]),
+        ("?", ["?"]),
+    ],
+)
+def test_the_sheet_shows_what_is_held_once(keys, caps):
+    assert Command("x.y", keys, "", Where.GRID).caps == caps
+
+
+def test_the_sheet_has_every_command(visit):
+    page = visit("victor").get("/ui/help/shortcuts/").content.decode()
+    shown = re.findall(r'data-command="([^"]+)"', page)
+    pages = [("T", "Tables")]
+    assert {it.name for _where, found in list_commands(pages) for it in found} <= set(shown)
+    assert 'data-keys="Enter F2 Shift+F2"' in page
