@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, assert_never
 
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.entities.cell_changes import is_staging
@@ -17,7 +18,7 @@ from console.grid.cells import Cell
 from console.grid.grid import Grid, GridOptions, build_grid
 from console.grid.property_order import find_columns, keep_widths
 from console.grid.state import PAUSES, SIZES, GridState, View
-from console.grid.time_travel import UNCHANGED, ChangesSince, compare_with_now
+from console.grid.time_travel import UNCHANGED, ChangesSince, compare_with_now, field_text
 from console.grid.tokens import Cursor, encode_key
 from console.queries.builder import draw_builder
 from console.queries.frame import TableFrame
@@ -234,7 +235,10 @@ class GridPage:
         at = to_datetime(state.as_of.ticks).astimezone(state.zone or UTC)
         return {
             "travel_fields": [it for it in state.at_start().fields if it[0] != AS_OF],
-            "as_of_local": f"{at:%Y-%m-%dT%H:%M:%S}",
+            "as_of_local": f"{at:%Y-%m-%d %H:%M:%S}",
+            "undo_since": field_text(at, state.zone),
+            "undo_until": field_text(timezone.now(), state.zone),
+            "may_revert": allowed(current)["manage_tables"],
             "may": allowed(current, read_only=True) | {"manage_access": False},
         }
 

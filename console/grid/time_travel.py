@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from html import unescape
 from typing import Final
 
@@ -39,6 +39,11 @@ class ChangesSince:
 
 
 UNCHANGED: Final = ChangesSince()
+
+
+def field_text(moment: datetime, zone: tzinfo | None) -> str:
+    """Write a time of the grid for a field, with its zone, which may not be the reader's."""
+    return moment.astimezone(zone or UTC).isoformat(" ", "seconds").replace("+00:00", "Z")
 
 
 def find_past(query: QueryDict, table: Table) -> Past | None:

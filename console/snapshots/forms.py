@@ -18,10 +18,10 @@ from storage.operations.snapshots import snapshots
 
 NOW: Final = ":now"  # no name of a snapshot
 _KEPT: Final = (
-    ("always", gettext_lazy("Until it is deleted")),
-    ("1", gettext_lazy("For a day")),
-    ("7", gettext_lazy("For a week")),
-    ("30", gettext_lazy("For 30 days")),
+    ("always", gettext_lazy("Until deleted")),
+    ("1", gettext_lazy("1 day")),
+    ("7", gettext_lazy("1 week")),
+    ("30", gettext_lazy("30 days")),
 )
 _LIFETIMES: Final = (
     ("8", gettext_lazy("8 hours")),
@@ -46,7 +46,7 @@ class SnapshotForm(forms.Form):
         widget=forms.TextInput(attrs=MONO),
         help_text=gettext_lazy("Letters, digits, periods, hyphens and underscores."),
     )
-    days = forms.ChoiceField(label=gettext_lazy("Keep it"), choices=_KEPT)
+    days = forms.ChoiceField(label=gettext_lazy("Keep"), choices=_KEPT)
 
     def __init__(
         self, *args: Any, account: Account, snapshot: Snapshot | None = None, **options: Any
@@ -56,7 +56,7 @@ class SnapshotForm(forms.Form):
         self._snapshot = snapshot
         if snapshot is not None and snapshot.expires_at is not None:
             choices = [("as-it-is", _("As it is now")), *_KEPT]
-            self.fields["days"] = forms.ChoiceField(label=_("Keep it"), choices=choices)
+            self.fields["days"] = forms.ChoiceField(label=_("Keep"), choices=choices)
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
@@ -110,20 +110,20 @@ class BranchForm(forms.Form):
         widget=forms.TextInput(attrs=MONO),
         help_text=gettext_lazy("3 to 24 lower-case letters and digits. You cannot change it later."),
     )
-    snapshot = forms.ChoiceField(label=gettext_lazy("Made from"))
+    snapshot = forms.ChoiceField(label=gettext_lazy("Source"))
     hours = forms.ChoiceField(
         label=gettext_lazy("Lifetime"),
         choices=_LIFETIMES,
         initial="48",
-        help_text=gettext_lazy("Then it refuses requests, and is deleted a day later."),
+        help_text=gettext_lazy("It then rejects requests and is deleted a day later."),
     )
     policies = forms.BooleanField(label=gettext_lazy("Copy access policies"), required=False, initial=True)
     settings = forms.BooleanField(label=gettext_lazy("Copy service properties"), required=False, initial=True)
 
     def __init__(self, *args: Any, account: Account, **options: Any) -> None:
         super().__init__(*args, **options)
-        choices = [(NOW, _("The present")), *((it.name, it.name) for it in snapshots.listed(account))]
-        self.fields["snapshot"] = forms.ChoiceField(label=_("Made from"), choices=choices)
+        choices = [(NOW, _("Current data")), *((it.name, it.name) for it in snapshots.listed(account))]
+        self.fields["snapshot"] = forms.ChoiceField(label=_("Source"), choices=choices)
         self.order_fields(["name", "snapshot", "hours", "policies", "settings"])
 
     def clean_name(self) -> str:

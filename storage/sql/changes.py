@@ -227,6 +227,14 @@ def count(record: Record, wanted: Selection, column: str) -> Statement[dict[int,
     return binder.statement(text, Lane.FILTER, _read_counts)
 
 
+def count_up_to(record: Record, wanted: Selection, most: int) -> Statement[int]:
+    """Count the selected changes, but no more than so many."""
+    binder = Binder()
+    members = record.changes("h.seq", wanted.condition(binder), f"LIMIT {most}")
+    text = f"SELECT count(*) FROM (SELECT * FROM ({members}) AS h LIMIT {most}) AS h"
+    return binder.statement(text, Lane.FILTER, lambda result: integer_at(result, 0, 0))
+
+
 def _read_counts(result: Result) -> dict[int, int]:
     return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
 

@@ -95,3 +95,55 @@ def test_find_who_broke_a_value_yesterday_and_put_it_back(open_page, admin, brok
     phone = open_page(page.url, state=admin, width=390)
     expect(phone.locator(".versions li")).to_have_count(5)
     check(phone)
+
+
+def test_the_past_is_marked_and_a_range_of_it_undone(open_page, admin, service):
+    table = service.create_table_if_not_exists("ranged")
+    for number in range(3):
+        table.upsert_entity({"PartitionKey": "p", "RowKey": str(number), "Status": "paid"})
+    table.upsert_entity({"PartitionKey": "p", "RowKey": "1", "Status": "lost"})
+    page = open_page(f"{ACCOUNT}t/ranged/", state=admin)
+    page.locator("#past-button").click()  # before the last change
+    status = page.locator("td[data-property=Status]").nth(1)
+    expect(status).to_have_text("paid")
+    marked = status.evaluate("cell => getComputedStyle(cell).boxShadow")
+    page.get_by_label("Mark differences").uncheck()
+    assert marked != "none" and status.evaluate("cell => getComputedStyle(cell).boxShadow") == "none"
+    page.reload()
+    expect(page.get_by_label("Mark differences")).not_to_be_checked()
+    page.get_by_label("Mark differences").check()
+
+    # a drag over the histogram selects a range, and leads nowhere
+    histogram = page.locator("[data-travel]")
+    box = histogram.bounding_box()
+    since = page.get_by_role("textbox", name="From")
+    at, before = page.url, since.input_value()
+    page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 9)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 9, steps=4)
+    page.mouse.up()
+    expect(histogram.locator("a.marked").nth(9)).to_be_attached()
+    assert page.url == at and since.input_value() != before
+
+    since.fill(before)
+    page.get_by_role("textbox", name="To").fill("2999-01-01 00:00:00Z")
+    check(page)
+    page.get_by_role("button", name="Undo this range").click()
+    panel = page.locator("#revert")
+    expect(panel.get_by_role("heading", name="Undo changes to ranged")).to_be_focused()
+    panel.get_by_role("button", name="Undo 1 change").click()
+    expect(page.locator("#toasts")).to_contain_text("Undid changes to 1 entity.")
+    assert table.get_entity("p", "1")["Status"] == "paid"
+
+    # the history of an entity is one of the tabs of its drawer
+    page.goto(f"{ACCOUNT}t/ranged/")
+    page.locator("tr", has_text="paid").nth(1).locator("a.open").click(force=True)
+    drawer = page.locator("#drawer")
+    drawer.get_by_role("link", name="History").click()
+    expect(drawer.locator(".versions li")).to_have_count(3)
+    assert "/history/" not in page.url
+    drawer.locator(".versions li a").nth(1).click()
+    drawer.get_by_role("button", name="Restore selected properties").click()
+    expect(drawer.locator(".versions li")).to_have_count(3)
+    drawer.get_by_role("link", name="Form").click()
+    expect(drawer.locator("#entity-form")).to_be_visible()

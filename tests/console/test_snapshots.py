@@ -1,8 +1,11 @@
 """Pages of snapshots and branches: who sees what, the preview, the restore, and a new branch."""
 
-import pytest
+from uuid import uuid4
 
-from storage.domain.access.actor import SERVER
+import pytest
+from django.utils.html import strip_tags
+
+from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
@@ -10,7 +13,8 @@ from storage.domain.values.etag import ANY
 from storage.models import Branch, Snapshot, SnapshotSchedule
 from storage.operations.accounts import accounts
 from storage.operations.relations import history
-from storage.operations.snapshots import snapshots
+from storage.operations.snapshots import branches, snapshots
+from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
@@ -21,8 +25,8 @@ PAGE = "/ui/a/acme/snapshots/"
 MAIL = {"Email": EdmValue(Edm.STRING, "ada@shop.test"), "City": EdmValue(Edm.STRING, "Izmir")}
 
 
-def write(table, *changes):
-    recorder = history.recorder(table.account, SERVER)
+def write(table, *changes, by=SERVER):
+    recorder = history.recorder(table.account, by)
     for change in changes:
         sql.run(statements.change(relation_name(table.pk), change, recorder))
 
@@ -104,6 +108,25 @@ def test_who_may_do_what(visit, account, customers):
         ("ada", "post", "reset/", 302),  # to confirm who she is
     ):
         assert getattr(visit(name), method)(PAGE + path).status_code == status, (name, path)
+
+
+def test_what_stands_beside_snapshots_and_branches(proven, customers):
+    """Who wrote just now, how much a branch has changed, and a snapshot of some tables only."""
+    client = proven("ada")
+    account = customers.account
+    client.post(f"{PAGE}new/", {"name": "one", "days": "always", "table": "customers"})
+    assert not Snapshot.objects.get(account=account, name="one").is_whole
+    assert client.post(f"{PAGE}new/", {"name": "two", "days": "1", "table": "none"}).status_code == 422
+    branches.create(account, BranchRequest("twig", snapshot=snapshots.get(account, "one")))
+    page = " ".join(strip_tags(client.get(PAGE).content.decode()).split())
+    assert "pinned" in page and "stored" in page and "from one" in page and "unchanged" in page
+    twig = tables.get(branches.listed(account)[0].account, "customers")
+    by = Actor(ActorKind.KEY, "key2", "10.0.0.7", "curl", str(uuid4()))
+    write(twig, *(Insert(Entity(EntityKey("se", f"t{number}"), MAIL)) for number in range(3)))
+    write(customers, Insert(Entity(EntityKey("se", "x"), MAIL)), by=by)
+    page = " ".join(strip_tags(client.get(f"{PAGE}?snapshot=one").content.decode()).split())
+    assert "3 changes" in page
+    assert "1 client wrote in the last 5 minutes: key2 10.0.0.7" in page
 
 
 def test_a_masked_branch_and_its_reset(proven, customers):

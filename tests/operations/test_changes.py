@@ -186,7 +186,7 @@ def test_the_requests_of_a_load_are_one_entry_a_minute(account, people, monkeypa
     ] * 90  # activities, each its own
 
     # windows that end within a minute leave it to the next page
-    monkeypatch.setattr(changes, "_WINDOWS", (10,))
+    monkeypatch.setattr(changes, "_WINDOWS", (10, 20))
     monkeypatch.setattr(changes, "_LARGEST_WINDOW", 400)
     for direction in ({}, {"oldest_first": True}):
         end, seen = read(**direction)

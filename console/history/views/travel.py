@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from console.grid.state import GridState, read_state
+from console.grid.time_travel import field_text
 from console.site.access import table_required
 from console.site.notices import notify_error
 from console.site.tags import grouped
@@ -48,10 +49,20 @@ def go(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _start(table: Table) -> Moment | None:
-    """Return where a reader begins: an hour ago, or as long ago as changes are kept; None: they are not."""
+    """Return where a reader begins: before the last change, so that it is marked, or an hour ago.
+
+    None: changes are not kept.
+    """
     since = past.kept_since(table.account)
     if since is None:
         return None
+    try:
+        [last] = changes.page(table.account, ChangeFilter(table_id=table.pk), top=1).entries
+    except (OperationTimedOut, ValueError):
+        pass
+    else:
+        if not last.is_open and last.earliest > max(since, table.created_at, table.changes_since or since):
+            return Moment(to_ticks(last.earliest) - 1)
     # to the second, so that the field has it exactly; later rather than earlier, when there was no table yet
     present = past.present()
     at = max(since, table.created_at, to_datetime(present.ticks) - _FIRST)
@@ -90,8 +101,12 @@ def _neighbour(request: HttpRequest, table: Table, moment: Moment, *, is_next: b
 
 @dataclass(frozen=True, slots=True)
 class Bar:
+    """``since`` and ``until`` are for the fields of a range."""
+
     address: str
     title: str
+    since: str
+    until: str
     x: int
     y: float
     height: float
@@ -118,6 +133,8 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
         Bar(
             replace(state.at_start(), as_of=Moment(to_ticks(min(bucket.end, now)) - 10)).address(table),
             _bar_title(bucket, state),
+            field_text(bucket.start, state.zone),
+            field_text(bucket.end, state.zone),
             place * 10,
             _HEIGHT - (height := _bar_height(bucket.number, most)),
             height,

@@ -77,8 +77,14 @@ class BranchTable:
     properties: Sequence[MaskedProperty]
 
     @property
-    def masked(self) -> int:
-        return sum(it.mask != Mask.KEEP for it in self.properties)
+    def personal(self) -> Sequence[MaskedProperty]:
+        """Those that are shown at first: they look personal, or have a rule."""
+        return [it for it in self.properties if it.looks_personal or it.mask != Mask.KEEP]
+
+    @property
+    def others(self) -> Sequence[MaskedProperty]:
+        shown = self.personal
+        return [it for it in self.properties if it not in shown]
 
 
 @admin_required
@@ -105,9 +111,12 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
                 if job.status != JobStatus.DONE:
                     return redirect("jobs:show", job.pk)
                 return _answer(request, account, built_by(job))
+    shown = [_branch_table(request, it, errors, place) for place, it in enumerate(found)]
     context = {
         "form": form,
-        "tables": [_branch_table(request, it, errors, place) for place, it in enumerate(found)],
+        "tables": shown,
+        "personal": sum(len(it.personal) for it in shown),
+        "others": sum(len(it.others) for it in shown),
     }
     status = 422 if form.is_bound else 200
     return render(request, "console/snapshots/new_branch.html", context, status=status)

@@ -1,6 +1,8 @@
 """The snapshots of an account: list, take, change, schedule, and restore after a preview."""
 
-from typing import Any
+from collections import Counter
+from datetime import timedelta
+from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -18,13 +20,20 @@ from console.snapshots import ci
 from console.snapshots.forms import ScheduleForm, SnapshotForm
 from console.snapshots.previews import Choices, preview
 from storage.domain.access.roles import Capability, may
-from storage.domain.errors import StorageError
+from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.snapshots import SnapshotReason
-from storage.models import Account, Snapshot
+from storage.models import Account, Branch, Snapshot
+from storage.operations.changes import changes, past
+from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.snapshots import branches, snapshot_restores, snapshots
 from storage.operations.snapshots.snapshots import SnapshotError
+from storage.operations.tables import tables
+
+MOST_CHANGES: Final = 1_000  # of a branch that are counted
+RECENT: Final = timedelta(minutes=5)  # writers before a restore
+_MOST_WRITERS: Final = 5
 
 
 @require_safe
@@ -44,10 +53,13 @@ def _page(
     made = branches.listed(account)
     context: dict[str, Any] = {
         "snapshots": found,
+        "storage": snapshots.storage_used(account),
+        "branches_of": Counter(it.snapshot_name for it in made),
         "counted": snapshots.COUNTED,
         "chosen": chosen,
-        "branches": made,
+        "branches": [(it, _changes_since(it)) for it in made],
         "branch": branches.find(account),
+        "most_changes": MOST_CHANGES,
         "may_branch": user_of(request).is_admin,
         "may_settings": may(role_of(request), Capability.MANAGE_ACCESS),
         "schedule": scheduled,
@@ -56,7 +68,19 @@ def _page(
     }
     if chosen is not None:
         context["preview"] = preview(chosen, Choices.read(request.GET))
+        context["writers"] = changes.recent_callers(account, timezone.now() - RECENT, _MOST_WRITERS)
     return render(request, "console/snapshots/index.html", context, status=status)
+
+
+def _changes_since(branch: Branch) -> int | None:
+    """Return how many changes a branch has had since it began, MOST_CHANGES for more; None: it keeps no history."""
+    if past.kept_since(branch.account) is None:
+        return None
+    since = branch.reset_at or branch.created_at
+    try:
+        return changes.count_up_to(branch.account, ChangeFilter(since=since), MOST_CHANGES)
+    except OperationTimedOut:
+        return None
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -67,7 +91,11 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             taken = snapshots.take(
-                account, form.cleaned_data["name"], by=actor_of(request), expires_at=form.expires_at
+                account,
+                form.cleaned_data["name"],
+                by=actor_of(request),
+                tables=request.POST.getlist("table") or None,
+                expires_at=form.expires_at,
             )
         except SnapshotError as error:  # since the form was checked
             form.add_error("name", describe_refusal(error))
@@ -75,7 +103,12 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
             notify_success(request, _("Took the snapshot %(name)s.") % {"name": taken.name})
             return redirect("snapshots:index", account.name)
     status = 422 if form.is_bound else 200
-    context = {"form": form, "quota": snapshots.allowance(account)}
+    context = {
+        "form": form,
+        "quota": snapshots.allowance(account),
+        "tables": tables.names(account),
+        "chosen": request.POST.getlist("table"),
+    }
     return render(request, "console/snapshots/new.html", context, status=status)
 
 

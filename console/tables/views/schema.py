@@ -12,21 +12,24 @@ from console.grid import cells
 from console.grid.cells import Cell
 from console.site.access import table_page
 from console.site.refusals import describe_refusal
+from console.site.times import write_moment
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut
-from storage.domain.filters.query import SORTED_TEXT_LENGTH
+from storage.domain.filters.query import SORTED_TEXT_LENGTH, EntityQuery
 from storage.domain.filters.writer import write
-from storage.domain.values.edm import EdmValue
+from storage.domain.values.edm import EdmValue, write_datetime
+from storage.domain.values.ticks import to_datetime
 from storage.editing.filters.narrowing import ConditionKind, build_condition, fits_in_url
 from storage.editing.filters.types import other_types_filter
 from storage.models import Table
-from storage.operations.entities import schema
+from storage.operations.entities import entities, schema
 from storage.operations.entities.schema import PropertyType, SchemaProperty
 from storage.operations.tables import indexes
 from storage.operations.tables.indexes import IndexDetails
 
 _ENTRY_BYTES: Final = 22  # of an index, as measured; and those a value needs beside its own
 _VALUE_BYTES: Final = 8
+_EXAMPLES: Final = 3  # of the Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,20 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     views = [_view(table, it, stored.pop(it.name, None), described.total) for it in described.properties]
     others = [(name, stored.get(name)) for name in ("Timestamp", *(stored.keys() - {"Timestamp"}))]
     context |= {"schema": described, "properties": views, "other_indexes": others}
+    context["timestamps"] = _timestamps(table)
     return render(request, "console/tables/schema.html", context)
+
+
+def _timestamps(table: Table) -> list[tuple[str, str]]:
+    """Return the Timestamps of the first entities as examples, with addresses of the entities since then."""
+    found = sorted({it.timestamp for it in entities.preview_page(table, EntityQuery(top=_EXAMPLES)).entities})
+    return [
+        (
+            write_moment(to_datetime(ticks)),
+            _grid_address(table, f"Timestamp ge datetime'{write_datetime(ticks)}'"),
+        )
+        for ticks in found
+    ]
 
 
 def _view(table: Table, found: SchemaProperty, index: IndexDetails | None, total: int) -> PropertyView:

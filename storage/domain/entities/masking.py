@@ -72,6 +72,12 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _PEOPLE: Final = "first|last|full|sur|given|family|middle|nick|maiden|user|display|contact|customer"
 _NUMBERS: Final = r"iban|ssn|passport|national_?id|licen[cs]e|(card|account|tax)_?(no|number|id)"
 _PLACES: Final = "street|address|birth|^dob$|zip|postal|password|secret"
+_PERSON = re.compile(
+    "^(customer|client|buyer|recipient|employee|author|owner|person|patient|student|member|holder|contact|assignee)$",
+    re.IGNORECASE,
+)
+# such as Zoë O’Brien, and 王小明
+_FULL_NAME = re.compile("[^\\W\\d_]+([ .'’-]+[^\\W\\d_]+)+|[\u4e00-\u9fff]{2,4}")
 _BY_NAME: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), mask)
     for pattern, mask in (
@@ -86,8 +92,11 @@ _BY_NAME: Final = tuple(
 
 def propose(name: str, examples: Iterable[object]) -> Mask | None:
     """Return a mask for a property that looks personal by its name or by some of its values; None if it does not."""
+    examples = list(examples)
     if any(isinstance(value, str) and _EMAIL.fullmatch(value) for value in examples):
         return Mask.HASH if name in KEY_PROPERTIES else Mask.EMAIL
     if name in KEY_PROPERTIES:
         return None
+    if _PERSON.search(name) and any(isinstance(it, str) and _FULL_NAME.fullmatch(it) for it in examples):
+        return Mask.NAME
     return next((mask for pattern, mask in _BY_NAME if pattern.search(name)), None)

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import StoredEntity, encode_entity_key
-from storage.domain.errors import TableNotFound
+from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.service.recorded import ChangeGroup, ChangePage, RecordedChange
 from storage.domain.service.recorded import Op as Op
 from storage.domain.values.ticks import to_datetime, to_ticks
@@ -37,6 +37,7 @@ _SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the datab
 # changes that a page reads at first, and while they are too few groups: those of change sets, or of bulk edits
 _WINDOWS: Final = (600, 6_000, 20_000)
 _LARGEST_WINDOW: Final = 200_000  # of loads, whose requests are put together
+CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER, ActorKind.TOKEN)
 _MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
 _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
 
@@ -170,7 +171,7 @@ def _groups(
     by_minute: bool,
 ) -> ChangePage[ChangeGroup[int, int]]:
     end = None if before is None else to_ticks(before)
-    for rows in (*_WINDOWS, _LARGEST_WINDOW) if by_minute else _WINDOWS:
+    for rows in (*_WINDOWS[:-1], _LARGEST_WINDOW) if by_minute else _WINDOWS:
         found = run_limited(
             statements.groups(
                 record,
@@ -233,6 +234,26 @@ def _count(account: Account, wanted: ChangeFilter, column: str) -> Counter[int]:
         for found in _records(account, selection, wanted.since, wanted.until):
             counted.update(run_limited(statements.count(found, selection, column)))
     return counted
+
+
+def count_up_to(account: Account, wanted: ChangeFilter, most: int) -> int:
+    """Count the matching changes, but no more than so many; raises OperationTimedOut."""
+    selection = select(account, wanted)
+    if selection is None:
+        return 0
+    found = 0
+    for record in _records(account, selection, wanted.since, wanted.until):
+        found += run_limited(statements.count_up_to(record, selection, most))
+    return min(found, most)
+
+
+def recent_callers(account: Account, since: datetime, top: int) -> list[Actor]:
+    """Return the clients that wrote since a time, the last one first, as the newest changes name them."""
+    try:
+        found = page(account, ChangeFilter(since=since, doors=CLIENTS), top=top, by_minute=True).entries
+    except OperationTimedOut:
+        return []
+    return list({(it.actor.kind, it.actor.name, it.actor.address): it.actor for it in found}.values())
 
 
 def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:

@@ -157,6 +157,11 @@ def bytes_limit() -> int:
     return limit or retention.share_of_disk()
 
 
+def storage_used(account: Account) -> tuple[int, int]:
+    """Return the bytes that the snapshots of an account take beside its history, and how many they may take."""
+    return _copied_bytes(account), bytes_limit()
+
+
 def _copied_bytes(account: Account) -> int:
     copied = SnapshotTable.objects.filter(snapshot__account=account, is_copied=True)
     counted = copied.exclude(snapshot__reason=SnapshotReason.BRANCH)

@@ -91,6 +91,15 @@ def test_a_sas_token_is_named_by_its_label_and_leads_to_it(visit, write, label):
     assert "43ba39e2 SAS token" in text(unknown) and FINGERPRINT not in text(unknown)
 
 
+def test_the_history_in_a_drawer_is_a_part_of_it(visit, write, label):
+    write(Total=5, Status="paid")
+    answer = visit("eve").get(address(), headers={"HX-Request": "true", "HX-Request-Type": "partial"})
+    part = answer.content.decode()
+    assert answer.status_code == 200 and "HX-Redirect" not in answer
+    assert "<html" not in part and "drawer-head" in part and "Inserted 2 properties" in text(answer)
+    assert "drawer-head" not in visit("eve").get(address()).content.decode()
+
+
 def test_versions_and_what_the_newest_changed(visit, write, label):
     write(Total=5, Status="paid", Note="a")
     broken = write(Total=0, Status="lost", Note="a")

@@ -1,8 +1,9 @@
 """The grid, an entity and an export as of a time: what was there, read-only, and how it differs from now."""
 
 import re
+from datetime import UTC, datetime
 from html import unescape
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import pytest
 
@@ -166,3 +167,22 @@ def test_times_that_cannot_be_shown(visit, orders, write):
     history.end(orders.account)
     off = visit("victor").get(f"{TABLE}past/", follow=True)
     assert "keeps no history" in off.content.decode()
+
+
+def test_the_past_opens_before_the_last_change(visit, write):
+    """So that what it did is marked; a range from then on can be undone by who may."""
+    write("1", Status="paid")
+    write("2", Status="new")
+    write("1", Status="lost")
+    page = visit("max").get(go(visit)).content.decode()
+    assert "1 entity on this page differs from now" in page and ">paid<" in page
+    assert "Undo this range" in page and 'name="since"' in page
+    assert "Undo this range" not in visit("eve").get(go(visit)).content.decode()
+    # a table that was empty then says so, without an example of how to fill it
+    write("1")
+    write("2")
+    empty = visit("max").get(go(visit, go="at", at="2999-01-01T00:00:00"), follow=True)
+    assert empty.status_code == 422
+    time = re.search("asof=([^&]+)", go(visit, go="at", at=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f}Z"))[1]
+    empty = visit("max").get(TABLE, {"asof": unquote(time)}).content.decode()
+    assert "The table was empty then" in empty and "azure" not in empty
