@@ -22,7 +22,7 @@ urlpatterns = [
     path("ui/metrics", probes.metrics),
 ]
 if settings.DEVELOPMENT:
-    urlpatterns.append(path("ui/dev/kit/", kit.show))
+    urlpatterns.append(path("ui/dev/kit/", kit.show_to_developers))
 
 handler400 = "console.site.errors.bad_request"
 handler403 = "console.site.errors.forbidden"

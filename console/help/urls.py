@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.help.views import about, api_docs
+from console.help.views import about, api_docs, kit
 
 app_name = "help"
 urlpatterns = [
@@ -11,5 +11,6 @@ urlpatterns = [
     path("help/shortcuts/", about.shortcuts, name="shortcuts"),
     path("help/limits/", about.limits, name="limits"),
     path("help/<slug:page>/", about.document, name="document"),
+    path("kit/", kit.show, name="kit"),
     path("api/docs/", api_docs.show, name="api"),
 ]

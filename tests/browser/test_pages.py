@@ -48,6 +48,7 @@ PAGES = {
     "inspector": "/ui/inspect/",
     "about": "/ui/about/",
     "limits": "/ui/help/limits/",
+    "kit": "/ui/kit/?theme=both",
     "shortcuts": "/ui/help/shortcuts/",
     "help": "/ui/help/",
     "document": "/ui/help/console/",

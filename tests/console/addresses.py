@@ -79,6 +79,7 @@ help:index                    -                   user:200     -
 help:document                 access              user:200     -
 help:shortcuts                -                   user:200     -
 help:limits                   -                   user:200     -
+help:kit                      -                   user:200     -
 home:replicas                 -                   admin:200    user:405
 home:backups                  -                   admin:200    user:405
 imports:start                 acme/people         editor:200   editor:422

@@ -1,11 +1,11 @@
-"""/ui/dev/kit/: every component in every state, for who works on them and for the tests."""
+"""/ui/kit/: every component in every state, in both themes; in development also for nobody, at /ui/dev/kit/."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.decorators import login_not_required, login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -33,7 +33,7 @@ class Person:
 
 
 class Fields(forms.Form):
-    name = forms.CharField(help_text="Three to 24 lower-case letters and digits.")
+    name = forms.CharField(help_text="Three to 24 lowercase letters and digits.")
     broken = forms.EmailField(label="With an error")
     note = forms.CharField(widget=forms.Textarea, required=False)
     language = forms.ChoiceField(choices=[("en", "English"), ("tr", "Türkçe")])
@@ -42,20 +42,46 @@ class Fields(forms.Form):
     locked = forms.CharField(required=False, disabled=True, initial="not yours to change")
 
 
-@login_not_required
+SPACES: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48)  # of site/tokens.css, as the names below
+COLOURS: Final = (
+    "canvas", "surface", "sunken", "text", "text-muted", "text-faint", "line", "line-strong", "accent", "accent-soft",
+    "danger", "danger-soft", "warn", "warn-soft", "ok", "ok-soft", "info", "info-soft",
+)  # fmt: skip
+FONTS: Final = ("h1", "h2", "lead", "body", "small", "meta", "tiny", "data", "code")
+THEMES: Final = {"light": ["light"], "dark": ["dark"], "both": ["light", "dark"]}
+
+
+@login_required
 def show(request: HttpRequest) -> HttpResponse:
-    if "toast" in request.GET:
-        messages.success(request, "Saved the profile.")
-        messages.error(request, "The table people could not be read.")
+    return _render(request, {})
+
+
+@login_not_required
+def show_to_developers(request: HttpRequest) -> HttpResponse:
+    """Show the kit in a frame of its own, with an account whose colour and badges are seen."""
     accounts = [
         Account(name="acme", colour="#b4570e", protected=True),
         Account(name="devstoreaccount1", colour="#0a6b66"),
     ]
+    frame = {"user": Person(), "account": accounts[0], "accounts": accounts, "has_own_sidebar": True}
+    return _render(request, frame)
+
+
+def _render(request: HttpRequest, frame: dict[str, Any]) -> HttpResponse:
+    if "toast" in request.GET:
+        messages.success(request, "Saved the profile.")
+        messages.error(request, "The table people could not be read.")
+    theme = request.GET.get("theme", "")
     form = Fields({"name": "acme", "broken": "nobody", "language": "en", "theme": "l", "shortcuts": "on"})
     context: dict[str, Any] = {
-        "user": Person(),
-        "account": accounts[0],
-        "accounts": accounts,
+        **frame,
+        "themes": THEMES.get(theme, [""]),
+        "choices": [(name, name == theme) for name in THEMES],
+        "spaces": SPACES,
+        "colours": COLOURS,
+        "fonts": FONTS,
+        "owner": Account(name="acme"),
+        "hours": [0, 0, 3, 9, 14, 30, 22, 5, 0, 0, 1, 4],
         "form": form,
         "grid": rows(),
         "table": {"name": "people"},
