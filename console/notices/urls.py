@@ -7,6 +7,7 @@ from console.notices.views import listing, personal, settings, webhooks
 app_name = "notices"
 urlpatterns = [
     path("notices/", listing.index, name="index"),
+    path("notices/bell/", listing.show_bell, name="bell"),
     path("notices/seen/", listing.mark_seen, name="seen"),
     path("notices/<int:number>/mute/", listing.mute, name="mute"),
     path("notices/settings/", settings.edit, name="server_settings"),

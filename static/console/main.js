@@ -7,6 +7,7 @@ import "./site/filter.js";
 import "./site/page_form.js";
 import "./site/sidebar.js";
 import "./home/search.js";
+import "./notices/bell.js";
 import "./site/selection.js";
 import "./site/shortcuts.js";
 import "./site/submit.js";

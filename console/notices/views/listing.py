@@ -84,6 +84,14 @@ def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]
 
 
 @login_required
+@never_cache
+@require_safe
+def show_bell(request: HttpRequest) -> HttpResponse:
+    """Show the bell of the top bar, for a page that has been out of sight."""
+    return render(request, "console/notices/_bell.html")
+
+
+@login_required
 @require_POST
 def mark_seen(request: HttpRequest) -> HttpResponseBase:
     """Note that the user has seen the news until the time at which the form was shown."""

@@ -53,6 +53,7 @@ def test_the_bell_shows_what_is_new_until_it_is_seen(visit, notice):
     assert "Notices: 0 new" in alice.get("/ui/").content.decode()
     Notice.objects.filter(kind="key.old").update(news_at=NOW + timedelta(hours=1))
     assert "Notices: 1 new" in alice.get("/ui/").content.decode()
+    assert "Notices: 1 new" in alice.get(f"{LIST}bell/").content.decode()
     assert "Nothing needs your attention" in text(visit("sam").get("/ui/"))
 
 
