@@ -71,6 +71,7 @@ class User(AbstractBaseUser):
 
     shortcuts = models.BooleanField(default=True)  # single-key shortcuts
     edit_mode = models.CharField(max_length=8, default=EditMode.DIRECT.value)
+    hides_presence = models.BooleanField(default=False, db_default=False)  # which tables are open
 
     objects: ClassVar[UserManager] = UserManager()
 

@@ -243,6 +243,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Shared access signatures"},
         {"name": "Service properties"},
         {"name": "Members"},
+        {"name": "Comments"},
         {"name": "Undo"},
         {"name": "Activity"},
         {"name": "Requests"},

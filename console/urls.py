@@ -8,8 +8,8 @@ from console.home.views import home
 from console.site import probes
 
 SUBJECTS = (
-    "site", "people", "grid", "queries", "entities", "policies", "sas", "accounts", "snapshots", "tables", "history",
-    "activity", "notices", "requests", "imports", "jobs", "metrics", "compare", "home", "help",
+    "site", "people", "grid", "queries", "entities", "comments", "policies", "sas", "accounts", "snapshots", "tables",
+    "history", "activity", "notices", "requests", "imports", "jobs", "metrics", "compare", "home", "help",
 )  # fmt: skip
 urlpatterns = [
     path("", home.root),

@@ -138,6 +138,8 @@ class Table(models.Model):
     changes_since = models.DateTimeField(null=True, default=None)  # its own history has nothing older
     # names of properties whose index a person dropped, so that the server makes none by itself; null: none
     declined_indexes = models.JSONField(null=True, default=None)
+    # there have been comments on it or its entities, so that it is worth looking for them
+    has_comments = models.BooleanField(default=False, db_default=False)
 
     objects = Tables.as_manager()
 
@@ -1054,3 +1056,111 @@ class NoticeDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event} {self.message_id}"
+
+
+class CommentThread(models.Model):
+    """A discussion of an entity, a table or a saved query: see storage.operations.comments."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
+    # without a constraint, so that deleting a table does not wait for locks
+    table = models.ForeignKey(
+        Table, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
+    )
+    subject = models.CharField(max_length=8)  # domain.service.comments.SubjectKind
+    partition_key = models.TextField(blank=True, default="")
+    row_key = models.TextField(blank=True, default="")
+    # of the saved query, which is the console's; null: it is about something else
+    query = models.BigIntegerField(null=True, default=None)
+    digest = models.BinaryField(max_length=16)  # of the subject, whose keys are too long for an index
+    created_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True, default=None)
+    resolved_by = models.CharField(max_length=256, blank=True, default="")  # the name of a user
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("table", "digest"), name="threads_of_a_subject"),
+            models.Index(fields=("account", "-id"), name="threads_of_an_account"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.pk}"
+
+
+class Comment(models.Model):
+    """What a user wrote in a thread; a deleted one is kept for a while, so that the deletion can be undone."""
+
+    thread = models.ForeignKey(CommentThread, on_delete=models.CASCADE, related_name="comments")
+    # null: the user is gone, or wrote it on another server
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, db_index=False, related_name="+"
+    )
+    author_name = models.CharField(max_length=256)
+    text = models.TextField(max_length=4000)
+    former_text = models.TextField(null=True, default=None)  # noqa: DJ001  before the last edit
+    created_at = models.DateTimeField()
+    edited_at = models.DateTimeField(null=True, default=None)
+    deleted_at = models.DateTimeField(null=True, default=None)
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("author", "created_at"), name="comments_of_a_user"),
+            models.Index(fields=("deleted_at",), condition=~Q(deleted_at=None), name="deleted_comments"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.author_name}: {self.text[:64]}"
+
+
+class CommentMention(models.Model):
+    """A user whom a comment names with @, until the user has seen it."""
+
+    comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="mentions")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    seen_at = models.DateTimeField(null=True, default=None)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("comment", "user"), name="one_mention_of_a_user"),)
+        indexes = (models.Index(fields=("user",), condition=Q(seen_at=None), name="mentions_not_seen"),)
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.comment_id}"
+
+
+class ShortLink(models.Model):
+    """The address of a page of an account, for which a short one stands: see storage.operations.links."""
+
+    key = models.CharField(max_length=16, primary_key=True)
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
+    address = models.TextField()  # below that of the account
+    created_at = models.DateTimeField()
+    used_at = models.DateTimeField()
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("used_at",), name="links_by_use"),
+            models.Index(fields=("account", "-used_at"), name="links_of_an_account"),
+        )
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Presence(models.Model):
+    """A tab of a browser that shows a table now: see storage.operations.presence. The relation is unlogged."""
+
+    tab = models.UUIDField()  # as the browser names it
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_constraint=False, related_name="+"
+    )
+    table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
+    process = models.CharField(max_length=16)  # that writes to its stream
+    entity = models.TextField(blank=True, default="")  # that it shows; empty: the table
+    seen_at = models.DateTimeField()  # by the database's clock
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("tab", "user"), name="one_presence_of_a_tab"),)
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.table_id}"

@@ -32,6 +32,7 @@ class Group(StrEnum):
     ENTITIES = "entities"
     TABLES = "tables"
     QUERIES = "queries"
+    COMMENTS = "comments"
     ACCESS = "access"
     SNAPSHOTS = "snapshots"
     SETTINGS = "settings"
@@ -42,6 +43,7 @@ GROUP_LABELS: Final[Mapping[Group, Promise]] = {
     Group.ENTITIES: _("Entities"),
     Group.TABLES: _("Tables"),
     Group.QUERIES: _("Saved queries"),
+    Group.COMMENTS: _("Comments"),
     Group.ACCESS: _("Policies and keys"),
     Group.SNAPSHOTS: _("Snapshots and branches"),
     Group.SETTINGS: _("Account and service"),
@@ -241,6 +243,33 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
         "bookmark",
         _("%(who)s deleted the query %(query)s for %(table)s"),
         undone=lambda number: gettext("Deleted the query."),
+    ),
+    Verb.COMMENT_CREATE: Presentation(
+        Group.COMMENTS,
+        "message-square",
+        _("%(who)s wrote %(comment)s in %(table)s"),
+        undone=lambda number: gettext("Restored the comment."),
+    ),
+    Verb.COMMENT_CHANGE: Presentation(
+        Group.COMMENTS, "message-square", _("%(who)s changed %(comment)s in %(table)s")
+    ),
+    Verb.COMMENT_DELETE: Presentation(
+        Group.COMMENTS,
+        "message-square",
+        _("%(who)s deleted %(comment)s in %(table)s"),
+        undone=lambda number: gettext("Deleted the comment."),
+    ),
+    Verb.COMMENT_RESOLVE: Presentation(
+        Group.COMMENTS,
+        "check",
+        _("%(who)s resolved the thread of %(comment)s in %(table)s"),
+        undone=lambda number: gettext("Resolved the thread again."),
+    ),
+    Verb.COMMENT_REOPEN: Presentation(
+        Group.COMMENTS,
+        "rotate-ccw",
+        _("%(who)s reopened the thread of %(comment)s in %(table)s"),
+        undone=lambda number: gettext("Reopened the thread."),
     ),
     Verb.POLICIES_SET: Presentation(
         Group.ACCESS, "shield", _("%(who)s changed the access policies of %(table)s")

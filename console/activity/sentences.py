@@ -143,6 +143,11 @@ def _link_table(done: Activity) -> SafeString:
     return format_html('<a class="mono" href="{}">{}</a>', address, done.table_name)
 
 
+def _link_comment(done: Activity) -> SafeString:
+    address = reverse("comments:thread", args=(done.account_name, done.detail.get("thread", 0)))
+    return format_html('<a href="{}">{}</a>', address, _("a comment"))
+
+
 def _link_entity(done: Activity) -> SafeString:
     key: Mapping[str, str] = getattr(done, "first_key", None) or _NO_KEY
     keys = key["partition_key"], key["row_key"]
@@ -231,6 +236,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "webhook": lambda done: _strong_bdi(done.detail.get("webhook", "")),
     "notice": lambda done: _mono(done.detail.get("notice", "")),
     "deployment": lambda done: _strong_bdi(done.detail.get("deployment", "")),
+    "comment": _link_comment,
     "inviter": lambda done: _strong(done.detail.get("invited_by", "")),
 }
 

@@ -48,6 +48,8 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
         return False
     if shown.group is Group.QUERIES and not done.detail.get("query"):
         return _is_own(user, done)  # a private query concerns its owner only, who may be a viewer
+    if shown.group is Group.COMMENTS:
+        return _is_own(user, done)
     is_own_change = shown.group is Group.ENTITIES and _is_own(user, done)
     return may(role, Capability.WRITE if is_own_change else verb.undo_capability)
 

@@ -27,12 +27,14 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.filters.query import EntityQuery
+from storage.domain.service.comments import Subject
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.operations.activity import activity
 from storage.operations.changes import last_change, versions
+from storage.operations.comments import threads
 from storage.operations.entities import entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
@@ -85,12 +87,14 @@ def find_target(request: HttpRequest, table: Table) -> EntityTarget:
 def tab_links(target: EntityTarget, current: str) -> list[tuple[str, str, bool]]:
     """Return the label and the address of each tab, and whether it is the current one."""
     labels = {"form": _("Form"), "json": "JSON", "history": _("History"), "snippets": _("Snippets")}
+    number = threads.count(target.table, Subject(target.key))
+    labels["comments"] = f"{_('Comments')} ({number})" if number else _("Comments")
     return [(label, _tab_address(target, tab), tab == current) for tab, label in labels.items()]
 
 
 def _tab_address(target: EntityTarget, tab: str) -> str:
-    if tab == "history":
-        return target.address("history:entity")
+    if tab in ("history", "comments"):
+        return target.address(f"{tab}:entity")
     return target.address(**({} if tab == "form" else {"tab": tab}))
 
 
@@ -130,6 +134,7 @@ def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]
         "opened": sign_entity(target.table, stored),
         "address": target.address(),
         "value_address": target.address("entities:value"),
+        "changed_address": target.address("history:changed"),
     }
 
 

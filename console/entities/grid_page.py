@@ -33,12 +33,14 @@ from storage.domain.entities.entity import Entity, read_stored
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, TableNotFound
 from storage.domain.filters.query import EntityQuery, Page, Position, SortedPage, SortedPosition
+from storage.domain.service.comments import Subject
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.ticks import to_datetime
 from storage.models import Table
 from storage.operations.changes import feed, past
 from storage.operations.changes.feed import Feed, NoHistory
 from storage.operations.changes.past import Past
+from storage.operations.comments import threads
 from storage.operations.entities import entities
 from storage.operations.entities.entities import Total
 from storage.operations.tables.table_list import Overview, describe
@@ -286,7 +288,9 @@ class GridPage:
         seen = dict.fromkeys(name for glance in found for name in glance.properties)
         names, widths = find_columns(self.table, seen, is_part=state.is_part)
         usual = sample(self.table) if set(names) - seen.keys() else {}
-        options = GridOptions(self.table, state, names, usual, widths, since)
+        commented = threads.count_many(self.table, [Subject(glance.key) for glance in found])
+        numbers = {subject.key: number for subject, number in commented.items() if subject.key is not None}
+        options = GridOptions(self.table, state, names, usual, widths, since, numbers)
         built = build_grid(options, found, before=state.rows_before, is_last=is_last)
         new = {column.name: column.width for column in built.columns if column.is_new}
         keep_widths(self.table, widths, new)

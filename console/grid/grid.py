@@ -16,7 +16,7 @@ from console.grid.columns import TIMESTAMP, ColumnChoice
 from console.grid.markup import SYSTEM, Column
 from console.grid.state import GridState, read_state
 from console.grid.time_travel import UNCHANGED, ChangesSince
-from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_stored
+from storage.domain.entities.entity import KEY_PROPERTIES, EntityKey, StoredEntity, read_stored
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.numbers import read_number
@@ -54,6 +54,8 @@ class GridOptions:
     usual: Mapping[str, Edm] = field(default_factory=dict)  # the types of those without a value on the page
     widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
     since: ChangesSince = UNCHANGED  # of a past: what differs from now
+    # the numbers of comments, of entities that have some
+    comments: Mapping[EntityKey, int] = field(default_factory=dict)
 
 
 def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
@@ -81,7 +83,16 @@ def _rows(
     drawn = [_draw(glance, shown, state.zone) for glance in found]
     made = _columns(setting, shown, types, drawn)
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
-    rows = markup.draw_rows(path, made, found, drawn, first=first, as_of=state.as_of, since=setting.since)
+    rows = markup.draw_rows(
+        path,
+        made,
+        found,
+        drawn,
+        first=first,
+        as_of=state.as_of,
+        since=setting.since,
+        comments=setting.comments,
+    )
     return made, rows
 
 

@@ -3,15 +3,17 @@
 It is made here and not in a template, because a page of a wide table has ten thousand cells.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 # faster than Django's escape, which also handles lazy translations
 from html import escape
+from types import MappingProxyType
 from typing import Final
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from console.grid.cells import MIXED, Cell
 from console.grid.columns import TIMESTAMP
@@ -90,6 +92,7 @@ def draw_rows(
     first: int,
     as_of: Moment | None = None,
     since: ChangesSince = UNCHANGED,
+    comments: Mapping[EntityKey, int] = MappingProxyType({}),
 ) -> list[SafeString]:
     """``path``: the address of an entity without its key; ``first``: the aria-rowindex of the first row."""
     openings = [_opening(column) for column in columns]
@@ -118,7 +121,7 @@ def draw_rows(
         gone = f' data-gone title="{escape(_("Deleted since"))}"' if glance.key in since.deleted else ""
         row = (
             f'<tr data-key="{token}" data-etag="{etag}" aria-rowindex="{index}"{gone}>'
-            f"{handle.draw(glance.key, token)}"
+            f"{handle.draw(glance.key, token, comments.get(glance.key, 0))}"
         )
         # every stored text in it was escaped when its cell was drawn
         rows.append(SafeString(f"{row}{''.join(parts)}</tr>"))
@@ -150,12 +153,17 @@ class _Handle:
     open_label: str
     more: str = ""  # fields of the address
 
-    def draw(self, key: EntityKey, token: str) -> str:
+    def draw(self, key: EntityKey, token: str, comments: int = 0) -> str:
+        """``comments``: how many the entity has."""
         href = f"{self.path}?{key_query(key)}{self.more}"
         name = escape(f"{key.partition_key}, {key.row_key}")
+        noted = mark = ""
+        if comments:
+            text = ngettext("%(number)d comment", "%(number)d comments", comments) % {"number": comments}
+            noted, mark = escape(f" · {text}"), f' data-comments="{comments}"'
         return (
             f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'
             f' value="{token}" aria-label="{self.select_label} {name}">'
-            f'<a class="open" data-drawer href="{escape(href)}" title="{self.open_label}"'
-            f' aria-label="{self.open_label} {name}"></a></td>'
+            f'<a class="open" data-drawer href="{escape(href)}" title="{self.open_label}{noted}"{mark}'
+            f' aria-label="{self.open_label} {name}{noted}"></a></td>'
         )

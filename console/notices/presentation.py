@@ -28,6 +28,7 @@ TITLES: Final[Mapping[NoticeKind, Promise]] = {
     NoticeKind.ERRORS_HIGH: _("Many requests fail"),
     NoticeKind.LATENCY_HIGH: _("Slow requests"),
     NoticeKind.WEBHOOK_FAILING: _("Webhook fails"),
+    NoticeKind.COMMENT_MENTION: _("You were mentioned"),
     NoticeKind.BACKUP_OVERDUE: _("Backup too old"),
     NoticeKind.BACKUP_FAILED: _("Backup failed"),
     NoticeKind.BACKUP_MISSING: _("No backup"),
@@ -57,6 +58,7 @@ TEXTS: Final[Mapping[NoticeKind, Promise]] = {
     NoticeKind.WEBHOOK_FAILING: _(
         "The webhook “%(webhook)s” has not accepted notices since %(failed_at)s: %(attempts)s attempts failed."
     ),
+    NoticeKind.COMMENT_MENTION: _("%(author)s mentioned you in a comment on %(about)s."),
     NoticeKind.BACKUP_OVERDUE: _("The last backup is of %(made_at)s, which is too long ago."),
     NoticeKind.BACKUP_FAILED: _("The backup of %(failed_at)s failed."),
     NoticeKind.BACKUP_MISSING: _("This server has had tables for a day and was never backed up."),
@@ -76,6 +78,7 @@ EVENTS: Final[Mapping[str, Promise]] = {
     NoticeEvent.RESOLVED: _("resolved"),
 }
 _BADGES: Final[Mapping[Severity, tuple[str, str, Promise]]] = {
+    Severity.INFO: ("info", "at-sign", _("for you")),
     Severity.WARNING: ("warn", "triangle-alert", _("warning")),
     Severity.ERROR: ("danger", "circle-alert", _("error")),
 }

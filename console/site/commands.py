@@ -78,6 +78,7 @@ def _held(keys: str, *modifiers: str) -> str:
 COMMANDS: Final = (
     Command("help.keys", "?", _("Show this list"), Where.EVERYWHERE, "keyboard"),
     Command("palette.open", "Mod+K", _("Search everything, run commands"), Where.EVERYWHERE),
+    Command("link.copy", "Alt+L", _("Copy a short link to this page"), Where.EVERYWHERE, "link"),
     Command("filter.focus", "/", _("Go to the filter"), Where.EVERYWHERE, "filter"),
     Command("grid.enter", "E", _("Go to the entities"), Where.EVERYWHERE, "table-2"),
     Command("entity.new", "Alt+N", _("Add entity"), Where.EVERYWHERE, "plus"),

@@ -160,6 +160,7 @@ SERVER_SETTINGS: Final = (
             ("id_density", _("Table density")),
             ("id_edit_mode", _("Save cell changes")),
             ("id_shortcuts", _("Single-key shortcuts")),
+            ("id_hides_presence", _("Hide what I have open")),
         )
     ),
     *(

@@ -194,6 +194,17 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.WEBHOOK_URL: _(
         "The URL of a webhook must begin with https:// or http://, with a host and without a user name."
     ),
+    Reason.COMMENT_EMPTY: _("Enter a comment."),
+    Reason.COMMENT_TOO_LONG: _("Use at most %(most)s characters."),
+    Reason.TOO_MANY_COMMENTS_AT_ONCE: _("You can write %(most)s comments in a minute. Wait a little."),
+    Reason.TOO_MANY_COMMENTS: _(
+        "The account %(account)s has %(most)s comments, which is the most it can have."
+    ),
+    Reason.NO_SHORT_LINK: _("Only pages of an account have short links."),
+    Reason.LINK_HOLDS_SECRET: _(
+        "This address holds a token or key, which must not be passed on. No link was made."
+    ),
+    Reason.LINK_TOO_LONG: _("An address of more than %(most)s characters cannot have a short link."),
     Reason.WEBHOOK_EXISTS: _("A webhook named “%(webhook)s” already exists."),
     Reason.TOO_MANY_WEBHOOKS: _("There can be at most %(most)s webhooks. Delete one first."),
     Reason.NO_WEBHOOK: _("There is no webhook “%(webhook)s”."),

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 from django.http import HttpRequest, HttpResponse
 
 from storage.domain.service.feed import ExpiredToken, FeedPage
+from storage.domain.service.presence import PresentTab
 from storage.domain.service.quotas import ACCOUNT_STREAMS, STREAMS
 from storage.domain.service.recorded import RecordedChange
 from storage.models import Job, RecordedRequest
@@ -25,8 +26,10 @@ from storage.operations.accounts import quotas
 from storage.operations.changes import feed as operations
 from storage.operations.changes.feed import Feed, NoHistory
 from storage.operations.jobs import jobs
+from storage.operations.presence.presence import Tab
 from storage.operations.requests import requests
 from storage.operations.requests.requests import RequestFilter
+from storage.runtime import presence
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.stream_access import AccessChanges, StreamAccess
 from storage.runtime.threads import in_access_thread
@@ -160,6 +163,58 @@ class RequestStream:
         found = requests.following(self.wanted, after)
         events = b"".join(b"id: %d\ndata: %b\n\n" % (it.pk, self.write(it)) for it in found)
         return events, found[-1].pk if found else after
+
+
+@dataclass(frozen=True, slots=True)
+class TableStream:
+    """Who has a table open, and its changes if it has a feed; one stream, since browsers open few to a server.
+
+    ``write`` writes who shows the table, in one line.
+    """
+
+    tab: Tab
+    changes: FeedStream | None
+    write: Callable[[Sequence[PresentTab]], bytes]
+    account_id: int
+    reader: str
+    is_allowed: Callable[[], bool]
+
+    async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
+        parts = [self._people()] if self.changes is None else [self.changes.events(live), self._people()]
+        async with aclosing(_merge(parts)) as events:
+            async for event in events:
+                yield event
+
+    async def _people(self) -> AsyncGenerator[bytes, None]:
+        known = b""
+        async with aclosing(presence.board.follow(self.tab)) as following:
+            async for people in following:
+                written = self.write(people)
+                if written != known:
+                    known = written
+                    yield b"event: presence\ndata: %b\n\n" % written
+
+
+async def _merge(several: Sequence[AsyncGenerator[bytes, None]]) -> AsyncGenerator[bytes, None]:
+    """Yield what several generators yield, as it comes, until one of them raises or all have ended."""
+    waiting = {asyncio.ensure_future(anext(it)): it for it in several}
+    try:
+        while waiting:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                generator = waiting.pop(task)
+                try:
+                    event = task.result()
+                except StopAsyncIteration:
+                    continue
+                waiting[asyncio.ensure_future(anext(generator))] = generator
+                yield event
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        for generator in several:
+            await generator.aclose()
 
 
 class TooManyStreams(Exception):

@@ -9,6 +9,7 @@ from storage.api.views import (
     accounts,
     bulk_edit,
     changes,
+    comments,
     diff,
     history,
     indexes,
@@ -138,6 +139,19 @@ urlpatterns = [
     _path(f"{ACCOUNT}/members", service.MemberViewSet, "members", get="index"),
     _path(f"{ACCOUNT}/members/<str:user>", service.MemberViewSet, "member", put="update", delete="destroy"),
     *_webhooks(f"{ACCOUNT}/", "", notices.WebhookViewSet, notices.RuleViewSet),
+    _path(f"{ACCOUNT}/comments", comments.CommentViewSet, "comments", get="index"),
+    _path(f"{TABLE}/comments", comments.CommentViewSet, "table-comments", post="create"),
+    _path(
+        f"{ACCOUNT}/comments/<int:thread>", comments.CommentViewSet, "thread", get="retrieve", patch="resolve"
+    ),
+    _path(f"{ACCOUNT}/comments/<int:thread>/replies", comments.CommentViewSet, "replies", post="reply"),
+    _path(
+        f"{ACCOUNT}/comments/<int:thread>/replies/<int:comment>",
+        comments.CommentViewSet,
+        "reply",
+        patch="edit",
+        delete="destroy",
+    ),
     _path(f"{ACCOUNT}/undo", undo.UndoViewSet, "undo", post="undo"),
     _path(f"{ACCOUNT}/requests", requests.RequestViewSet, "requests", get="index"),
     _path(f"{ACCOUNT}/requests/<uuid:request_id>", requests.RequestViewSet, "request", get="retrieve"),

@@ -292,6 +292,15 @@ class Reason(StrEnum):
     TABLE_GONE = "The table {table} was deleted during the export. Export the account again."
     NO_ACCESS = "You have no access to an account named {account}."
 
+    # comments and links
+    COMMENT_EMPTY = "A comment needs a text."
+    COMMENT_TOO_LONG = "A comment can have {most} characters."
+    TOO_MANY_COMMENTS_AT_ONCE = "A user can write {most} comments in a minute; wait a little."
+    TOO_MANY_COMMENTS = "The account {account} has {most} comments, which is the most it can have."
+    NO_SHORT_LINK = "Only pages of an account have short links."
+    LINK_HOLDS_SECRET = "This address holds a token or key, which must not be passed on. No link was made."
+    LINK_TOO_LONG = "An address of more than {most} characters cannot have a short link."
+
     def of(self, **facts: object) -> "Refusal":
         return Refusal(self, facts)
 

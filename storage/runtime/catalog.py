@@ -26,6 +26,7 @@ from storage.operations.accounts import account_settings, accounts, sealed_keys,
 from storage.operations.health import database_version
 from storage.operations.relations import history
 from storage.operations.tables import indexes, tables
+from storage.runtime import presence
 from storage.runtime.replicas import Replicas
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread, on_replica
@@ -178,6 +179,8 @@ class Catalog:
             case News.TABLES:
                 self._generation += 1
                 self._tables.clear()
+            case News.PRESENCE:
+                presence.board.announce(event.table[0])
             case News.ACCESS:
                 self._access_changes.announce()
             case News.STILL_HELD:

@@ -21,10 +21,12 @@ from storage.operations.access import api_tokens, retired_keys
 from storage.operations.accounts import expiry
 from storage.operations.activity import activity
 from storage.operations.changes import feed, retention
+from storage.operations.comments import comments
 from storage.operations.counting import metrics, series, sizes, table_use, usage
 from storage.operations.health import database_version, disk
 from storage.operations.jobs import files as job_files
 from storage.operations.jobs import jobs
+from storage.operations.links import links
 from storage.operations.notices import delivery, evaluation
 from storage.operations.relations import table_relations
 from storage.operations.requests import recording
@@ -243,6 +245,8 @@ def _tidy(now: datetime) -> None:
     job_files.tidy(now)
     jobs.tidy(now)
     evaluation.tidy(now)
+    comments.tidy(now)
+    links.tidy(now)
 
 
 def _tidy_daily(now: datetime) -> None:

@@ -38,7 +38,7 @@ from storage.operations.relations import table_relations
 from storage.operations.relations.history import Actors
 from storage.operations.tables import analytics, tables
 from storage.operations.tables.adaptive_indexes import SlowQuery
-from storage.runtime import job_runner, periodic, replicas, throughput
+from storage.runtime import job_runner, periodic, presence, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.observer import Observer
@@ -128,6 +128,7 @@ class Service:
             replicas.set_of_this_process(None)
             await self._replicas.close()
         await self.live_feed.close()
+        await presence.board.close()
         await self.observer.close()
         await self._catalog.close()
         self._lanes.close()

@@ -25,6 +25,8 @@ from storage.sql.django import execute, fetch, in_session, losing_locks
 CHANNEL: Final = "tablero_catalog"
 LISTENER: Final = "tablero catalog"  # application name of its connection
 CHANGE: Final = "change"
+_PRESENCE_CHANNEL: Final = "tablero_presence"  # which older servers do not listen to
+_PRESENCE: Final = "presence"
 _ACCESS: Final = "access"
 _TABLE: Final = "table"
 
@@ -44,6 +46,7 @@ class News(Enum):
     STILL_HELD = auto()
     TABLE = auto()  # one was deleted, or its settings or indexes have changed
     TABLES = auto()  # any may have changed, as servers before 0.6 say it
+    PRESENCE = auto()  # a tab that shows a table has come or gone
     ACCESS = auto()  # a user or token may have lost access
     CHANGE = auto()  # drop the cache before asking for the next event
 
@@ -51,8 +54,9 @@ class News(Enum):
 class Event(NamedTuple):
     """News, and the time on the monotonic clock for which they are sure: they were asked for later.
 
-    ``table``: the account and the folded name of one that has changed. ``writer``, of HELD and STILL_HELD: the least
-    number of versions that may write, as storage.operations.health.database_version says it.
+    ``table``: the account and the folded name of one that has changed; of PRESENCE, the id of the table and no name.
+    ``writer``, of HELD and STILL_HELD: the least number of versions that may write, as
+    storage.operations.health.database_version says it.
     """
 
     news: News
@@ -73,6 +77,11 @@ def notify_table(account_id: int, folded_name: str) -> None:
 def notify_access() -> None:
     """Notify every process, when the current transaction commits, that a user or token may have lost access."""
     _notify(_ACCESS)
+
+
+def notify_presence(table_id: int) -> None:
+    """Notify every process, when the current transaction commits, that others may have come to a table or gone."""
+    execute("SELECT pg_notify(%s, %s)", _PRESENCE_CHANNEL, f"{_PRESENCE} {table_id}")
 
 
 def _notify(payload: str) -> None:
@@ -112,7 +121,7 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
     """Yield HELD first and after each CHANGE; raises OSError when the connection, and with it the lock, is lost."""
     try:
         async with await timelines.connect(conninfo, application_name=LISTENER) as conn:
-            await conn.execute(f"LISTEN {CHANNEL}")
+            await conn.execute(f"LISTEN {CHANNEL}; LISTEN {_PRESENCE_CHANNEL}")
             while True:
                 checked_at = monotonic()
                 await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_SNAPSHOT,))
@@ -148,6 +157,8 @@ def _read_event(payload: str, at: float) -> Event:
     if payload == _ACCESS:
         return Event(News.ACCESS, at)
     kind, _, rest = payload.partition(" ")
+    if kind == _PRESENCE:
+        return Event(News.PRESENCE, at, (int(rest), ""))
     if kind != _TABLE:
         return Event(News.TABLES, at)
     account_id, _, folded_name = rest.partition(" ")  # some names have spaces

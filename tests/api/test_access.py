@@ -66,6 +66,8 @@ OPERATIONS = [
     ("GET", "accounts/acme/tables/people/metrics", READ, None, 200),
     ("POST", "accounts/acme/deployments", Capability.WRITE, {"name": ""}, 400),
     ("GET", "accounts/acme/changes", READ, None, 200),
+    ("GET", "accounts/acme/comments", READ, None, 200),
+    ("GET", "accounts/acme/comments/0", READ, None, 404),
     ("POST", "accounts/acme/undo", TABLES, {}, 400),
     ("GET", "accounts/acme/snapshots", READ, None, 200),
     ("POST", "accounts/acme/snapshots", TABLES, {"name": 1}, 400),
@@ -106,6 +108,12 @@ OF_SERVER = [
     ("POST", "jobs/{job}/pause"),
     ("POST", "jobs/{job}/resume"),
     ("POST", "jobs/{job}/cancel"),
+    # viewers may comment, with a token that may write: tests/api/test_comments.py
+    ("POST", "accounts/{account}/tables/{table}/comments"),
+    ("PATCH", "accounts/{account}/comments/{thread}"),
+    ("POST", "accounts/{account}/comments/{thread}/replies"),
+    ("PATCH", "accounts/{account}/comments/{thread}/replies/{comment}"),
+    ("DELETE", "accounts/{account}/comments/{thread}/replies/{comment}"),
     # those that the user may see, and for admins those of the server: tests/api/test_notices.py
     ("GET", "notices"),
     ("GET", "notices/{notice}"),
@@ -162,7 +170,7 @@ def as_documented(path):
     parts = path.partition("?")[0].split("/")
     names = {"accounts": "account", "tables": "table", "sas": "fingerprint", "members": "user", "keys": "key"}
     names |= {"indexes": "property", "requests": "request_id", "snapshots": "snapshot"}
-    names |= {"webhooks": "webhook", "notice-rules": "kind"}
+    names |= {"comments": "thread", "webhooks": "webhook", "notice-rules": "kind"}
     found = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
     return "/".join([API, *found])
 

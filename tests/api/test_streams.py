@@ -74,7 +74,7 @@ class Reader:
 
 
 @asynccontextmanager
-async def following(path, headers, changes):
+async def following(path, headers, changes, query=b"", begins=b"id:"):
     """A reader who has got the beginning of a stream."""
     lanes = Lanes(settings.LANES_CONNINFO)
     await lanes.open()
@@ -83,14 +83,14 @@ async def following(path, headers, changes):
         "type": "http",
         "method": "GET",
         "path": path,
-        "query_string": b"",
+        "query_string": query,
         "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         "state": {"ending": asyncio.Event()},
     }
     run = streams.run(get_asgi_application(), live, changes, scope, reader.receive, reader.send)
     reader.task = asyncio.create_task(run)
     try:
-        while not any(text.startswith(b"id:") for text in reader.texts):
+        while not any(text.startswith(begins) for text in reader.texts):
             await reader.next()
         yield reader
     finally:

@@ -38,6 +38,8 @@ PAGES = {
     "entities": TABLE,
     "filtered": TABLE + "?f=Age+ge+55&by=rows",
     "properties to read": TABLE + "query/select/",
+    "comments": TABLE + "comments/",
+    "copy link": "/ui/links/new/?address=/ui/a/devstoreaccount1/",
     "nothing matches": TABLE + "?f=Age+eq+1000",
     "empty table": "/ui/a/devstoreaccount1/t/empty/",
     "keys": "/ui/a/devstoreaccount1/keys/?format=python&host=container",

@@ -72,6 +72,19 @@ sas:describe                  acme/ffff           user:405     manager:404
 sas:block                     acme/ffff           user:405     manager:404
 accounts:created              acme                owner:302    -
 accounts:new                  -                   admin:200    admin:422
+home:link_new                 -                   user:200     user:422
+home:link                     222222222222        user:404     user:405
+comments:table                acme/people         member:200   user:405
+comments:entity               acme/people         user:404     user:405
+comments:add                  acme/people         user:405     member:303
+comments:people               acme                member:200   user:405
+comments:thread               acme/0              user:404     user:405
+comments:reply                acme/0              user:405     user:404
+comments:resolve              acme/0              user:405     user:404
+comments:edit                 acme/0              user:405     user:404
+comments:delete               acme/0              user:405     user:404
+grid:presence                 acme/people         user:405     member:204
+history:changed               acme/people         user:404     user:405
 home:star                     acme/people         member:405   member:302
 sas:inspector                 -                   user:200     user:422
 help:about                    -                   user:200     -
@@ -245,7 +258,7 @@ ANSWERS = {
 
 # what is no page: parts and data; or what its own test sees
 NO_PAGES = {
-    *("jobs:tray", "notices:bell"),
+    *("jobs:tray", "notices:bell", "comments:people"),
     *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
     *("tables:distribution", "tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
     "people:signed_in",

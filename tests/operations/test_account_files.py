@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console.models import User
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Upsert
@@ -19,6 +20,7 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
+from storage.domain.service.comments import Subject
 from storage.domain.service.service_properties import CorsRule, ServiceProperties
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
@@ -26,6 +28,7 @@ from storage.models import Account, Table
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
 from storage.operations.accounts.refusals import AccountExists
+from storage.operations.comments import comments, threads
 from storage.operations.entities import edits, entities
 from storage.operations.jobs import files, jobs, running
 from storage.operations.relations import history
@@ -378,3 +381,42 @@ def test_a_job_exports_an_account_and_begins_again_when_it_is_interrupted(source
     direct = exported(source)
     assert lines(io.BytesIO(content))[1:-1] == lines(direct)[1:-1]
     assert account_import.check(io.BytesIO(content), "there").entities == 3
+
+
+def test_comments_go_with_their_account_by_the_names_of_their_authors(source):
+    table = fill(source, "people", one("a"), one("b"))
+    author = User.objects.create(username="ada")
+    by = Actor(ActorKind.USER, "ada")
+    first, _ = comments.begin(table, Subject(EntityKey("p", "a")), "@ada look", author=author, by=by)
+    comments.reply(first.thread, "seen", author=author, by=by)
+    comments.resolve(first.thread, is_resolved=True, by=by)
+    comments.begin(table, Subject(), "of the table", author=author, by=by)
+    comments.begin(table, Subject(query=1), "of a query", author=author, by=by)
+    file = exported(source)
+    assert [list(line) for line in lines(file)][1:4] == [["table"], ["thread"], ["thread"]]
+    copy = imported(file, "copy")
+    found = threads.of_account(copy).order_by("pk")
+    assert [[(it.author_name, it.author, it.text) for it in thread.shown] for thread in found] == [
+        [("ada", None, "@ada look"), ("ada", None, "seen")],
+        [("ada", None, "of the table")],
+    ]
+    assert [it.resolved_by for it in found] == ["ada", ""]
+    assert comparable(exported(copy)) == comparable(file)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"key": ["p"]}, {"created_at": "2026"}, {"comments": [{}]}, {"key": ["\0", ""]}]
+)
+def test_a_thread_that_is_none_is_refused(source, wrong):
+    thread = {
+        "key": None,
+        "created_at": "2026-01-01T00:00:00Z",
+        "resolved_at": None,
+        "resolved_by": "",
+        "comments": [],
+    }
+    fill(source, "people", one("a"))
+    header, table, *rest = lines(exported(source))[:-1]
+    assert account_import.check(packed([header, table, {"thread": thread}, *rest]), "copy").entities == 1
+    with pytest.raises(FileRefused, match="thread"):
+        account_import.check(packed([header, table, {"thread": {**thread, **wrong}}, *rest]), "copy")

@@ -42,9 +42,15 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
     )
 
+    hides_presence = forms.BooleanField(
+        label=_("Hide what I have open"),
+        help_text=_("Others with access do not see that you are looking at a table or an entity."),
+        required=False,
+    )
+
     class Meta:
         model = User
-        fields = ("language", "time_zone", "theme", "density", "edit_mode", "shortcuts")
+        fields = ("language", "time_zone", "theme", "density", "edit_mode", "shortcuts", "hides_presence")
 
 
 class PasswordForm(forms.Form):

@@ -24,6 +24,7 @@ from console.site.access import user_of
 from console.site.addresses import is_console_path
 from console.site.notices import notify_success
 from storage.operations.access.members import visible_accounts, with_roles
+from storage.operations.presence import presence
 
 _ACCESS_LIMIT: Final = 100  # accounts
 
@@ -36,6 +37,8 @@ def edit(request: HttpRequest) -> HttpResponse:
     form = PreferencesForm(data, instance=_with_cookies(request, user))
     if request.method == "POST" and form.is_valid():
         form.save()
+        if "hides_presence" in form.changed_data:
+            presence.announce(user)
         translation.activate(user.language)
         notify_success(request, _("Saved your preferences."))
         return appearance.remember(

@@ -8,6 +8,7 @@ import "./range.js";
 import "./narrow.js";
 import "./results.js";
 import "./live.js";
+import "./presence.js";
 import "../grid/selection.js";
 import "../queries/query.js";
 import "../queries/code.js";

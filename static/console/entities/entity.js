@@ -4,6 +4,8 @@ import { on, onClick, onSwap } from "../site/on.js";
 import { post } from "../site/request.js";
 import "../site/unsaved.js";
 import { guid } from "./cell_tools.js";
+import "./mentions.js";
+import "./presence.js";
 import "./viewer.js";
 
 const FORM = "form[data-guard]";

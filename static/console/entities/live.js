@@ -9,47 +9,15 @@ const MARKED = 5000; // ms for which a changed cell is marked
 const PAUSE = 1000; // ms between two looks at changes on this page
 const LONG_PAUSE = 3000; // and at others, which may or may not belong to it
 const QUIET = 5000; // ms between two sentences read aloud
-const LONGEST = 30_000; // ms between two attempts to connect
+const LONGEST = 30_000; // ms until another look, when there was no answer
 
 const results = () => document.getElementById("results");
 const grid = () => results()?.querySelector("[data-grid]");
 
-let source = null; // the one stream of this page
-let address = "";
-let token = "";
-let attempts = 0;
-let retry;
+const isLive = () => "live" in (results()?.dataset ?? {});
 
-function connect() {
-  const wanted = results()?.dataset.live ?? "";
-  if (wanted !== address) {
-    disconnect();
-    [address, token] = [wanted, results()?.dataset.token ?? ""];
-  }
-  if (source || !address || document.hidden) return;
-  source = new EventSource(token ? `${address}?after=${encodeURIComponent(token)}` : address);
-  source.addEventListener("open", () => {
-    attempts = 0;
-    // without a token, what happened before is not told
-    if (!token) look();
-  });
-  source.addEventListener("message", ({ data, lastEventId }) => {
-    token = lastEventId;
-    hear(JSON.parse(data));
-  });
-  source.addEventListener("error", () => {
-    if (source.readyState === EventSource.CLOSED) token = ""; // refused: it may have expired
-    disconnect();
-    const pause = Math.min(LONGEST, 1000 * 2 ** attempts++);
-    retry = setTimeout(connect, pause * (0.5 + Math.random() / 2));
-  });
-}
-
-function disconnect() {
-  clearTimeout(retry);
-  source?.close();
-  source = null;
-}
+document.addEventListener("table:open", ({ detail }) => isLive() && !detail.isWhole && look());
+document.addEventListener("table:change", ({ detail }) => isLive() && hear(detail));
 
 // what has been heard and not been looked at: the last change of each entity
 
@@ -61,7 +29,7 @@ let isLooking = false;
 function hear(change) {
   const row = rowOf(change.key);
   if (row && row.dataset.etag === change.etag && change.op !== "d") return; // it was changed here
-  heard.set(change.key, change.op);
+  heard.set(change.key, change);
   plan(row ? PAUSE : LONG_PAUSE);
 }
 
@@ -89,7 +57,7 @@ async function look() {
     last = Date.now();
     if (status === 200 && results() === asked) show(found, changes);
   } catch {
-    for (const [key, op] of changes) if (!heard.has(key)) heard.set(key, op); // no answer now
+    for (const [key, change] of changes) if (!heard.has(key)) heard.set(key, change); // no answer now
     pause = LONGEST;
   } finally {
     isLooking = false;
@@ -116,11 +84,11 @@ function show(found, changes) {
       if (changes.has(key)) later.set(key, changes.get(key));
     } else if (now) {
       delete row.dataset.gone;
-      if (row.dataset.etag !== now.dataset.etag) cells += renew(row, now, { isMarked: !own.has(key) });
-    } else if (changes.get(key) === "d" && !("gone" in row.dataset)) {
+      if (row.dataset.etag !== now.dataset.etag) cells += renew(row, now, { isMarked: !own.has(key), why: explain(changes.get(key)) });
+    } else if (changes.get(key)?.op === "d" && !("gone" in row.dataset)) {
       gone += 1;
       row.dataset.gone = "";
-      row.title = results().dataset.liveMark;
+      row.title = changes.get(key).by ? `${results().dataset.liveMark} · ${explain(changes.get(key))}` : results().dataset.liveMark;
     }
   }
   prepare(results());
@@ -128,8 +96,15 @@ function show(found, changes) {
   tellLater({ cells, gone });
 }
 
+/** Who changed an entity, as far as it is told, and when. */
+function explain(change) {
+  if (!change) return "";
+  const time = new Date(change.at).toLocaleTimeString(document.documentElement.lang);
+  return change.by ? `${change.by} · ${time}` : time;
+}
+
 /** The cells of a row that differ, in their places: the focus stays. Returns how many were marked. */
-function renew(row, now, { isMarked }) {
+function renew(row, now, { isMarked, why }) {
   const names = [...now.closest("table").querySelectorAll("th[data-property]")].map((head) => head.dataset.property);
   const table = row.closest("table");
   let changed = 0;
@@ -143,7 +118,7 @@ function renew(row, now, { isMarked }) {
     for (const attribute of cell.attributes) if (!isKept(attribute)) old.setAttribute(attribute.name, attribute.value);
     old.replaceChildren(...[...cell.childNodes].map((node) => document.adoptNode(node)));
     if (name === "Timestamp" || !isMarked) return; // it changes with every other
-    mark(old);
+    mark(old, why);
     changed += 1;
   });
   row.dataset.etag = now.dataset.etag;
@@ -160,12 +135,13 @@ function isSame(old, cell) {
 
 const marks = new WeakMap();
 
-function mark(cell) {
+function mark(cell, why) {
   clearTimeout(marks.get(cell));
+  if (why) cell.title = why;
   delete cell.dataset.live;
   void cell.offsetWidth; // the animation begins again
   cell.dataset.live = "";
-  marks.set(cell, setTimeout(() => delete cell.dataset.live, MARKED));
+  marks.set(cell, setTimeout(() => delete cell.dataset.live, MARKED)); // who did it stays to be read
 }
 
 // what waits until an edit ends
@@ -173,11 +149,11 @@ function mark(cell) {
 const later = new Map();
 
 function resume() {
-  for (const [key, op] of later) {
+  for (const [key, change] of later) {
     const row = rowOf(key);
     if (row && isEdited(row)) continue;
     later.delete(key);
-    heard.set(key, op);
+    heard.set(key, change);
     plan(PAUSE);
   }
 }
@@ -227,13 +203,8 @@ function say() {
   tell([cells && liveCells?.replace("{}", cells), gone && liveGone?.replace("{}", gone), text].filter(Boolean).join(". "));
 }
 
-document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
-addEventListener("pagehide", disconnect);
-addEventListener("pageshow", connect);
 let shown = results();
 onSwap(() => {
-  connect();
   if (results() !== shown) fresh.clear();
   shown = results();
 }, ["grid:renewed"]);
-connect();

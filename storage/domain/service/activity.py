@@ -52,6 +52,11 @@ class Verb(StrEnum):
     QUERY_CREATE = "query.create", Capability.WRITE  # a saved query
     QUERY_CHANGE = "query.change", Capability.WRITE
     QUERY_DELETE = "query.delete", Capability.WRITE
+    COMMENT_CREATE = "comment.create", Capability.READ  # its author, or who resolved a thread, can undo it
+    COMMENT_CHANGE = "comment.change", Capability.READ
+    COMMENT_DELETE = "comment.delete", Capability.READ
+    COMMENT_RESOLVE = "comment.resolve", Capability.READ  # a thread
+    COMMENT_REOPEN = "comment.reopen", Capability.READ
     POLICIES_SET = "policies.set", Capability.MANAGE_ACCESS, _CATALOG
     SAS_ISSUE = "sas.issue"
     SAS_CHANGE = "sas.change", Capability.MANAGE_ACCESS  # label, purpose, owner

@@ -10,6 +10,7 @@ from typing import Final, Self
 class Severity(StrEnum):
     """The values are stored."""
 
+    INFO = "info"  # for attention, nothing is wrong
     WARNING = "warning"  # it needs attention soon
     ERROR = "error"  # something does not work, or will be lost
 
@@ -60,6 +61,7 @@ class NoticeKind(StrEnum):
         "webhook.failing",
         "The webhook {webhook} has not accepted notices since {failed_at}: {attempts} attempts failed.",
     )
+    COMMENT_MENTION = "comment.mention", "{author} mentioned you in a comment on {about}."
     BACKUP_OVERDUE = "backup.overdue", "The last backup is of {made_at}, which is too long ago."
     BACKUP_FAILED = "backup.failed", "The backup of {failed_at} failed."
     BACKUP_MISSING = "backup.missing", "This server has had tables for a day and was never backed up."

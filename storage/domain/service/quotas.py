@@ -43,6 +43,9 @@ SAVED_QUERIES: Final = Quota("saved_query", Per.ACCOUNT, 1_000, 100_000, has_set
 OWN_SAVED_QUERIES: Final = Quota("user_saved_query", Per.USER, 500, 100_000)  # in all accounts
 # addresses that are too long; beyond it those that were not used for the longest are forgotten
 SAVED_URLS: Final = Quota("saved_url", Per.ACCOUNT, 10_000, 1_000_000)
+# addresses for which a short one stands, likewise
+LINKS: Final = Quota("link", Per.ACCOUNT, 10_000, 1_000_000)
+COMMENTS: Final = Quota("comment", Per.ACCOUNT, 100_000, 10_000_000)
 SAS: Final = Quota("sas", Per.ACCOUNT, 5_000, 100_000, has_setting=True)  # issued, not expired
 LABELS: Final = Quota("label", Per.ACCOUNT, 32, 1_000)
 API_TOKENS: Final = Quota("api_token", Per.USER, 100, 10_000)  # not revoked
@@ -60,6 +63,8 @@ QUOTAS: Final = (
     SAVED_QUERIES,
     OWN_SAVED_QUERIES,
     SAVED_URLS,
+    LINKS,
+    COMMENTS,
     SAS,
     LABELS,
     API_TOKENS,

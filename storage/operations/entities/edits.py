@@ -31,6 +31,7 @@ from storage.models import Activity, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.activity.activity import make_change
+from storage.operations.comments import comments
 from storage.operations.counting import table_use
 from storage.operations.relations import history, table_relations
 from storage.operations.tables import analytics
@@ -130,9 +131,11 @@ def change_key(
         raise ResourceNotFound
     copy = Insert(Entity(new, read_stored(found).properties))
     try:
-        return apply(table, [copy, Delete(old, condition)], by=by, verb=Verb.ENTITY_REKEY)
+        done = apply(table, [copy, Delete(old, condition)], by=by, verb=Verb.ENTITY_REKEY)
     except ChangeSetError as failure:
         raise failure.error from None
+    comments.move(table, old, new)
+    return done
 
 
 def apply_one(table: Table, change: Change, *, by: Actor, known: StoredEntity | None = None) -> Applied:

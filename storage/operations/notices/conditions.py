@@ -23,6 +23,7 @@ from storage.domain.values.ticks import to_second
 from storage.models import Account, ApiToken, Job, RegisteredSas, Snapshot, Webhook
 from storage.operations.access import sas
 from storage.operations.accounts import key_dates, quotas
+from storage.operations.comments import mentions
 from storage.operations.counting.recent import RecentRequests, recent_requests
 from storage.operations.health import archive, backups, disk
 
@@ -257,6 +258,19 @@ def _failing_webhooks(look: Look) -> Iterator[Found]:
         yield Found(webhook.account_id, str(webhook.pk), facts)
 
 
+def _mentions(look: Look) -> Iterator[Found]:
+    for mention in mentions.not_seen(look.now):
+        thread = mention.comment.thread
+        facts = {
+            "author": mention.comment.author_name,
+            "about": mentions.describe(thread),
+            "thread": thread.pk,
+        }
+        yield Found(
+            thread.account_id, str(thread.pk), facts, news=str(mention.comment_id), user_id=mention.user_id
+        )
+
+
 # the machine
 
 
@@ -365,6 +379,13 @@ CONDITIONS: Final[Mapping[NoticeKind, Condition]] = {
         ),
         Condition(
             NoticeKind.WEBHOOK_FAILING, _ERROR, "{scope}notices/settings/", _failing_webhooks, _MANAGED
+        ),
+        Condition(
+            NoticeKind.COMMENT_MENTION,
+            Severity.INFO,
+            "a/{account}/comments/{thread}/",
+            _mentions,
+            is_personal=True,
         ),
         _server(NoticeKind.BACKUP_OVERDUE, _ERROR, _overdue_backups),
         _server(NoticeKind.BACKUP_FAILED, _ERROR, _failed_backups),

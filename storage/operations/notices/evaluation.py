@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db import transaction
 
-from storage.domain.service.notices import NEWS_LENGTH, RETENTION_DAYS, NoticeEvent
+from storage.domain.service.notices import NEWS_LENGTH, RETENTION_DAYS, NoticeEvent, NoticeKind
 from storage.models import Account, Notice
 from storage.operations.activity.activity import in_json
 from storage.operations.activity.attempts import attempting_each
@@ -31,6 +31,11 @@ def evaluate(now: datetime) -> None:
                 _evaluate(condition, rule_set, now)
 
 
+def evaluate_kind(kind: NoticeKind, now: datetime) -> None:
+    """Evaluate one condition, of which something has just changed."""
+    _evaluate(CONDITIONS[kind], rules.read_all(), now)
+
+
 @transaction.atomic
 def _evaluate(condition: Condition, rule_set: RuleSet, now: datetime) -> None:
     found = {_key_of(it): it for it in _find(condition, rule_set, now)}
@@ -50,19 +55,23 @@ def _evaluate(condition: Condition, rule_set: RuleSet, now: datetime) -> None:
         if is_gone or is_open[account_id, user_id] >= MOST_OPEN:
             continue
         is_open[account_id, user_id] += 1
-        opened = Notice.objects.create(
+        opened, is_new = Notice.objects.get_or_create(
             kind=condition.kind,
             account=None if account_id is None else accounts[account_id],
-            user_id=user_id,
+            user_id=user_id,  # type: ignore[misc]  # None: of all
             subject=subject,
-            severity=it.severity or condition.severity,
-            facts=in_json(it.facts),
-            news=it.news[:NEWS_LENGTH],
-            opened_at=now,
-            news_at=now,
-            found_at=now,
+            resolved_at=None,
+            defaults={
+                "severity": it.severity or condition.severity,
+                "facts": in_json(it.facts),
+                "news": it.news[:NEWS_LENGTH],
+                "opened_at": now,
+                "news_at": now,
+                "found_at": now,
+            },
         )
-        delivery.announce(opened, NoticeEvent.OPENED, now)
+        if is_new:  # another process may have found it at the same moment
+            delivery.announce(opened, NoticeEvent.OPENED, now)
 
 
 def _find(condition: Condition, rule_set: RuleSet, now: datetime) -> Iterable[Found]:

@@ -22,6 +22,7 @@ from storage.operations.accounts import sealed_keys
 from storage.operations.accounts.refusals import busy
 from storage.operations.changes import past
 from storage.operations.changes.past import Past
+from storage.operations.comments import files
 from storage.operations.entities import entities
 from storage.operations.jobs import jobs
 from storage.operations.snapshots import sides
@@ -91,6 +92,8 @@ def export(
             writer.write_table(
                 TableInFile(table.name, table.description, table.tags, table.table.throughput, table.policies)
             )
+            if isinstance(table.table, Table):
+                writer.write_threads(files.write_threads(table.table))
             for page in _pages(table, side.moment):
                 writer.write_entities(page)
                 progress(writer.entities)

@@ -9,8 +9,8 @@ import json
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from json import JSONDecoder
 from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 
@@ -32,6 +32,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key, is_account_name
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, sealed_keys, service_properties
+from storage.operations.comments.files import Thread, read_thread
 from storage.operations.health import release
 from storage.sql.django import storable_text
 
@@ -74,6 +75,7 @@ class TableInFile:
     tags: Sequence[str]
     throughput: int
     policies: Sequence[Mapping[str, Any]]
+    threads: Sequence[Thread] = ()  # of comments, as operations.comments.files reads them
 
 
 # writing
@@ -103,8 +105,15 @@ class FileWriter:
         )
 
     def write_table(self, table: TableInFile) -> None:
-        self._write_line({"table": asdict(table)})
+        members = asdict(table)
+        del members["threads"]  # they have lines of their own
+        self._write_line({"table": members})
         self.tables += 1
+
+    def write_threads(self, threads: Iterable[Mapping[str, Any]]) -> None:
+        """Write the comments of the table that was written last, before its entities."""
+        for thread in threads:
+            self._write_line({"thread": thread})
 
     def write_entities(self, page: Sequence[StoredEntity]) -> None:
         self._write(b"".join(map(_write_entity, page)))
@@ -161,6 +170,7 @@ class FileReader:
         while "table" in self._ahead:
             table = self._valid(_read_table, self._ahead["table"])
             self.tables += 1
+            table = replace(table, threads=self._read_threads())
             found = self._read_entities()
             yield table, found
             deque(found, maxlen=0)
@@ -174,9 +184,16 @@ class FileReader:
             raise FileRefused(Reason.FILE_VERSION, version=_shown(found.get("version")), known=VERSION)
         return self._valid(_read_header, found)
 
+    def _read_threads(self) -> Sequence[Thread]:
+        threads = []
+        while "thread" in (found := self._read_line()) and "PartitionKey" not in found:
+            threads.append(self._valid(_read_thread, found["thread"]))
+        self._ahead = found
+        return threads
+
     def _read_entities(self) -> Iterator[Entity]:
-        last = None
-        while "PartitionKey" in (found := self._read_line()):
+        last, found = None, self._ahead
+        while "PartitionKey" in found:
             entity = self._valid(_read_entity, found)
             if entity.key == last:
                 raise FileRefused(Reason.FILE_KEY_TWICE, line=self.line)
@@ -185,6 +202,7 @@ class FileReader:
             last = entity.key
             self.entities += 1
             yield entity
+            found = self._read_line()
         self._ahead = found
 
     def _check_end(self, found: object) -> None:
@@ -363,6 +381,10 @@ def _read_keys(value: Any) -> Sequence[bytes]:
     if len(value) not in (0, 2):
         raise ValueError
     return [sealed_keys.decode_key(key) for key in value]
+
+
+def _read_thread(found: dict[str, Any]) -> Thread:
+    return _read("thread", {"thread": found}, read_thread)
 
 
 def _read_throughput(value: Any) -> int:

@@ -19,6 +19,7 @@ from storage.operations.access import policies
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists
+from storage.operations.comments import files
 from storage.operations.jobs import jobs, local, running
 from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import history
@@ -178,6 +179,7 @@ def _load_table(
     )
     with transaction.atomic():
         table, _ = tables.create_filled(account, described, fill)
+        files.add(table, found.threads)
         if kind is AccountKind.STORAGE:
             policies.copy(found.policies, table)
 

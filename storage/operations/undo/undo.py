@@ -30,6 +30,7 @@ from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.changes import changes, versions
+from storage.operations.comments import comments
 from storage.operations.entities import edits
 from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest
@@ -169,9 +170,23 @@ def _undo_entities(done: Activity, by: Actor) -> Activity:
     changed.reverse()  # after a change of key, the entity that exists again is the first one of the activity
     verb = Verb.ENTITY_REKEY if done.effective_verb is Verb.ENTITY_REKEY else None
     try:
-        return edits.apply(table, [_inverse(it) for it in changed], by=by, verb=verb, undoes=done).activity
+        with transaction.atomic():
+            undone = edits.apply(
+                table, [_inverse(it) for it in changed], by=by, verb=verb, undoes=done
+            ).activity
+            if verb is Verb.ENTITY_REKEY:
+                _move_comments(table, changed)
+            return undone
     except ChangeSetError as failure:
         raise _entity_refused(done, changed[failure.index].key, failure) from None
+
+
+def _move_comments(table: Table, changed: Sequence[RecordedChange]) -> None:
+    """Let comments follow an entity back to its former key."""
+    current = [it.key for it in changed if it.op is Op.INSERT]
+    former = [it.key for it in changed if it.op is Op.DELETE]
+    if len(current) == len(former) == 1:
+        comments.move(table, current[0], former[0])
 
 
 def _table(done: Activity) -> Table:
@@ -284,6 +299,12 @@ def _undo_kept_index(done: Activity, by: Actor) -> Activity:
     return indexes.release(table, name, by=by, undoes=done)
 
 
+def _undo_comment(done: Activity, by: Actor) -> Activity | None:
+    _table(done)
+    _check_first(done)
+    return comments.undo(done, by)
+
+
 def _undo_policies(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
     _check_first(done)
@@ -336,6 +357,11 @@ STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]]
     Verb.INDEX_ADD: _undo_new_index,
     Verb.INDEX_DROP: _undo_dropped_index,
     Verb.INDEX_KEEP: _undo_kept_index,
+    Verb.COMMENT_CREATE: _undo_comment,
+    Verb.COMMENT_CHANGE: _undo_comment,
+    Verb.COMMENT_DELETE: _undo_comment,
+    Verb.COMMENT_RESOLVE: _undo_comment,
+    Verb.COMMENT_REOPEN: _undo_comment,
     Verb.POLICIES_SET: _undo_policies,
     Verb.SAS_CHANGE: _undo_description,
     Verb.SAS_BLOCK: _undo_block,

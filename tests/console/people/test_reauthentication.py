@@ -150,10 +150,11 @@ account_login account_logout account_reauthenticate mfa_authenticate mfa_login_w
 mfa_reauthenticate_webauthn openid_connect_login people:join people:setup people:password
 accounts:export accounts:invitation_withdraw accounts:member_remove accounts:new accounts:service_save accounts:settings
 activity:revert
+comments:add comments:delete comments:edit comments:reply comments:resolve
 entities:bulk_edit entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new
 entities:paste entities:row entities:show entities:staged
-grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts
-history:entity home:star
+grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts grid:presence
+history:entity home:link_new home:star
 imports:map imports:repair imports:run imports:start imports:start_new imports:upload
 jobs:cancel jobs:clear_tray jobs:pause jobs:resume
 notices:address_confirm notices:address_remove notices:mute notices:seen notices:server_settings notices:server_webhook

@@ -1,0 +1,1 @@
+"""Comments on entities, tables and saved queries."""

@@ -1,0 +1,148 @@
+"""Threads of comments as pages show them: what they are about, their texts with links and mentions, who may do what."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
+
+from django.http import HttpRequest
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from console.entities.entity_page import EntityTarget
+from console.models import SavedQuery, User
+from console.queries.saved import visible_queries
+from console.site.access import user_of
+from console.site.addresses import address_of, path_of
+from storage.domain.service.comments import LONGEST, SubjectKind, split_mentions
+from storage.models import Comment, CommentThread, Table
+from storage.operations.comments import comments, threads
+
+_DRAFT: Final = "comment"  # in the session
+MOST_LISTED: Final = 100  # threads on a page
+# an address ends before the mark that ends its sentence
+_LINK: Final = re.compile(r"https?://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ShownComment:
+    """A comment for a reader."""
+
+    comment: Comment
+    reader: User
+
+    @property
+    def is_own(self) -> bool:
+        return self.comment.author_id == self.reader.pk
+
+    @cached_property
+    def text(self) -> SafeString:
+        return draw_text(self.comment.text)
+
+
+@dataclass(frozen=True)
+class ShownThread:
+    """A thread for a reader; ``query`` is the saved query that it is about."""
+
+    thread: CommentThread
+    reader: User
+    query: SavedQuery | None = None
+
+    @property
+    def comments(self) -> list[ShownComment]:
+        shown: list[Comment] = self.thread.shown  # type: ignore[attr-defined]  # storage.operations.comments.threads
+        return [ShownComment(it, self.reader) for it in shown]
+
+    @property
+    def is_about_entity(self) -> bool:
+        return self.thread.subject == SubjectKind.ENTITY
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.thread.partition_key, self.thread.row_key
+
+    @property
+    def address(self) -> str:
+        """The page of its subject."""
+        return subject_address(self.thread, self.query)
+
+    @classmethod
+    def of(cls, found: Iterable[CommentThread], reader: User, query: SavedQuery | None = None) -> list[Self]:
+        return [cls(it, reader, query) for it in found]
+
+
+def draw_text(text: str) -> SafeString:
+    """Escape a text and mark its addresses and mentions; its line breaks are kept by a style."""
+    drawn, end = [], 0
+    for found in _LINK.finditer(text):
+        drawn.append(_draw_plain(text[end : found.start()]))
+        drawn.append(format_html('<a href="{0}" rel="nofollow noopener noreferrer">{0}</a>', found.group()))
+        end = found.end()
+    drawn.append(_draw_plain(text[end:]))
+    return mark_safe("".join(drawn))  # noqa: S308  each part was escaped
+
+
+def _draw_plain(text: str) -> str:
+    return "".join(
+        format_html('<b class="mention">{}</b>', piece) if is_mention else conditional_escape(piece)
+        for piece, is_mention in split_mentions(text)
+    )
+
+
+def subject_address(thread: CommentThread, query: SavedQuery | None = None) -> str:
+    """Return the page where a thread is shown."""
+    subject = threads.subject_of(thread)
+    if subject.key is not None:
+        return EntityTarget(thread.table, subject.key).address("comments:entity")
+    slug = "" if query is None else query.slug
+    return address_of("comments:table", thread.account.name, thread.table.name, q=slug)
+
+
+# of a table
+
+
+def read_table_threads(
+    request: HttpRequest, table: Table, query: SavedQuery | None, *, is_resolved: bool
+) -> tuple[list[ShownThread], bool]:
+    """Return the threads of a table that a reader may see, or of a query, and whether there are more."""
+    reader = user_of(request)
+    queries = {it.pk: it for it in shared_queries(reader, table)} if query is None else {query.pk: query}
+    found = threads.of_table(table).filter(resolved_at__isnull=not is_resolved)
+    if query is None:
+        found = found.exclude(subject=SubjectKind.QUERY) | found.filter(query__in=list(queries))
+    else:
+        found = found.filter(query=query.pk)
+    page = list(found[: MOST_LISTED + 1])
+    shown = [ShownThread(it, reader, queries.get(it.query or 0)) for it in page[:MOST_LISTED]]
+    return shown, len(page) > MOST_LISTED
+
+
+def shared_queries(reader: User, table: Table) -> Sequence[SavedQuery]:
+    """Return the queries whose comments a reader may see: what is private is not talked about."""
+    found = visible_queries(reader, [table.account_id]).filter(table_name=table.folded_name, is_shared=True)
+    return list(found)
+
+
+def mark_seen(request: HttpRequest, shown: Iterable[ShownThread]) -> bool:
+    """Note that the reader has seen threads; return whether a mention was among them."""
+    return comments.mark_seen(user_of(request), [it.thread for it in shown])
+
+
+def keep_draft(request: HttpRequest, text: str) -> None:
+    """Keep a text that was refused for the form that is shown next."""
+    request.session[_DRAFT] = text[:LONGEST]
+
+
+def form_context(request: HttpRequest, table: Table) -> dict[str, Any]:
+    """Return what the form of a comment needs."""
+    return {
+        "text": request.session.pop(_DRAFT, ""),
+        "longest": LONGEST,
+        "people_address": path_of("comments:people", table.account.name),
+        "add_address": path_of("comments:add", table.account.name, table.name),
+    }
+
+
+def table_address(table: Table) -> str:
+    return path_of("comments:table", table.account.name, table.name)

@@ -1,0 +1,115 @@
+"""The comments on an entity, and on a table with what is in it."""
+
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from console.comments import presentation
+from console.comments.presentation import ShownThread
+from console.entities import entity_page as pages
+from console.models import SavedQuery
+from console.queries.saved import get_query, visible_queries
+from console.site.access import account_required, table_page, table_required, user_of
+from console.site.responses import render_part, wants_part
+from storage.domain.access.roles import Capability
+from storage.domain.service.comments import Subject
+from storage.domain.service.notices import NoticeKind
+from storage.domain.values.etag import write_etag
+from storage.models import Account, CommentThread, Table
+from storage.operations.comments import comments, threads
+from storage.operations.entities import entities
+from storage.operations.notices import evaluation
+
+_MOST_PEOPLE: Final = 8  # that are offered to be mentioned
+
+
+@require_safe
+@table_required(Capability.READ)
+def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
+    """Show the comments on an entity; those on one that is deleted stay."""
+    target = pages.find_target(request, table)
+    stored = entities.get(table, target.key)
+    found = threads.of_subject(table, Subject(target.key))
+    if stored is None and not found:
+        return pages.render_missing(request, target)
+    shown = ShownThread.of(found, user_of(request))
+    _mark_seen(request, shown)
+    context = {
+        "table": table,
+        "entity_key": target.key,
+        "exists": stored is not None,
+        "etag": "" if stored is None else write_etag(stored.timestamp),
+        "tabs": [tab for tab in pages.tab_links(target, "comments") if stored is not None or tab[2]],
+        "threads": [it for it in shown if it.thread.resolved_at is None],
+        "resolved": [it for it in shown if it.thread.resolved_at is not None],
+        "address": target.address(),
+        "table_address": target.table_address,
+        "changed_address": target.address("history:changed"),
+        "in_drawer": wants_part(request),
+        **presentation.form_context(request, table),
+    }
+    return render_part(request, "console/comments/entity.html", "_entity.html", context)
+
+
+@require_safe
+@table_page(Capability.READ)
+def of_table(request: HttpRequest, table: Table) -> HttpResponse:
+    """Show the comments on a table and what is in it, or on a saved query: ``q``; the open ones, or the resolved."""
+    query = _find_query(request, table)
+    is_resolved = request.GET.get("state") == "resolved"
+    shown, has_more = presentation.read_table_threads(request, table, query, is_resolved=is_resolved)
+    _mark_seen(request, shown)
+    context: dict[str, Any] = {
+        "table": table,
+        "query": query,
+        "threads": shown,
+        "has_more": has_more,
+        "most": presentation.MOST_LISTED,
+        "is_resolved": is_resolved,
+        **presentation.form_context(request, table),
+    }
+    return render(request, "console/comments/table.html", context)
+
+
+@require_safe
+@account_required(Capability.READ)
+def thread(request: HttpRequest, account: Account, number: int) -> HttpResponse:
+    """Go to the page where a thread is shown, as notices lead to it."""
+    found = threads.find(account, number)
+    if found is None:
+        raise Http404
+    query = find_query_of(request, found) if found.query is not None else None
+    return redirect(f"{presentation.subject_address(found, query)}#thread-{found.pk}")
+
+
+@require_safe
+@account_required(Capability.READ)
+def people(request: HttpRequest, account: Account) -> HttpResponse:
+    """Offer the users whom a comment can mention, by the start of their names."""
+    found = comments.mentionable(account, request.GET.get("q", "")[:150], top=_MOST_PEOPLE)
+    return render(request, "console/comments/_people.html", {"names": found})
+
+
+def _find_query(request: HttpRequest, table: Table) -> SavedQuery | None:
+    slug = request.GET.get("q", "")
+    query = get_query(request, table.account, table.folded_name, slug) if slug else None
+    if query is not None and not query.is_shared:
+        raise Http404
+    return query
+
+
+def find_query_of(request: HttpRequest, found: CommentThread) -> SavedQuery:
+    """Return the saved query that a thread is about; raises Http404 unless the reader may see it."""
+    queries = visible_queries(user_of(request), [found.account_id]).filter(is_shared=True)
+    query = queries.filter(pk=found.query or 0).first()
+    if query is None:
+        raise Http404
+    return query
+
+
+def _mark_seen(request: HttpRequest, shown: list[ShownThread]) -> None:
+    if presentation.mark_seen(request, shown):
+        evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now())

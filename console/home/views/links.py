@@ -1,0 +1,89 @@
+"""Short links: a page of an account gets one, and leads to it those who have access."""
+
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.urls import Resolver404, resolve
+from django.views.decorators.http import require_http_methods, require_safe
+
+from console.site.access import user_of
+from console.site.addresses import is_console_path, path_of
+from console.site.refusals import describe_refusal
+from console.site.responses import is_script
+from storage.domain.refusals import Reason
+from storage.models import Account, ShortLink
+from storage.operations.access.members import role_in
+from storage.operations.accounts import accounts
+from storage.operations.links import links
+from storage.operations.links.links import LinkRefused
+
+_OF_ACCOUNTS = "/ui/a/"
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """Give the link of an address; a script gets it as JSON."""
+    # without scripts, the page that the link was on
+    given = request.GET.get("address", request.headers.get("Referer", ""))
+    address = request.POST.get("address", given).strip()
+    context: dict[str, object] = {"address": address, "days": links.RETENTION_DAYS}
+    if request.method == "POST":
+        try:
+            context["link"] = _url(request, _keep(request, address))
+        except LinkRefused as refused:
+            context["problem"] = describe_refusal(refused)
+    if is_script(request) and request.method == "POST":
+        if "link" in context:
+            return JsonResponse({"link": context["link"]})
+        return JsonResponse({"error": str(context["problem"])}, status=422)
+    return render(request, "console/home/link.html", context, status=422 if "problem" in context else 200)
+
+
+@require_safe
+@login_required
+def follow(request: HttpRequest, key: str) -> HttpResponse:
+    """Go to the page of a link; the page itself says which role it needs."""
+    link = links.find(key)
+    if link is None or accounts.find(link.account.name) is None:
+        return render(request, "console/home/no_link.html", {"days": links.RETENTION_DAYS}, status=404)
+    if role_in(user_of(request), link.account) is None:
+        return render(request, "console/home/no_link.html", {"is_closed": True}, status=403)
+    # the address is below that of the account, and leads to no other host
+    return HttpResponseRedirect(f"{_root(link.account)}{link.address}")
+
+
+def _keep(request: HttpRequest, address: str) -> ShortLink:
+    """Store the address of a page, which may be a whole URL of this server; raises LinkRefused."""
+    split = urlsplit(address)
+    if split.netloc and split.netloc != request.get_host():
+        raise LinkRefused(Reason.NO_SHORT_LINK)
+    path = f"{split.path}?{split.query}" if split.query else split.path
+    account = _account(request, split.path) if is_console_path(path) else None
+    if account is None:
+        raise LinkRefused(Reason.NO_SHORT_LINK)
+    return links.keep(account, path.removeprefix(_root(account)))
+
+
+def _account(request: HttpRequest, path: str) -> Account | None:
+    """Return the account whose page an address is, if the user has access to it."""
+    try:
+        names = resolve(path).kwargs
+    except (Resolver404, Http404):
+        return None
+    account = accounts.find(names.get("account", ""))
+    if account is None or not path.startswith(_root(account)) or role_in(user_of(request), account) is None:
+        return None
+    return account
+
+
+def _root(account: Account) -> str:
+    return f"{_OF_ACCOUNTS}{account.name}/"
+
+
+def _url(request: HttpRequest, link: ShortLink) -> str:
+    path = path_of("home:link", link.key)
+    return f"{settings.CONSOLE_URL}{path}" if settings.CONSOLE_URL else request.build_absolute_uri(path)

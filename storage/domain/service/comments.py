@@ -1,0 +1,62 @@
+"""Comments: what they can be about, what they may contain, and whom they mention."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import md5
+from typing import Final
+
+from storage.domain.entities.entity import EntityKey
+
+LONGEST: Final = 4000  # characters of a comment
+MOST_MENTIONED: Final = 20  # users in a comment
+MOST_AT_ONCE: Final = 20  # comments of a user in a minute
+RETENTION_DAYS: Final = 30  # of deleted comments
+# as names of users are written; the last character is none that ends a sentence
+_MENTION: Final = re.compile(r"(?<![\w.+@/-])@([A-Za-z0-9_+-]+(?:[.@][A-Za-z0-9_+-]+)*)", re.ASCII)
+
+
+class SubjectKind(StrEnum):
+    """What a thread is about. The values are stored."""
+
+    ENTITY = "entity"
+    TABLE = "table"
+    QUERY = "query"  # a saved one
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """``key`` is that of an entity, ``query`` the number of a saved query; with neither, it is the table."""
+
+    key: EntityKey | None = None
+    query: int | None = None
+
+    @property
+    def kind(self) -> SubjectKind:
+        if self.key is not None:
+            return SubjectKind.ENTITY
+        return SubjectKind.TABLE if self.query is None else SubjectKind.QUERY
+
+    @property
+    def digest(self) -> bytes:
+        """Return what subjects of a table are found by."""
+        pk, rk = self.key or ("", "")
+        # the length tells where the first key ends
+        text = f"{self.kind} {self.query or 0} {len(pk)} {pk}{rk}"
+        return md5(text.encode(errors="surrogatepass"), usedforsecurity=False).digest()
+
+
+def mentioned_names(text: str) -> list[str]:
+    """Return the names after @ in a text, in lower case and in their order, each once."""
+    return list(dict.fromkeys(name.lower() for name in _MENTION.findall(text)))[:MOST_MENTIONED]
+
+
+def split_mentions(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the pieces of a text, and whether each is a mention."""
+    end = 0
+    for found in _MENTION.finditer(text):
+        yield text[end : found.start()], False
+        yield found.group(), True
+        end = found.end()
+    yield text[end:], False

@@ -1,0 +1,122 @@
+"""Who has the tables open that the streams of this process are about: one task asks for all of them together."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+from typing import Final
+
+from storage.domain.errors import ServerBusy
+from storage.domain.service.presence import PresentTab
+from storage.operations.presence import presence
+from storage.operations.presence.presence import HEARTBEAT, Tab
+from storage.runtime.threads import in_access_thread
+
+logger = logging.getLogger(__name__)
+
+_TOGETHER: Final = 0.1  # seconds for which news is collected
+
+
+class PresenceBoard:
+    """The tabs of this process, and what is known of all that show the same tables."""
+
+    def __init__(self) -> None:
+        self._process = secrets.token_hex(8)
+        self._tabs: set[Tab] = set()
+        self._new: set[Tab] = set()
+        self._seen: dict[int, list[PresentTab]] = {}  # by table
+        self._task: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._wanted = asyncio.Event()
+        self._news = asyncio.Event()
+
+    async def follow(self, tab: Tab) -> AsyncGenerator[Sequence[PresentTab], None]:
+        """Yield the tabs that show the same table, this one included, now and whenever they change."""
+        self._enter(tab)
+        try:
+            known: Sequence[PresentTab] | None = None
+            while True:
+                news, seen = self._news, self._seen.get(tab.table_id)
+                if seen is not None and seen != known:
+                    known = seen
+                    yield seen
+                else:
+                    await news.wait()
+        finally:
+            self._leave(tab)
+
+    def announce(self, table_id: int) -> None:
+        """Look again: a tab of another process has come, gone, or shows another entity."""
+        if any(it.table_id == table_id for it in self._tabs):
+            self._wanted.set()
+
+    async def close(self) -> None:
+        """Wait until others are told that the streams of this process have ended."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+
+    def _enter(self, tab: Tab) -> None:
+        if self._task is None:
+            self._wanted, self._news = asyncio.Event(), asyncio.Event()  # of this event loop
+            self._task = asyncio.create_task(self._run())
+        self._tabs.add(tab)
+        self._new.add(tab)
+        self._wanted.set()
+
+    def _leave(self, tab: Tab) -> None:
+        self._tabs.discard(tab)
+        self._new.discard(tab)
+        if not any(it.table_id == tab.table_id for it in self._tabs):
+            self._seen.pop(tab.table_id, None)
+        task = asyncio.create_task(self._forget(tab))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _forget(self, tab: Tab) -> None:
+        try:
+            await in_access_thread(partial(presence.leave, self._process, [tab]))
+        except ServerBusy:
+            pass  # it expires
+        self._wanted.set()
+
+    async def _run(self) -> None:
+        """Beat until no tab is left."""
+        try:
+            while self._tabs:
+                self._wanted.clear()
+                try:
+                    await self._beat()
+                except ServerBusy:
+                    pass  # tried again after a while
+                except Exception:
+                    logger.exception("Presence could not be read")
+                await self._wait()
+        finally:
+            self._task = None
+
+    async def _wait(self) -> None:
+        """Wait until there is news or a heartbeat is due."""
+        try:
+            async with asyncio.timeout(HEARTBEAT):
+                await self._wanted.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(_TOGETHER)
+
+    async def _beat(self) -> None:
+        tabs, new = set(self._tabs), set(self._new)
+        found = await in_access_thread(partial(presence.beat, self._process, tabs, new))
+        self._new -= new
+        seen: dict[int, list[PresentTab]] = {it.table_id: [] for it in tabs & self._tabs}
+        for it in found:
+            if it.table_id in seen:
+                seen[it.table_id].append(it)
+        self._seen = seen
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+board: Final = PresenceBoard()

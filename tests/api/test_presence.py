@@ -1,0 +1,95 @@
+"""Streams of a table say who else has it open, and no one is there any more without access to it."""
+
+import asyncio
+import json
+import uuid
+from functools import partial
+
+import pytest
+from django.conf import settings
+
+from storage.domain.access.actor import SERVER
+from storage.models import Presence
+from storage.operations.access import members
+from storage.operations.accounts import account_settings
+from storage.operations.presence import presence
+from storage.operations.presence.presence import Tab
+from storage.runtime import presence as runtime
+from storage.runtime.catalog import Catalog
+from storage.runtime.presence import PresenceBoard
+from storage.runtime.stream_access import AccessChanges
+from storage.runtime.threads import in_thread
+from tests.api.test_streams import PATIENCE, following, victor  # noqa: F401
+
+pytestmark = pytest.mark.django_db(transaction=True)
+START = b"event: presence\ndata: "
+
+
+def people_in(text):
+    return json.loads(text.removeprefix(START)) if text.startswith(START) else None
+
+
+async def until_people(reader, wanted):
+    while [text for text in map(people_in, reader.texts) if text is not None][-1:] != [wanted]:
+        await reader.next()
+
+
+@pytest.fixture
+async def changes():
+    """Announcements to this process, as a server gets them."""
+    found = AccessChanges()
+    catalog = Catalog(settings.LANES_CONNINFO, found)
+    await catalog.open()
+    yield found
+    await catalog.close()
+
+
+async def test_people_come_and_go_and_a_removed_member_disappears(victor, cast, account, people, changes):  # noqa: F811
+    tab = uuid.uuid4()
+    path, headers = victor.console
+    query = f"tab={tab}&entity=first".encode()
+    async with following(path, headers, changes, query, START) as reader:
+        await until_people(reader, [])
+        other = Tab(uuid.uuid4(), cast["eve"].pk, people.pk, "second")
+        await in_thread(presence.beat, "another", [other], [other])
+        await until_people(reader, [{"name": "eve", "entities": ["second"]}])
+        assert await in_thread(presence.move, cast["eve"], other.tab, people.pk, "")
+        await until_people(reader, [{"name": "eve", "entities": []}])
+        await in_thread(presence.leave, "another", [other])
+        await until_people(reader, [])
+        seen = await in_thread(presence.beat, "another", [other], [])
+        assert [it.username for it in seen] == ["eve", "victor"]
+        await in_thread(members.remove, account, victor.user, by=SERVER)
+        await reader.end()
+        seen = await in_thread(presence.beat, "another", [other], [])
+        assert [it.username for it in seen] == ["eve"]
+        await runtime.board.close()  # waits until others are told
+        assert not await in_thread(Presence.objects.filter(user=victor.user).exists)
+
+
+async def test_an_account_without_history_has_presence_only(victor, cast, account, people, changes):  # noqa: F811
+    await in_thread(partial(account_settings.change, account, history_days=0, by=SERVER))
+    path, headers = victor.console
+    async with following(path, headers, changes, f"tab={uuid.uuid4()}".encode(), START) as reader:
+        assert not any(text.startswith(b"id:") for text in reader.texts)
+
+
+async def test_a_process_asks_once_for_all_its_streams(cast, people, monkeypatch):
+    asked = []
+    beat = presence.beat
+
+    def count(process, tabs, new=()):
+        asked.append(len(tabs))
+        return beat(process, tabs, new)
+
+    monkeypatch.setattr(presence, "beat", count)
+    board = PresenceBoard()
+    followed = [board.follow(Tab(uuid.uuid4(), user.pk, people.pk)) for user in cast.values()]
+    async with asyncio.timeout(PATIENCE):
+        found = await asyncio.gather(*(anext(it) for it in followed))
+    assert asked == [len(cast)]
+    assert {it.username for it in found[0]} == cast.keys() - {"sam"}
+    for each in followed:
+        await each.aclose()
+    await board.close()
+    assert not await in_thread(Presence.objects.exists)
