@@ -13,6 +13,7 @@ from console.entities.entity_draft import read_signed_entity, sign_entity
 from console.entities.entity_page import EntityTarget
 from console.entities.saving import Conflict, EntityEdit, Refusal
 from console.grid import formats
+from console.site.last_changes import draw_recent
 from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
 from console.site.typed_text import edited_text
@@ -77,8 +78,8 @@ def render_conflict(
         "problem": problem,
         "is_deleted": theirs is None,
         "last": conflict.last,
-        "opened_at": pages.local_time(base.timestamp),
-        "now_at": pages.local_time(theirs.timestamp) if theirs is not None else "",
+        "opened_at": draw_recent(pages.ticks_moment(base.timestamp)),
+        "now_at": draw_recent(pages.ticks_moment(theirs.timestamp)) if theirs is not None else "",
         "etag": conflict.etag,
         "opened": sign_entity(target.table, base),
         "mine": sign_entity(target.table, mine_stored),

@@ -19,7 +19,7 @@ _KEYS_AND_TOKENS = frozenset({ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER})
 
 def describe_change(change: RecordedChange, account: str = "") -> SafeString:
     """Say who changed or deleted an entity, and when; with an account, a SAS token leads to its page."""
-    words = {"who": _draw_with_door(change.actor, account), "time": _draw_time(change.at)}
+    words = {"who": _draw_with_door(change.actor, account), "time": draw_recent(change.at)}
     if change.op is Op.DELETE:
         return _fill(_("{who} deleted this entity at {time}."), words)
     if change.actor.kind not in _KEYS_AND_TOKENS:
@@ -36,7 +36,7 @@ def plain_change(change: RecordedChange) -> str:
 
 def describe_deletion(deletion: TableDeletion, account: str = "") -> SafeString:
     """Say who deleted a table, and when."""
-    words = {"table": format_html("<bdi>{}</bdi>", deletion.name), "time": _draw_time(deletion.at)}
+    words = {"table": format_html("<bdi>{}</bdi>", deletion.name), "time": draw_recent(deletion.at)}
     if deletion.by is None:
         return _fill(_("The table {table} was deleted at {time}."), words)
     words["who"] = _draw_with_door(deletion.by, account)
@@ -55,7 +55,7 @@ def _draw_with_door(actor: Actor, account: str) -> SafeString:
     return format_html("{} ({})", name, DOOR_LABELS[actor.kind])
 
 
-def _draw_time(at: datetime) -> SafeString:
+def draw_recent(at: datetime) -> SafeString:
     """Write the time of day, or of another day the date too."""
     local = to_local(at)
     is_today = local.date() == to_local(timezone.now()).date()
