@@ -59,17 +59,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         return _render(request, "404_account.html", {"lost": exception.account.name}, status=404)
     deletion = _find_deletion(request)
     if deletion is None:
-        return _render(request, "404.html", {"lost_account": _lost_account(request)}, status=404)
+        return _render(request, "404.html", {}, status=404)
     context = {"deletion": deletion, "next": _table_address(request)}
     return _render(request, "404_table.html", context, status=404)
-
-
-def _lost_account(request: HttpRequest) -> str:
-    """Name the account of an open page, if its user may no longer read it: whether it exists stays unsaid."""
-    match = request.resolver_match
-    if match is None or not is_script(request) or account_context(request) is not None:
-        return ""
-    return str(match.kwargs.get("account", ""))
 
 
 def _find_deletion(request: HttpRequest) -> TableDeletion | None:

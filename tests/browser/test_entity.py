@@ -219,6 +219,15 @@ def test_the_drawer_opens_before_its_entity_comes(open_entity, edited):
     page.unroute_all()
     expect(drawer).to_be_empty()
     expect(drawer).to_be_hidden()
+    # what is refused leaves no room that waits for it
+    page.route(re.compile(r"/entity/\?"), lambda route: held.append(route))
+    page.keyboard.press("Alt+o")
+    waiting.wait_for()
+    refusal = '<div class="toast problem" data-toast="error">Not now</div>'
+    held.pop().fulfill(status=409, headers={"X-Tablero-Problem": "409"}, body=refusal)
+    expect(page.locator(".toast")).to_have_text("Not now")
+    expect(drawer).to_be_hidden()
+    expect(page.locator("td[data-property=Name]")).to_be_focused()
 
 
 def test_versions_in_the_drawer(open_entity, edited):

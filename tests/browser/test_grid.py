@@ -173,6 +173,29 @@ def test_run_stands_out_while_the_text_is_another_one(open_grid):
     assert page.locator("#results > .empty").bounding_box()["height"] < 300
 
 
+def test_a_viewer_who_types_learns_which_role_it_takes(open_page, console, admin, folk):
+    password = console.manage("user", "add", "viewer").split("password=")[1].strip()
+    console.manage("user", "role", "viewer", "devstoreaccount1", "viewer")
+    page = open_page("/ui/login/", expect=403)
+    page.get_by_label("User name").fill("viewer")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/ui/")
+    page.goto(FOLK)
+    cell(page, 2, "Name").click()
+    page.keyboard.type("Hi")
+    toast = page.locator(".toast")
+    expect(toast).to_contain_text("This requires the Editor role.")
+    expect(toast).to_contain_text("ada@example.org")
+    page.get_by_role("button", name="Close").click()
+    cell(page, 2, "Name").click()
+    page.keyboard.type("Hi")  # once is enough
+    page.keyboard.press("Alt+o")
+    page.locator("#drawer .entity-values").wait_for()
+    expect(toast).to_have_count(0)
+    console.manage("user", "remove", "viewer")
+
+
 def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     page = open_grid("?top=25")
     cell(page, 3, "Name").locator("xpath=..").locator("input").check()

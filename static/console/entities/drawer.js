@@ -10,6 +10,7 @@ import { anyDirty, guarded } from "../site/unsaved.js";
 const drawer = document.getElementById("drawer");
 const PATIENCE = 200; // milliseconds for which nothing is shown
 let awaited = null; // the address of what the drawer opens for
+let loads = 0;
 let isGivenUp = false; // closed before it came
 let place = null; // where the focus was: { key, column } of a cell, or { element }
 
@@ -34,9 +35,20 @@ function open(address, from = document.activeElement) {
   load(address);
 }
 
-function load(address) {
+async function load(address) {
   if (drawer.hidden) setTimeout(wait, PATIENCE, (awaited = address));
-  htmx.ajax("GET", address, { target: "#drawer" });
+  const number = ++loads;
+  try {
+    await htmx.ajax("GET", address, { target: "#drawer" });
+  } finally {
+    if (number === loads) endWait();
+  }
+}
+
+/** Without an answer to show there is nothing to be open for. */
+function endWait() {
+  awaited = null;
+  if (isWaiting()) close();
 }
 
 /** Open at once for what is on its way, with room for it. */

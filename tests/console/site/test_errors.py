@@ -50,15 +50,6 @@ def test_what_a_view_raises(visit, monkeypatch, caplog, error, status, text):
         assert f"failed: request {number}" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["acme", "nothere"])
-def test_an_open_page_of_a_lost_account_says_so(visit, account, name):
-    address = f"/ui/a/{name}/t/people/"
-    told = visit("sam").get(address, headers={"HX-Request": "true"})
-    assert told.status_code == 404
-    assert f"You no longer have access to the account {name}, or it was deleted." in told.content.decode()
-    assert "no longer" not in visit("sam").get(address).content.decode()
-
-
 def test_without_its_database_a_page_says_so(visit, monkeypatch):
     def away(*_):
         raise OperationalError
