@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -15,6 +15,15 @@ from storage.editing.bulk_edit import Edited, Obstacle, ObstacleKind, TypeChange
 from storage.editing.conversions import Loss
 from storage.operations.entities.bulk_edit_previews import BulkEditPreview
 
+KINDS: Final = (
+    ("set", gettext_lazy("Set a property")),
+    ("remove", gettext_lazy("Remove a property")),
+    ("rename", gettext_lazy("Rename a property")),
+    ("copy", gettext_lazy("Copy a property")),
+    ("convert", gettext_lazy("Convert a type")),
+    ("key", gettext_lazy("Change keys")),
+    ("delete", gettext_lazy("Delete entities")),
+)
 _LOSSES: Final[Mapping[str, Promise]] = {
     Loss.SPELLING: gettext_lazy(
         "%(property)s would be written in another way, such as without leading zeros."
@@ -38,6 +47,24 @@ _OBSTACLES: Final[Mapping[ObstacleKind, Promise]] = {
     ObstacleKind.INVALID_KEY: gettext_lazy("The new key is invalid: %(detail)s."),
 }
 _SHOWN: Final = 8  # properties of an entity that is deleted
+
+
+def describe_operation(written: Mapping[str, Any]) -> tuple[Promise | str, str]:
+    """Return what an operation, written as JSON, is called, and on what it works."""
+    op = written["op"]
+    match op:
+        case "set":
+            text = f"{written['property']} = {written['expression']}"
+        case "rename" | "copy":
+            text = f"{written['property']} → {written['to']}"
+        case "convert":
+            text = f"{written['property']}: {written['type']}"
+        case "key":
+            names = {"PartitionKey": written.get("partition_key"), "RowKey": written.get("row_key")}
+            text = ", ".join(f"{name} = {it}" for name, it in names.items() if it is not None)
+        case _:
+            text = written.get("property", "")
+    return dict(KINDS).get(op, op), text
 
 
 def describe_obstacle(obstacle: Obstacle) -> str:

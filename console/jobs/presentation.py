@@ -3,6 +3,7 @@
 To add a kind: add its title to ``_TITLES``, and the names that its steps count to ``_COUNTS``.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +16,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.entities.bulk_edit_preview import describe_obstacle
+from console.entities.bulk_edit_preview import describe_obstacle, describe_operation
 from console.entities.entity_page import EntityTarget
 from console.site.refusals import describe_refusal
 from console.site.tags import grouped
@@ -27,6 +28,7 @@ from storage.models import Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edit_jobs
 from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB
+from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history
@@ -35,6 +37,7 @@ from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.undo.undo import is_undoable
 from storage.runtime import job_runner
 
+_BULK_EDITS: Final = frozenset({BULK_EDIT_JOB.name, "entity.bulk-edit-preview"})
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
     "account.copy": lambda job: _("Copy %(name)s") % {"name": job.arguments["origin"]},
@@ -196,6 +199,17 @@ class JobView:
         counts = self.job.counts
         names = dict.fromkeys((*(name for name in _COUNTS if name in counts), *counts))
         return [(_COUNTS.get(name, name), counts[name]) for name in names]
+
+    @cached_property
+    def edit(self) -> BulkEditRequest | None:
+        """What a bulk edit, or its preview, was asked to do; None of another job."""
+        if self.job.kind not in _BULK_EDITS:
+            return None
+        return BulkEditRequest.load(json.loads(self.job.arguments["request"]))
+
+    @property
+    def operations(self) -> list[tuple[Promise | str, str]]:
+        return [] if self.edit is None else [describe_operation(it) for it in self.edit.operations]
 
     @property
     def table(self) -> Table | None:

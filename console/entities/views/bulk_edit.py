@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from console import snippets
 from console.entities.bulk_edit_draft import BulkEditDraft, read_draft, write_keys
-from console.entities.bulk_edit_preview import PreviewView
+from console.entities.bulk_edit_preview import KINDS, PreviewView
 from console.entities.typed_input import TYPES
 from console.grid import tokens
 from console.grid.tokens import Scope
@@ -42,15 +42,6 @@ from storage.operations.jobs import jobs
 
 _WHILE_TYPING: Final = timedelta(seconds=1.5)
 _newest: Final[dict[tuple[int, int], object]] = {}  # previews that are computed, by user and table
-KINDS: Final = (
-    ("set", gettext_lazy("Set a property")),
-    ("remove", gettext_lazy("Remove a property")),
-    ("rename", gettext_lazy("Rename a property")),
-    ("copy", gettext_lazy("Copy a property")),
-    ("convert", gettext_lazy("Convert a type")),
-    ("key", gettext_lazy("Change keys")),
-    ("delete", gettext_lazy("Delete entities")),
-)
 PRESENCES: Final = (
     ("", gettext_lazy("All")),
     (Presence.ABSENT.value, gettext_lazy("Where it is missing")),

@@ -4,12 +4,10 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.password_validation import password_validators_help_texts
-from django.utils.functional import lazystr
 from django.utils.translation import gettext_lazy as _
 
 from console.models import Density, EditMode, Theme, User
-from console.people.forms.setup import check_new_password, new_password
+from console.people.forms.setup import check_new_password, new_password, password_rules
 from console.site.time_zones import UTC, names
 
 
@@ -68,7 +66,7 @@ class PasswordForm(forms.Form):
         self.user = user
         if not user.has_usable_password():
             del self.fields["current"]
-        self.fields["password"].help_text = lazystr(" ".join(password_validators_help_texts()))
+        self.fields["password"].help_text = password_rules()
 
     def clean_current(self) -> str:
         current: str = self.cleaned_data["current"]

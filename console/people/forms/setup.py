@@ -4,8 +4,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.password_validation import password_validators_help_texts, validate_password
-from django.utils.functional import lazystr
+from django.contrib.auth.password_validation import MinimumLengthValidator, validate_password
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -18,6 +17,14 @@ def new_password(label: Any) -> forms.CharField:
     return forms.CharField(label=label, strip=False, max_length=1024, widget=widget)
 
 
+def password_rules() -> str:
+    """Say in one sentence what the validators of the settings ask for."""
+    least = MinimumLengthValidator().min_length
+    return _("At least %(number)s characters, not a common password, and unlike your user name.") % {
+        "number": least
+    }
+
+
 class SetupForm(forms.Form):
     username = forms.CharField(
         label=_("User name"),
@@ -28,11 +35,12 @@ class SetupForm(forms.Form):
     )
     password = new_password(_("Password"))
     repeated = new_password(_("Confirm password"))
-    language = forms.ChoiceField(label=_("Language"), choices=settings.LANGUAGES)
+    # that of the page, which is chosen below the form
+    language = forms.ChoiceField(choices=settings.LANGUAGES, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["password"].help_text = lazystr(" ".join(password_validators_help_texts()))
+        self.fields["password"].help_text = password_rules()
         self.fields["language"].initial = get_language()
 
     def clean(self) -> dict[str, Any]:

@@ -147,6 +147,9 @@ def test_run_leads_to_the_job_and_its_undo(visit, rows):
     assert rows() == {"<b>": 0, "a": 2, "b": 3, "c": 2**31 - 1}
     page = markup.text(eve.get(answer["Location"]))
     assert "N: the result is out of range: Int32." in page
+    operations = page.partition('id="job-operations"')[2].partition("</section>")[0]
+    assert '<code dir="ltr">N ge 1</code>' in operations and ">Set a property" in operations
+    assert '<code dir="ltr">N = N + 1</code>' in operations
     assert '<a href="/ui/a/acme/t/people/entity/?pk=p&amp;rk=c">p, c</a>' in page
     done = Activity.objects.get(verb="entity.bulk-edit")
     assert f'action="/ui/undo/{done.pk}/"' in page
