@@ -59,6 +59,7 @@ function matching() {
 }
 
 function draw() {
+  if (!found && !field.value.trim()) return; // what was opened last comes first
   const old = document.getElementById("palette-hits");
   const chosen = old.querySelector("[aria-selected=true]")?.dataset.id;
   const next = found?.cloneNode(true) ?? old.cloneNode(false);

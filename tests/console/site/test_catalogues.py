@@ -17,6 +17,13 @@ CATALOGUES = ROOT / "console" / "locale"
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]|\{(\w*)\}|%[sd]")
 
 
+TITLES = {"tr": "Turkish", "zh_Hans": "Simplified Chinese"}
+
+
+def translations(locale):
+    return [text for text in read(CATALOGUES / locale / "LC_MESSAGES" / "django.mo").values() if text]
+
+
 def read(catalogue):
     with catalogue.open("rb") as file:
         found = dict(gettext.GNUTranslations(file)._catalog)
@@ -70,6 +77,51 @@ def test_placeholders_agree(locale):
         text = message.rpartition("\4")[2]
         wanted = {match[0] for match in PLACEHOLDER.finditer(text)}
         assert {match[0] for match in PLACEHOLDER.finditer(translation)} == wanted, message
+
+
+def banned(locale):
+    """Words of the column "never" in the glossary, each with the term that it must not stand for."""
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    section = text.partition(f"### {TITLES[locale]}\n")[2].partition("\n### ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| ")][1:]
+    return [(word.strip(), row[0].strip()) for row in rows for word in row[2].split(",") if word.strip()]
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_translations_use_the_words_of_the_glossary(locale):
+    words = banned(locale)
+    assert len(words) > 20
+    found = [
+        f"{term}: {translation}"
+        for translation in translations(locale)
+        for word, term in words
+        # in Turkish, at the beginning of a word, which may have suffixes
+        if re.search(
+            rf"(?<![\w-]){word}" if locale == "tr" else word, PLACEHOLDER.sub("", translation), re.IGNORECASE
+        )
+    ]
+    assert found == []
+
+
+def test_chinese_has_full_punctuation():
+    half = re.compile(r"[\u4e00-\u9fff”）][,;:?!](?!\w*=)")
+    assert [text for text in translations("zh_Hans") if half.search(text)] == []
+
+
+def test_turkish_has_one_kind_of_apostrophe():
+    assert [text for text in translations("tr") if "\u2019" in text] == []
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_sentences_end_alike(locale):
+    """A sentence stays one: with its end, and with its ellipsis."""
+    ends = {"…": ("…",), "?": ("?", "？"), ".": (".", "。"), "!": ("!", "！")}
+    found = []
+    for message, translation in read(CATALOGUES / locale / "LC_MESSAGES" / "django.mo").items():
+        text = (message[0] if isinstance(message, tuple) else message).rpartition("\4")[2]
+        if text[-1] in ends and len(text) > 1 and not translation.endswith(ends[text[-1]]):
+            found.append((text, translation))
+    assert found == []
 
 
 def test_every_language_has_a_catalogue():
