@@ -47,9 +47,9 @@ class Mode(StrEnum):
 
 
 MODES: Final[dict[Mode, str | Promise]] = {
-    Mode.INSERT: _("Insert only: existing rows are errors"),
-    Mode.MERGE: _("Merge: keep other properties of existing rows"),
-    Mode.REPLACE: _("Replace: overwrite existing rows"),
+    Mode.INSERT: _("Report an error"),
+    Mode.MERGE: _("Merge: keep its other properties"),
+    Mode.REPLACE: _("Replace: overwrite it"),
 }
 
 REASONS: Final[dict[UnreadableReason, Promise]] = {

@@ -23,7 +23,7 @@ TEXTS: Final[Mapping[str, SettingText]] = {
     "label": SettingText(_("Label"), _("Shown next to the name, e.g. “Test” or “Shop, production”.")),
     "description": SettingText(_("Description")),
     "colour": SettingText(
-        _("Colour"), _("Shown as a band on every page of the account, so you can tell accounts apart.")
+        _("Color"), _("Shown as a band on every page of the account, so you can tell accounts apart.")
     ),
     "labels": SettingText(_("Labels"), _("Key=value labels for scripts, one per line, e.g. branch=main")),
     "expires_at": SettingText(_("Expires")),

@@ -131,7 +131,7 @@ ACCOUNT_SETTINGS: Final = (
         NavigationItem("accounts:settings", label, "settings", Capability.OWN, fragment=place, place=_SETTINGS)
         for place, label in (
             *((name, section.title) for name, section in account_settings.SECTIONS.items()),
-            ("description", _("Colour")),
+            ("description", _("Color")),
             ("deletion", _("Delete account")),
         )
         if place != "cluster"  # most servers have none

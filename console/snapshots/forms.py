@@ -108,7 +108,7 @@ class BranchForm(forms.Form):
         label=gettext_lazy("Name"),
         max_length=64,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("3 to 24 lower-case letters and digits. You cannot change it later."),
+        help_text=gettext_lazy("3 to 24 lowercase letters and digits. You cannot change it later."),
     )
     snapshot = forms.ChoiceField(label=gettext_lazy("Source"))
     hours = forms.ChoiceField(
@@ -129,7 +129,7 @@ class BranchForm(forms.Form):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if not is_account_name(name):
-            raise forms.ValidationError(_("Use 3 to 24 lower-case letters and digits."))
+            raise forms.ValidationError(_("Use 3 to 24 lowercase letters and digits."))
         if accounts.exists(name):
             raise forms.ValidationError(_("This name is not available."))
         return name

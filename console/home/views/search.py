@@ -10,6 +10,7 @@ from console.home import search
 from console.home.search import ResultKind
 from console.site.access import AccountContext, user_of
 from console.site.addresses import read_text
+from console.site.commands import COMMANDS
 from storage.domain.errors import StorageError
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts
@@ -44,7 +45,8 @@ def palette(request: HttpRequest) -> HttpResponse:
     current = _current_account(request)
     table = _current_table(request, current)
     hits = search.find(user_of(request), text, current, table=table, is_fuzzy=True)
-    context = {"text": text, "groups": search.group_results(hits)}
+    commands = COMMANDS if "icons" in request.GET else ()
+    context = {"text": text, "groups": search.group_results(hits), "commands": commands}
     return render(request, "console/home/search/_hits.html", context)
 
 

@@ -7,12 +7,12 @@ const SHEET = "#shortcuts [data-command]";
 /** Commands as { id, text, detail, icon, caps, run, href }; `runs` are those with keys that work where the focus is. */
 export function actionsOf(runs) {
   const withKeys = [...document.querySelectorAll(SHEET)]
-    .filter((term) => term.dataset.icon !== undefined && runs.has(term.dataset.command))
+    .filter((term) => "paletteCommand" in term.dataset && runs.has(term.dataset.command))
     .map((term) => ({
       id: term.dataset.command,
       text: term.nextElementSibling.textContent.trim(),
       detail: "",
-      icon: iconOf(term.dataset.icon),
+      icon: null, // comes with the first answer of the server
       caps: [...term.querySelectorAll("kbd")],
       run: runs.get(term.dataset.command),
     }));
@@ -25,13 +25,6 @@ export function actionsOf(runs) {
     return text && !names.has(name) && names.add(name);
   });
   return [...withKeys, ...distinct];
-}
-
-function iconOf(name) {
-  const icon = document.querySelector("#palette form svg").cloneNode(true);
-  const shape = icon.querySelector("use");
-  shape.setAttribute("href", shape.getAttribute("href").replace(/#.*/, `#${name}`));
-  return icon;
 }
 
 function action(element) {

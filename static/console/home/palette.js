@@ -12,6 +12,7 @@ const told = dialog.querySelector("[role=status]");
 let opener;
 let here = []; // commands of the page: { id, text, detail, icon, caps, run }
 let found = null; // the server's last answer
+const icons = new Map(); // of commands with keys
 let asking = null; // until the answer is to what the field says
 
 /** Open it for the page below, where the element has the focus and the given commands run. */
@@ -35,10 +36,12 @@ async function keepUp() {
     text = field.value;
     const address = new URL(dialog.dataset.source, location);
     address.searchParams.set("q", text);
+    if (!icons.size) address.searchParams.set("icons", "");
     for (const name of ["in", "table"]) if (dialog.dataset[name]) address.searchParams.set(name, dialog.dataset[name]);
     try {
       const { status, isRedirected, found: answer } = await get(address);
       if (isRedirected || status !== 200) throw new Error(status);
+      for (const icon of answer.querySelectorAll("[data-icon-of]")) icons.set(icon.dataset.iconOf, icon.firstElementChild);
       found = answer.getElementById("palette-hits");
       draw();
       dialog.dataset.shown = text;
@@ -119,7 +122,8 @@ function groupOf(name, label, commands) {
     option.tabIndex = -1;
     option.id = `palette-${name}-${at + 1}`;
     option.dataset.id = command.id;
-    if (command.icon) option.append(command.icon.cloneNode(true));
+    const icon = command.icon ?? icons.get(command.id);
+    if (icon) option.append(icon.cloneNode(true));
     option.append(Object.assign(document.createElement("span"), { className: "text", textContent: command.text }));
     if (command.detail) option.append(Object.assign(document.createElement("span"), { className: "detail", textContent: command.detail }));
     if (command.caps.length) {
