@@ -25,6 +25,7 @@ from storage.models import Account, Table
 from storage.operations.access import search
 from storage.operations.access.members import role_in, visible_accounts
 from storage.operations.entities import entities
+from storage.operations.requests import requests
 
 TOP: Final = 8  # tables, so that other results stay visible
 _OTHERS: Final = 5  # accounts to change to
@@ -43,6 +44,7 @@ class ResultKind(Enum):
     """The groups of results, in the order in which they are shown: label, icon, and whether users give the names."""
 
     RECENT = _("Recent tables"), "table-2", True
+    REQUEST = _("Requests"), "scroll-text", True
     ENTITY = _("Entities"), "braces", True
     TABLE = _("Tables"), "table-2", True
     ACCOUNT = _("Accounts"), "database", True
@@ -111,6 +113,7 @@ def find(
     # no name has a space: then they are places of pages
     tables = matching if len(words) == 1 else []
     return [
+        *_requests(accounts, text),
         *_entities(accounts, text),
         *(_table(table, ResultKind.TABLE) for table in tables),
         *(_account(account) for account in _named(accounts, text)),
@@ -204,6 +207,20 @@ def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
             yield _of_account(
                 ResultKind.ENTITY, text, "entities:show", table.account, name, detail=name, pk=pk, rk=rk
             )
+
+
+def _requests(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
+    """Find the requests whose id is in the text, which may be the message of an exception."""
+    for found in requests.find_by_text(accounts, text, top=TOP):
+        name = f"{found.status or ''} {found.error or found.operation}".strip()
+        yield _of_account(
+            ResultKind.REQUEST,
+            name,
+            "requests:show",
+            found.account,
+            str(found.request_id),
+            detail=found.table_name,
+        )
 
 
 def _named(accounts: QuerySet[Account], text: str) -> Iterable[Account]:

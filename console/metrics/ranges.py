@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.site.times import read_local_time
 from storage.operations.counting import reports
 from storage.operations.counting.reports import Range, UnknownRange
 
@@ -41,7 +41,7 @@ def read_range(query: QueryDict, now: datetime) -> ChosenRange:
     if not any(given):
         name = query.get("range", DEFAULT)
         return _last(name if name in RANGES else DEFAULT, now)
-    since, until = map(_read_time, given)
+    since, until = map(read_local_time, given)
     if since is None or (until is None and given[1]):
         return _last(DEFAULT, now, _("Enter both times, such as 2026-11-21T14:30."))
     until = min(until or now, now)
@@ -56,12 +56,3 @@ def read_range(query: QueryDict, now: datetime) -> ChosenRange:
 def _last(name: str, now: datetime, error: str = "") -> ChosenRange:
     since = now - RANGES[name][0]
     return ChosenRange(reports.choose_range(since, now, now), since, now, name, error)
-
-
-def _read_time(text: str) -> datetime | None:
-    """Read a time as an input for it sends it, in the time zone of the page, or with its own offset."""
-    try:
-        found = datetime.fromisoformat(text)
-        return found if timezone.is_aware(found) else timezone.make_aware(found)
-    except (ValueError, OverflowError):
-        return None

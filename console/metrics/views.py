@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -14,8 +15,10 @@ from console.metrics import charts
 from console.metrics.charts import Unit, write_decimal, write_number
 from console.metrics.facts import summarize
 from console.metrics.ranges import RANGES, ChosenRange, read_range
+from console.requests.filters import LogQuery
 from console.site.access import account_required, table_page
 from console.site.responses import render_part
+from console.site.times import write_local_time
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.series import Traffic, read_credential
@@ -29,9 +32,12 @@ _FIRST: Final = 10  # partitions and credentials
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
+    """``address``: of its errors in the request log."""
+
     operation: str
     traffic: Traffic
     errors: int
+    address: str
 
     @property
     def percentiles(self) -> list[str]:
@@ -48,12 +54,27 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class CredentialRow:
-    """``fingerprint`` of a SAS token, which leads to its page."""
+    """``fingerprint`` of a SAS token, which leads to its page; ``address``: of its requests in the request log."""
 
     label: str
     requests: int
     share: str
+    address: str
     fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The request log of what a page of metrics shows."""
+
+    account: Account
+    table: Table | None
+    chosen: ChosenRange
+
+    def address(self, **wanted: str) -> str:
+        since, until = map(write_local_time, (self.chosen.since, self.chosen.until))
+        query = LogQuery(since=since, until=until, table=self.table.name if self.table else "", **wanted)
+        return reverse("requests:index", args=(self.account.name,)) + query.query_string()
 
 
 @account_required(Capability.READ)
@@ -72,6 +93,7 @@ def table_metrics(request: HttpRequest, table: Table) -> HttpResponse:
 def _show(request: HttpRequest, page: str, account: Account, table: Table | None) -> HttpResponse:
     now = timezone.now()
     chosen = read_range(request.GET, now)
+    log = _Log(account, table, chosen)
     report = reports.report(account, table, chosen.range)
     before = reports.total_before(account, table, chosen.range, now)
     context = {
@@ -82,12 +104,17 @@ def _show(request: HttpRequest, page: str, account: Account, table: Table | None
         "is_compared": before is not None and before.requests > 0,
         "charts": charts.draw(report, has_history=table is None),
         "operations": [
-            OperationRow(name or _("Unknown"), traffic, errors)
+            OperationRow(name or _("Unknown"), traffic, errors, log.address(operation=name, kind="problem"))
             for name, (traffic, errors) in report.total.by_operation().items()
         ],
         "partitions": _partitions(report, table),
         "missed": report.total.partitions.missed,
-        "credentials": _credentials(account, report),
+        "errors": [
+            (status, code, number, log.address(status=str(status), code=code))
+            for (status, code), number in report.total.errors().items()
+        ],
+        "credentials": _credentials(account, report, log),
+        "log_address": log.address(),
         "marks": [(done, _mark(done)) for done in report.marks],
         "address": request.get_full_path(),
     }
@@ -115,7 +142,7 @@ def _partitions(report: Report, table: Table | None) -> list[PartitionRow]:
     return found
 
 
-def _credentials(account: Account, report: Report) -> list[CredentialRow]:
+def _credentials(account: Account, report: Report, log: _Log) -> list[CredentialRow]:
     found = [(*read_credential(key), number) for key, number in report.total.credentials.top(_FIRST)]
     labels = sas.labels(account, [name for kind, name, _number in found if kind == Authentication.SAS])
     return [
@@ -123,6 +150,7 @@ def _credentials(account: Account, report: Report) -> list[CredentialRow]:
             labels.get(name) or (f"{name[:12]}…" if kind == Authentication.SAS else name),
             number,
             _share(number, report),
+            log.address(how=kind, credential=name),
             name if kind == Authentication.SAS else "",
         )
         for kind, name, number in found

@@ -16,6 +16,11 @@ from storage.models import Notice
 from storage.operations.notices import presentation
 from storage.operations.notices.conditions import Unit
 
+# what of a page a notice is about
+_QUERIES: Final[Mapping[NoticeKind, str]] = {
+    NoticeKind.ERRORS_HIGH: "?span=hour&kind=problem",
+    NoticeKind.LATENCY_HIGH: "?span=hour&kind=slow",
+}
 TITLES: Final[Mapping[NoticeKind, Promise]] = {
     NoticeKind.SAS_EXPIRING: _("SAS token expires"),
     NoticeKind.API_TOKEN_EXPIRING: _("API token expires"),
@@ -106,7 +111,7 @@ class ShownNotice:
 
     @property
     def path(self) -> str:
-        return presentation.path_of(self.notice)
+        return presentation.path_of(self.notice) + _QUERIES.get(self.kind, "")
 
     @property
     def badge(self) -> str:

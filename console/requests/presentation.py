@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -13,17 +15,28 @@ from django.utils.translation import gettext_lazy
 from console.queries.access_paths import PATHS, PathText
 from console.sas import mistakes
 from console.site.actors import DOOR_LABELS, draw_actor
-from storage.domain import errors
+from console.site.last_changes import describe_change, describe_deletion
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.errors import PartKind, StorageError
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.recorded import Outcome
+from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.values.ticks import to_ticks
 from storage.inspector import Finding, Mistake
-from storage.inspector.records import load_findings
 from storage.models import RecordedRequest
-from storage.operations.requests import requests
-from storage.operations.requests.explanations import credential_name
+from storage.operations.changes.last_change import TableDeletion
+from storage.operations.requests import explanations, requests
+from storage.operations.requests.earlier_changes import TABLE, EarlierChange
+from storage.operations.requests.explanations import (
+    Closed,
+    Limit,
+    Message,
+    Part,
+    Place,
+    credential_name,
+)
 
 _ACTORS: Final = {
     Authentication.KEY: ActorKind.KEY,
@@ -39,6 +52,16 @@ _PARTS: Final[Mapping[PartKind, Promise]] = {
     PartKind.HEADER: gettext_lazy("The header %(name)s is at fault."),
     PartKind.PROPERTY: gettext_lazy("The property %(name)s is at fault."),
     PartKind.BODY: gettext_lazy("The body cannot be read."),
+}
+_LIMITS: Final[Mapping[Limit, Promise]] = {
+    Limit.KEY: gettext_lazy("A PartitionKey and a RowKey hold at most 1,024 characters each."),
+    Limit.BODY: gettext_lazy("The body of a request holds at most 4 MiB. Split it into several requests."),
+    Limit.MEMORY: gettext_lazy(
+        "Large bodies took all the memory that the server allows for them (--request-memory)."
+    ),
+    Limit.UNITS: gettext_lazy("The table has used up its request units per second."),
+    Limit.BUSY: gettext_lazy("The server or its database had no capacity for the request within 20 seconds."),
+    Limit.TIME: gettext_lazy("The operation took longer than its time limit."),
 }
 
 
@@ -56,6 +79,10 @@ class RequestView:
     @property
     def milliseconds(self) -> float:
         return 1000 * self.it.seconds
+
+    @property
+    def is_today(self) -> bool:
+        return timezone.localdate(self.it.at) == timezone.localdate()
 
     @property
     def is_slow(self) -> bool:
@@ -81,17 +108,47 @@ class RequestView:
     @property
     def message(self) -> str:
         """The service's own sentence for the code."""
-        error = getattr(errors, self.it.error, None) if self.it.error else None
-        return error.message if isinstance(error, type) and issubclass(error, StorageError) else ""
+        return explanations.message_of(self.it)
+
+    @cached_property
+    def causes(self) -> list[explanations.Cause]:
+        """Why it was refused; what is only good to know is left out, if something is wrong."""
+        found = list(explanations.causes(self.it))
+        notes = [it for it in found if isinstance(it, Finding) and it.mistake in mistakes.NOTES]
+        return [it for it in found if it not in notes] or found
 
     @property
     def reasons(self) -> list[SafeString]:
         """Why it was refused, in sentences."""
-        found = load_findings(self.it.report) if self.it.report is not None else []
-        wrong = [it for it in found if it.mistake not in mistakes.NOTES] or found
-        return [*map(self._describe, wrong), *self._faults()]
+        return [sentence for cause in self.causes for sentence in self._describe(cause)]
 
-    def _describe(self, found: Finding) -> SafeString:
+    def _describe(self, cause: explanations.Cause) -> Iterator[SafeString]:
+        match cause:
+            case Finding():
+                yield self._describe_finding(cause)
+            case Place(index):
+                text = _(
+                    "Operation %(number)s of the change set was refused; the others were not made either."
+                )
+                yield mistakes.fill(text, number=str(index + 1))
+            case Part(kind, name, position):
+                yield mistakes.fill(str(_PARTS[kind]), name=name)
+                if position is not None:
+                    text = _("The first character at fault is at position %(number)s.")
+                    yield mistakes.fill(text, number=str(position + 1))
+                corrected = explanations.correct_filter(self.it) if name == "$filter" else ""
+                if corrected:
+                    yield mistakes.fill(_("This filter is valid: %(filter)s"), filter=corrected)
+            case Message(text):
+                yield format_html("{}", text)
+            case Limit():
+                yield format_html("{}", _LIMITS[cause])
+            case EarlierChange():
+                yield self._describe_change(cause)
+            case Closed():
+                yield SafeString(_("The client closed the connection before it was answered."))
+
+    def _describe_finding(self, found: Finding) -> SafeString:
         details = dict(found.details)
         if found.mistake is not Mistake.EXPIRED or "seconds" not in details:
             return mistakes.describe_finding(found)
@@ -103,18 +160,33 @@ class RequestView:
             moment=details["moment"],
         )
 
-    def _faults(self) -> Iterator[SafeString]:
-        fault = self.it.fault or {}
-        if "place" in fault:
-            text = _("Operation %(number)s of the change set was refused; the others were not made either.")
-            yield mistakes.fill(text, number=str(fault["place"] + 1))
-        if "part" in fault:
-            yield mistakes.fill(str(_PARTS[PartKind(fault["part"])]), name=fault["name"])
-        if "position" in fault:
-            text = _("The first character at fault is at position %(number)s.")
-            yield mistakes.fill(text, number=str(fault["position"] + 1))
-        if not self.it.status:
-            yield SafeString(_("The client closed the connection before it was answered."))
+    def _describe_change(self, change: EarlierChange) -> SafeString:
+        account = self.it.account.name
+        if change.op == TABLE:
+            deletion = TableDeletion(self.it.table_name, change.at, change.actor, None)
+            return describe_deletion(deletion, account)
+        ticks, op = to_ticks(change.at), Op[change.op.upper()]
+        sentence = describe_change(
+            RecordedChange(
+                change.number, op, "", 0, EntityKey("", ""), ticks, change.actor, before=None, after=None
+            ),
+            account,
+        )
+        if not change.further:
+            return sentence
+        text = _("It is the last of %(number)s changes that the client had not seen.")
+        return format_html("{} {}", sentence, mistakes.fill(text, number=str(change.further + 1)))
+
+    @property
+    def earlier_change(self) -> EarlierChange | None:
+        """What was done before to the entity, if the history has it."""
+        found = (it for it in self.causes if isinstance(it, EarlierChange) and it.number)
+        return next(found, None)
+
+    @property
+    def is_deleted(self) -> bool:
+        change = self.earlier_change
+        return change is not None and change.op == Op.DELETE.word
 
     @property
     def options(self) -> list[tuple[str, SafeString | str]]:

@@ -1,28 +1,44 @@
-"""The request log of an account: the list with its numbers, and one request with why it was refused or slow."""
+"""The request log of an account: the list with its numbers, one request with why it was refused or slow, and a file."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from console.requests.filters import KINDS, SPANS, read_query
+from console.entities.entity_page import EntityTarget
+from console.queries.access_paths import PATHS
+from console.requests.bars import HEIGHT, STEP, draw_bars
+from console.requests.code import write_code
+from console.requests.files import FIELDS
+from console.requests.filters import DURATIONS, KINDS, SPANS, LogQuery, read_query
 from console.requests.presentation import AUTHENTICATIONS, RequestView
+from console.requests.remedies import find_remedies
 from console.sas.views.inspector import report_context
-from console.site.access import account_required, user_of
-from console.site.responses import render_part
+from console.site.access import account_required, find_table, role_of, user_of
+from console.site.downloads import stream_list
+from console.site.responses import render_part, wants_part
+from console.snippets.connections import endpoint
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
-from storage.domain.errors import OperationTimedOut
+from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.values.numbers import read_number
 from storage.inspector import Facts
 from storage.inspector.records import load_report
-from storage.models import Account
+from storage.models import Account, RecordedRequest
+from storage.operations.changes import changes, last_change
+from storage.operations.changes.changes import ChangeFilter
+from storage.operations.counting import reports
 from storage.operations.requests import requests
-from storage.operations.requests.statistics import statistics
+from storage.operations.requests.statistics import CodeCount, CredentialCount
+from storage.operations.requests.timeline import Timeline, timeline
 
 _PAGE: Final = 50
 
@@ -32,40 +48,105 @@ _PAGE: Final = 50
 @account_required(Capability.READ)
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     """List requests, the newest first; with ``live``, the list is renewed."""
-    query, now = read_query(request.GET), timezone.now()
+    now = timezone.now()
+    query = read_query(request.GET, now)
     wanted, before = query.to_filter(account.pk, now), read_number(query.before)
+    found: Timeline | None = None
     try:
         rows, is_timed_out = requests.page(wanted, before=before, top=_PAGE), False
+        if not query.is_for_one:
+            found = timeline(account, wanted, reports.choose_range(*query.period(now), now))
     except OperationTimedOut:
         rows, is_timed_out = [], True
-    numbers = statistics(account, now - query.length, now)
+    opened = _find_opened(account, query, rows)
     context = {
         "query": query,
         "requests": [RequestView(it) for it in rows[:_PAGE]],
         "is_timed_out": is_timed_out,
         "older": query.query_string(before=rows[_PAGE - 1].pk, live="") if len(rows) > _PAGE else "",
-        "numbers": numbers,
-        "codes": [
-            (it, query.query_string(code=it.code, kind="", live="")) for it in numbers.codes if it.code
-        ],
-        "callers": [
-            (
-                it,
-                AUTHENTICATIONS[it.authentication],
-                query.query_string(code=it.code, how=it.authentication, credential=it.credential, kind=""),
-            )
-            for it in numbers.credentials
-        ],
-        "spans": [(name, label) for name, (_, label) in SPANS.items()],
+        "numbers": found,
+        "bars": draw_bars(found.buckets, query) if found is not None else [],
+        "bars_width": STEP * len(found.buckets) if found is not None else 0,
+        "bars_height": HEIGHT,
+        "ticks": _ticks(found),
+        "last_tick": found.buckets[-1].end if found is not None else None,
+        "codes": _code_links(query, found.codes if found is not None else ()),
+        "callers": _caller_links(query, found.credentials if found is not None else ()),
+        "chips": list(_chips(query)),
+        "spans": [(name, label) for name, (_length, label) in SPANS.items()],
         "kinds": [(kind.value, label) for kind, label in KINDS.items()],
         "operations": [(it.value, it.value) for it in Operation],
+        "paths": [(path.value, text.label) for path, text in PATHS.items()],
+        "durations": [(it, _("≥ %(number)s ms") % {"number": it}) for it in DURATIONS],
         "path": request.path,
-        "live_address": query.query_string(live="1"),
+        "all_times_address": query.query_string(since="", until=""),
+        "live_address": query.query_string(live="1", since="", until=""),
         "paused_address": query.query_string(live=""),
+        "csv_url": _export_address(account, query, "csv"),
+        "ndjson_url": _export_address(account, query, "ndjson"),
         "days": settings.REQUEST_LOG.keep.days,
         "log": settings.REQUEST_LOG,
+        "opened": opened,
     }
+    if opened is not None and not wants_part(request):
+        context |= _request_context(request, opened)
     return render_part(request, "console/requests/index.html", "_list.html", context)
+
+
+def _find_opened(
+    account: Account, query: LogQuery, rows: Sequence[RecordedRequest]
+) -> RecordedRequest | None:
+    """Find what is shown beside the list: what the address names, or the only one that has an id."""
+    if query.is_for_one and len(rows) == 1:
+        return rows[0]
+    try:
+        return requests.get(account, UUID(query.open)) if query.open else None
+    except ValueError:
+        return None
+
+
+def _ticks(found: Timeline | None) -> list[Any]:
+    buckets = found.buckets if found is not None else ()
+    return [buckets[len(buckets) * place // 4].start for place in range(4)] if buckets else []
+
+
+def _code_links(query: LogQuery, codes: Sequence[CodeCount]) -> list[tuple[CodeCount, str]]:
+    return [(it, query.query_string(code=it.code, kind="", live="")) for it in codes if it.code]
+
+
+def _caller_links(
+    query: LogQuery, credentials: Sequence[CredentialCount]
+) -> list[tuple[CredentialCount, object, str]]:
+    return [
+        (
+            it,
+            AUTHENTICATIONS[it.authentication],
+            query.query_string(code=it.code, how=it.authentication, credential=it.credential, kind=""),
+        )
+        for it in credentials
+    ]
+
+
+def _chips(query: LogQuery) -> list[tuple[str, str]]:
+    """Return what the filter has no field for, with the address without it."""
+    found: list[tuple[str, str]] = []
+    if query.has_range:
+        since, until = query.since.replace("T", " "), query.until.replace("T", " ")
+        found.append((f"{since} – {until}", query.query_string(since="", until="")))
+    if query.how:
+        name = query.credential[:12] or str(AUTHENTICATIONS[query.how])
+        found.append((name, query.query_string(how="", credential="")))
+    found += [
+        (value, query.query_string(**{name: ""}))
+        for name, value in (("status", query.status), ("client", query.client), ("id", query.id))
+        if value
+    ]
+    return found
+
+
+def _export_address(account: Account, query: LogQuery, extension: str) -> str:
+    address = reverse("requests:export", args=(account.name,))
+    return f"{address}{query.query_string(live='')}&format={extension}"
 
 
 @require_safe
@@ -73,11 +154,75 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, request_id: UUID) -> HttpResponse:
     """Show a request: why it was refused or slow, and for a refused access the inspector's report."""
+    found = _find(account, request_id)
+    context = _request_context(request, found)
+    return render_part(request, "console/requests/show.html", "_request.html", context)
+
+
+def _find(account: Account, request_id: UUID) -> RecordedRequest:
     found = requests.get(account, request_id)
     if found is None:
         raise Http404
-    context: dict[str, Any] = {"shown": RequestView(found)}
+    return found
+
+
+def _request_context(request: HttpRequest, found: RecordedRequest) -> dict[str, Any]:
+    account, shown = found.account, RequestView(found)
+    alike = LogQuery(code=found.error, table=found.table_name, operation=found.operation, span="week")
+    context: dict[str, Any] = {
+        "shown": shown,
+        "in_drawer": wants_part(request),
+        "remedies": find_remedies(found, shown.causes, role_of(request)),
+        "snippets": write_code(found, endpoint(request, account)),
+        "deletion": _find_deletion(found),
+        "alike_address": reverse("requests:index", args=(account.name,)) + alike.query_string(),
+        "back": _address_in_list(found),
+    }
     if found.report is not None:
         facts = Facts({}, found.at.timestamp(), "", "")
         context |= report_context(load_report(found.report), facts, user_of(request))
-    return render_part(request, "console/requests/show.html", "_request.html", context)
+    return context
+
+
+def _address_in_list(found: RecordedRequest) -> str:
+    return reverse("requests:show", args=(found.account.name, found.request_id))
+
+
+def _find_deletion(found: RecordedRequest) -> last_change.TableDeletion | None:
+    """Return what happened to the table of a request that was not there, and is not there now."""
+    is_missing = found.error == TableNotFound.__name__ and found.table_name
+    return last_change.of_table(found.account, found.table_name) if is_missing else None
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@account_required(Capability.READ)
+def entity(request: HttpRequest, account: Account, request_id: UUID) -> HttpResponse:
+    """Lead to the version of the entity that a request met; a form is sent on to what restores it.
+
+    The log does not know the entity, only the number of its change in the history.
+    """
+    found = _find(account, request_id)
+    change = RequestView(found).earlier_change
+    if change is None:
+        raise Http404
+    table = find_table(account, found.table_name)
+    entries = changes.page(account, ChangeFilter(table_id=table.pk, numbers=(change.number,)), top=1).entries
+    if not entries:
+        raise Http404
+    target = EntityTarget(table, entries[0].key)
+    if request.method != "POST":
+        return HttpResponseRedirect(target.address("history:entity", v=str(change.number)))
+    answer = HttpResponseRedirect(target.address("history:entity"))
+    answer.status_code = 307  # with the same form
+    return answer
+
+
+@require_safe
+@never_cache
+@account_required(Capability.READ)
+def export(request: HttpRequest, account: Account) -> HttpResponseBase:
+    """Send what the filter selects as CSV or NDJSON."""
+    now = timezone.now()
+    wanted = read_query(request.GET, now).to_filter(account.pk, now)
+    return stream_list(request, f"{account.name}-requests", requests.export(wanted), FIELDS)

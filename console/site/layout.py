@@ -200,7 +200,8 @@ def _stylesheets(request: HttpRequest) -> list[str]:
     """Name the styles of a page beside those of every page: of its subject, and of data if it is one of a table."""
     match = request.resolver_match
     subject = OTHER_STYLESHEETS.get(match.namespace if match else "", "")
-    return sorted({subject, DATA_STYLESHEET if _shows_table(request) else ""} - {""})
+    has_data = _shows_table(request) or (match is not None and match.namespace == "requests")
+    return sorted({subject, DATA_STYLESHEET if has_data else ""} - {""})
 
 
 def _shows_table(request: HttpRequest) -> bool:

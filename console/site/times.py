@@ -84,3 +84,17 @@ def to_local(moment: datetime) -> datetime:
         return timezone.localtime(moment)
     except OverflowError:
         return moment
+
+
+def read_local_time(text: str) -> datetime | None:
+    """Read a time as an input for it sends it, in the time zone of the page, or with its own offset."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found if timezone.is_aware(found) else timezone.make_aware(found)
+    except (ValueError, OverflowError):
+        return None
+
+
+def write_local_time(moment: datetime) -> str:
+    """Write a time as read_local_time reads it."""
+    return timezone.localtime(moment).replace(tzinfo=None).isoformat(timespec="seconds")

@@ -143,6 +143,8 @@ activity:histogram            acme                member:200   member:405
 activity:revert               acme                manager:302  manager:302
 requests:index                acme                member:200   user:405
 requests:show                 acme/00000000-0000-0000-0000-000000000000  user:404  user:405
+requests:export               acme                user:404     -
+requests:entity               acme/00000000-0000-0000-0000-000000000000  user:404  user:404
 activity:undo                 0                   user:405     user:404
 entities:index                acme/people         member:200   -
 home:search                   -                   user:200     -

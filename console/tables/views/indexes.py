@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
+from console.site.addresses import is_console_path
 from console.site.notices import notify_success
 from console.site.refusals import notify_refusals
 from storage.domain.access.roles import Capability
@@ -43,6 +44,8 @@ def add(request: HttpRequest, table: Table) -> HttpResponse:
             _("Keeping the index on %(property)s.") if is_kept else _("Indexing %(property)s of %(table)s.")
         )
         notify_success(request, text % words, undo=done)
+    if is_console_path(back := request.POST.get("next", "")):
+        return redirect(back)
     if query is None:
         return redirect("tables:schema", table.account.name, table.name)
     return redirect(reverse("entities:index", args=(table.account.name, table.name)) + f"?{query}")

@@ -1,100 +1,17 @@
-// The histogram, on which a range of time is selected, and the panel that shows what an undo would do.
+// The histogram beside the log, and the panel that shows what an undo would do.
 
+import "../site/histogram.js";
 import { bind } from "../site/commands.js";
 import { on, onSwap } from "../site/on.js";
 
-const bars = (svg) => [...svg.querySelectorAll("g")];
-const form = () => document.getElementById("activity-filter");
-const svgOf = (target) => target.closest?.("[data-histogram]");
-let drag = null; // {svg, from, to}: places of bars
-let refocus = false; // whether the histogram that is drawn next gets the focus
-
-const ordered = ({ from, to }) => [Math.min(from, to), Math.max(from, to)];
-
-/** Mark the bars of a range, and say what it is. */
-function mark(range) {
-  const { svg, to } = range;
-  const [first, last] = ordered(range);
-  const all = bars(svg);
-  all.forEach((bar, place) => bar.classList.toggle("marked", place >= first && place <= last));
-  const text = (moment) => moment.replace("T", " ").slice(0, 16);
-  const number = first === last ? `: ${all[first].dataset.number}` : "";
-  const said = `${text(all[first].dataset.since)} – ${text(all[last].dataset.until)}${number}`;
-  svg.closest(".histogram").querySelector("output").textContent = said;
-  svg.setAttribute("aria-valuenow", to + 1);
-  svg.setAttribute("aria-valuetext", said);
-}
-
-/** Narrow the list to a range. */
-function choose(range) {
-  const [first, last] = ordered(range);
-  form().elements.since.value = bars(range.svg)[first].dataset.since;
-  form().elements.until.value = bars(range.svg)[last].dataset.until;
-  const more = form().querySelector("details");
-  if (more) more.open = true;
-  refocus = document.activeElement === range.svg;
-  form().requestSubmit();
-}
-
-function placeAt(svg, x) {
-  const { left, width } = svg.getBoundingClientRect();
-  const number = bars(svg).length;
-  return Math.min(number - 1, Math.max(0, Math.floor(((x - left) / width) * number)));
-}
-
-document.addEventListener("pointerdown", (event) => {
-  const svg = event.button === 0 && svgOf(event.target);
-  if (!svg) return;
-  const place = placeAt(svg, event.clientX);
-  drag = { svg, from: place, to: place };
-  mark(drag);
-});
-
-document.addEventListener("pointermove", (event) => {
-  if (!drag) return;
-  drag.to = placeAt(drag.svg, event.clientX);
-  mark(drag);
-});
-
-document.addEventListener("pointerup", () => {
-  if (drag) choose(drag);
-  drag = null;
-});
-document.addEventListener("pointercancel", () => (drag = null));
-
-let range = null; // that is being selected by keys
-
-function step(svg, { key, shiftKey }) {
-  const last = bars(svg).length - 1;
-  const place = placeOf(svg);
-  const to = { ArrowLeft: Math.max(0, place - 1), ArrowRight: Math.min(last, place + 1), Home: 0, End: last }[key];
-  range = { svg, from: shiftKey ? (range?.from ?? place) : to, to };
-  mark(range);
-}
-
-function chooseRange(svg) {
-  choose(range ?? { svg, from: placeOf(svg), to: placeOf(svg) });
-  range = null;
-}
-
-const placeOf = (svg) => Number(svg.getAttribute("aria-valuenow")) - 1;
-const histogram = ({ target }) => svgOf(target);
-const MOVES = "ArrowLeft ArrowRight Home End Shift+ArrowLeft Shift+ArrowRight Shift+Home Shift+End";
-bind(histogram, { [MOVES]: step, "Enter Space": chooseRange });
-
-document.addEventListener("focusout", ({ target }) => {
-  if (svgOf(target)) range = null;
-});
+let opener = null;
 
 // it belongs to the form, but is beside the bars
-document.addEventListener("change", ({ target }) => {
-  if (target.closest(".histogram") && target.name === "span") form().requestSubmit();
-});
+on("change", ".histogram [name=span]", ({ form }) => form.requestSubmit());
 
 // the panel
 
 const panel = () => document.getElementById("revert");
-let opener = null;
 
 on("click", "[data-revert]", (link) => (opener = link));
 on("click", "[data-close-revert]", (_, event) => {
@@ -114,8 +31,4 @@ function close() {
 onSwap(() => {
   const title = panel()?.querySelector("#revert-title");
   if (title && !panel().contains(document.activeElement)) title.focus();
-  const svg = refocus && document.querySelector("[data-histogram]");
-  if (!svg) return;
-  refocus = false;
-  svg.focus();
 });

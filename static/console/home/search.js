@@ -1,5 +1,7 @@
 // Ctrl+K, or the field in the top bar, opens the palette, whose code comes with its first use.
 import { anywhere, bind, commandsAt } from "../site/commands.js";
+import { outsideFields } from "../site/dialog.js";
+import { pastedRequestId } from "../site/request_id.js";
 
 const fields = document.querySelectorAll("[data-palette]");
 const shortcut = document.querySelector(".search-field > kbd");
@@ -33,4 +35,14 @@ if (document.getElementById("palette")) {
       open(field, text);
     });
   }
+  // the id of a request, or a text with one, as the message of an exception: pasted anywhere, it is looked for
+  addEventListener("paste", (event) => {
+    const field = event.target.closest?.("#palette input");
+    const id = (field || outsideFields(event)) && !event.defaultPrevented && pastedRequestId(event);
+    if (!id) return;
+    event.preventDefault();
+    if (!field) return void open(document.activeElement, id);
+    field.value = id;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
 }

@@ -1,15 +1,21 @@
 """Why a request was refused or slow: the causes, which each door puts into its own words, and here in plain English."""
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from storage.domain import errors
-from storage.domain.errors import PartKind
+from storage.domain.errors import PartKind, StorageError
 from storage.domain.filters.access_plan import AccessPath
+from storage.domain.filters.parser import parse
+from storage.domain.requests.cleaning import LEFT_OUT
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.recorded import Outcome
+from storage.editing.filters.quick_fixes import diagnose
 from storage.inspector import Finding
 from storage.inspector.records import load_findings
 from storage.inspector.sentences import describe
@@ -84,6 +90,9 @@ class Slow:
 
 Cause = Finding | Place | Part | Message | Limit | EarlierChange | Closed | Slow
 
+_VALUE: Final = f"'{LEFT_OUT}'"  # a value in the place of one that is not kept
+_QUOTED: Final = re.compile("'[^']*'")
+
 _PARTS: Final = {
     PartKind.OPTION: "The query option {name} is at fault",
     PartKind.HEADER: "The header {name} is at fault",
@@ -136,6 +145,20 @@ def causes(request: RecordedRequest) -> Iterator[Cause]:
     if is_slow(request):
         path = AccessPath(request.access_path) if request.access_path else None
         yield Slow(path, tuple(request.candidates or ()))
+
+
+def correct_filter(request: RecordedRequest) -> str:
+    """Return the filter as the editor of queries would correct it, without its values; empty if nothing is known."""
+    text = dict(request.options).get("$filter", "").replace(LEFT_OUT, _VALUE)
+    try:
+        parse(text)
+    except StorageError as error:
+        for fix in diagnose(text, error, datetime.now(UTC)).fixes:
+            corrected = fix.apply(text)
+            with suppress(StorageError):
+                parse(corrected)
+                return _QUOTED.sub(LEFT_OUT, corrected)
+    return ""
 
 
 def message_of(request: RecordedRequest) -> str:

@@ -41,6 +41,7 @@ _ACCOUNTS: Final = 20  # the rows of all accounts are those of so many
 _UNWRITTEN: Final = 5_000  # requests that wait while the database does not answer
 _EXPLAINED: Final = 20  # causes for one write
 _PATIENCE: Final = 0.1  # seconds for all of them: the search for mistakes takes the processor from requests
+_WAIT: Final = 1.0  # seconds for all reads of the history
 _ROWS: Final = 1000  # in a statement
 _CHUNK: Final = 5_000  # rows that are deleted in a transaction
 _ORDER: Final = 0x72657173  # of the advisory lock, an arbitrary number
@@ -67,9 +68,8 @@ class RequestLog:
     def write(self) -> None:
         if not self._pending:
             return
-        deadline = time.monotonic() + _PATIENCE
-        _explain(self._pending, deadline)
-        _find_earlier_changes(self._pending, deadline)
+        _explain(self._pending, time.monotonic() + _PATIENCE)
+        _find_earlier_changes(self._pending, time.monotonic() + _WAIT)
         with transaction.atomic():
             # one process after the other, until it has committed: who has read an id can read all before it
             execute(f"{background.ASYNCHRONOUS}; SELECT pg_advisory_xact_lock({_ORDER})")

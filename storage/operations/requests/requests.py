@@ -1,7 +1,7 @@
 """Reading the request log."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,6 +19,7 @@ from storage.models import Account, PropertyIndex, RecordedRequest, RegisteredSa
 from storage.operations.tables import tables
 from storage.sql.django import limited
 
+_BATCH: Final = 500
 TIMEOUT: Final = timedelta(seconds=10)
 _ID: Final = re.compile(r"(?<![\w-])([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])", re.IGNORECASE)
 _NAMED_ID: Final = re.compile(r"(?:Request ?Id|x-ms-request-id)\W{1,5}" + _ID.pattern, re.IGNORECASE)
@@ -165,6 +166,16 @@ def page(wanted: RequestFilter, *, before: int | None = None, top: int = 100) ->
         return list(found[: top + 1])
 
 
+def export(wanted: RequestFilter) -> Iterator[RecordedRequest]:
+    """Yield all requests, newest first, reading them in batches."""
+    before: int | None = None
+    while rows := page(wanted, before=before, top=_BATCH):
+        yield from rows[:_BATCH]
+        if len(rows) <= _BATCH:
+            return
+        before = rows[_BATCH - 1].pk
+
+
 def following(wanted: RequestFilter, after: int, top: int = 100) -> list[RecordedRequest]:
     """Return the first requests after an id, oldest first; they are numbered in the order of their commits."""
     with limited(TIMEOUT):
@@ -179,12 +190,12 @@ def last_id(account_ids: Collection[int] | None = None) -> int:
     return found.values_list("pk", flat=True).first() or 0
 
 
-def find_by_text(account_ids: QuerySet[Account, int], text: str, top: int) -> list[RecordedRequest]:
+def find_by_text(accounts: QuerySet[Account], text: str, top: int) -> list[RecordedRequest]:
     """Return the newest requests with the id in a text; none if it contains no id."""
     identifier = read_identifier(text)
     if not identifier:
         return []
-    found = find(RequestFilter(identifier=identifier)).filter(account__in=account_ids)
+    found = find(RequestFilter(identifier=identifier)).filter(account__in=accounts.order_by().values("pk"))
     return list(found[:top])
 
 

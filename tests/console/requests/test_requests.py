@@ -1,5 +1,6 @@
 """The pages of the request log: who may see it, the list and its numbers, and why a request was refused or slow."""
 
+import json
 import re
 from html import unescape
 from time import perf_counter, time
@@ -138,3 +139,86 @@ def test_a_slow_query_offers_the_index_that_helps(visit, account, people):
     max_.post(reverse("tables:add_index", args=("acme", "people")), {"property": "Age"})
     assert PropertyIndex.objects.filter(name="Age").exists()
     assert button not in max_.get(page(request)).content.decode()
+
+
+def test_a_range_of_time_and_its_bars(visit, account):
+    keep(account, EntityAlreadyExists())
+    keep(account)
+    victor = visit("victor")
+
+    shown = victor.get(LIST, {"span": "hour", "client": "192.0.2."})
+    assert shown.context["numbers"].requests == 2
+    assert (shown.context["numbers"].wrong, shown.context["numbers"].is_counted) == (1, False)
+    bar = next(it for it in reversed(shown.context["bars"]) if it.bucket.requests)
+    assert [(it.outcome, it.y) for it in bar.parts] == [("done", 24), ("refused", 0)]
+    narrowed = victor.get(LIST + bar.address).content.decode()
+    assert narrowed.count('<tr id="request-') == 2
+    assert "Show all times" in narrowed
+    earlier = {"since": "2026-01-01T00:00", "until": "2026-01-01T01:00"}
+    for odd in ({"since": "odd"}, {"since": "2999-01-01T00:00"}, {"since": "2001-01-01T00:00"}, earlier):
+        assert victor.get(LIST, odd).content.decode().count('<tr id="request-') == 2
+
+
+def test_a_search_finds_an_id_in_a_message_and_opens_what_it_finds(visit, account):
+    refused = keep(account, EntityAlreadyExists())
+    keep(account)
+    message = (
+        f"The specified entity already exists.\\nRequestId:{refused.request_id}\\nTime:2026-11-26T10:00:00Z"
+    )
+
+    found = visit("victor").get(LIST, {"q": message})
+    assert found.content.decode().count('<tr id="request-') == 1
+    assert found.context["opened"] == refused
+    assert "409 EntityAlreadyExists The specified entity already exists." in text(found)
+    hits = visit("victor").get(reverse("home:palette"), {"q": message})
+    assert page(refused) in hits.content.decode()
+    assert page(refused) not in visit("sam").get(reverse("home:palette"), {"q": message}).content.decode()
+    missing = visit("victor").get(LIST, {"q": str(uuid4())})
+    assert "This request is not in the log" in text(missing)
+    assert visit("victor").get(LIST, {"q": "an SDK"}).content.decode().count('<tr id="request-') == 2
+
+
+def test_what_is_filtered_is_exported(visit, account):
+    keep(account, EntityAlreadyExists())
+    keep(account)
+    victor, address = visit("victor"), reverse("requests:export", args=("acme",))
+
+    lines = (
+        b"".join(victor.get(address, {"code": "EntityAlreadyExists", "format": "ndjson"}))
+        .decode()
+        .splitlines()
+    )
+    assert [json.loads(line)["code"] for line in lines] == ["EntityAlreadyExists"]
+    rows = b"".join(victor.get(address, {"format": "csv"})).decode().splitlines()
+    assert (len(rows), rows[0].split(",")[:3]) == (3, ["id", "at", "request_id"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "remedy"),
+    [("sp=r&se=2026-01-01T00:00:00Z", "Renew the token"), ("si=nobody", "Edit the policy")],
+)
+def test_a_refused_access_has_a_button_that_mends_it(visit, account, people, fields, remedy):
+    query = f"sv=2019-02-02&tn=people&{fields}&sig={'A' * 43}%3D".encode()
+    sent = {"query": query, "credential": None, "authentication": Authentication.SAS}
+    refused = keep(account, AuthenticationFailed(), **sent)
+
+    labels = [it.label for it in visit("max").get(page(refused)).context["remedies"]]
+    assert labels == ["Keys and connection strings", remedy] or labels == [
+        remedy,
+        "Keys and connection strings",
+    ]
+    assert visit("victor").get(page(refused)).context["remedies"] == []
+
+
+def test_a_request_is_written_as_code_without_secrets(visit, account):
+    query = keep(account, query=b"$filter=Age%20gt%205&$top=7", searched="Age gt 5")
+    entity = keep(account, EntityAlreadyExists(), operation=Operation.INSERT_ENTITY)
+    victor = visit("victor")
+
+    code = {it.title: it.code for it in victor.get(page(query)).context["snippets"]}
+    assert list(code) == ["curl", "Python", "JavaScript", "C#", "Go"]
+    assert "Age gt" in code["Python"]
+    assert "VALUE" in code["curl"]
+    code = {it.title: it.code for it in victor.get(page(entity)).context["snippets"]}
+    assert "create_entity" in code["Python"]
+    assert "$TABLES_SAS" in code["curl"]
