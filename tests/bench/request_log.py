@@ -4,8 +4,9 @@ python3 -m tests.bench.request_log
 python3 -m tests.bench.request_log --seconds 2
 python3 -m tests.bench.request_log --refused 1000000
 
-Everything runs in one process, without a network, as in tests.bench.stages. Short rounds with the log and without it
-follow each other in turn, and each is compared with its neighbour; what is written behind is timed where it happens.
+Everything runs in one process, without a network, as in tests.bench.stages. What the log does is timed where it
+happens: at the end of a request, and in the background. As a check of that, short rounds with the log and without it
+follow each other in turn, and each is compared with its neighbour: the last column, with its standard error.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
-from statistics import median
+from statistics import median, stdev
 from typing import Any
 from unittest import mock
 
@@ -53,8 +54,8 @@ def uncounted(service: Any, head: Any, observed: Any) -> None:
 
 
 @dataclass
-class Background:
-    """The CPU time of what the log does in the background, in nanoseconds."""
+class Timer:
+    """The CPU time of functions, in nanoseconds."""
 
     spent: int = 0
 
@@ -72,26 +73,40 @@ class Background:
 async def measure(options: argparse.Namespace) -> list[list[str]]:
     from console import asgi
     from storage.operations.requests.recording import RequestLog
+    from storage.runtime.observer import Observer
 
     await asgi.service.startup()
-    link, rows, background = Link(), [], Background()
+    link, rows, at_once, background = Link(), [], Timer(), Timer()
     with ExitStack() as stack:
-        for name in ("add", "write"):
-            timed = background.timed(getattr(RequestLog, name))
-            stack.enter_context(mock.patch.object(RequestLog, name, timed))
+        for timer, owner, name in (
+            (at_once, Observer, "keep"),
+            (background, RequestLog, "add"),
+            (background, RequestLog, "write"),
+        ):
+            timed = timer.timed(getattr(owner, name))
+            stack.enter_context(mock.patch.object(owner, name, timed))
         for name, requests, expected in await subjects(link):
             progress(name)
             await asgi.service._service.observer.flush()
-            background.spent = 0
+            at_once.spent = background.spent = 0
             with_log, without = await compare(link, requests, expected, ROUND[name], options.seconds)
             await asgi.service._service.observer.flush()
-            behind = background.spent / (2 * len(with_log) * ROUND[name]) / 1000
+            number = len(with_log) * ROUND[name]
+            kept = at_once.spent / number / 1000
+            # a log of all requests, not of every other round, would have as many to write
+            behind = background.spent / (2 * number) / 1000
             usual = median(without)
-            more = median(it - other for it, other in zip(with_log, without, strict=True))
-            figures = (usual, more, behind, 100 * (more + behind) / usual)
-            rows.append([name, *(f"{figure:.2f}" for figure in figures)])
+            figures = (usual, kept, behind, 100 * (kept + behind) / usual)
+            differences = [it - other for it, other in zip(with_log, without, strict=True)]
+            rows.append([name, *(f"{figure:.2f}" for figure in figures), difference(differences)])
     await asgi.service.shutdown()
     return rows
+
+
+def difference(found: list[float]) -> str:
+    """Write the median, and how far it may be off."""
+    error = 1.25 * stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
+    return f"{median(found):.1f} ± {error:.1f}"
 
 
 async def compare(
@@ -192,7 +207,14 @@ def main(arguments: list[str] | None = None) -> int:
         if options.refused:
             lines = uvloop.run(flood(options.refused))
         else:
-            columns = ["µs of CPU per request", "without", "the log adds", "and in the background", "percent"]
+            columns = [
+                "µs of CPU per request",
+                "without",
+                "log, at once",
+                "in the background",
+                "percent",
+                "difference",
+            ]
             lines = report.table(columns, uvloop.run(measure(options)))
     sys.stdout.write("\n".join([*lines, "", servers.commit(), ""]))
     return 0

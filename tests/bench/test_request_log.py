@@ -29,4 +29,4 @@ async def test_measures_what_the_log_adds_to_a_request(monkeypatch):
     rows = await request_log.measure(argparse.Namespace(seconds=0))
 
     assert [row[0] for row in rows] == ["get", "refused"]
-    assert all(float(behind) > 0 < float(usual) for _, usual, _, behind, _ in rows)
+    assert all(float(behind) > 0 < float(usual) for _, usual, _, behind, _, _ in rows)
