@@ -35,7 +35,6 @@ const {{ TableClient }} = require("@azure/data-tables");
 const client = TableClient.fromConnectionString({connection!r}, {table!r}, {{ allowInsecureConnection: true }});
 client.getEntity("p", "nobody").catch((error) => console.log(String(error) + JSON.stringify(error)));
 """
-FIGURES = []
 
 
 class Journey:
@@ -65,7 +64,6 @@ class Journey:
     def reach(self, *reasons):
         for reason in reasons:
             expect(self.page.locator("#main")).to_contain_text(reason)
-        FIGURES.append((self.name, self.clicks, monotonic() - self._began))
         print(f"{self.name}: {self.clicks} clicks, {monotonic() - self._began:.1f} s")
         assert self.clicks <= MOST_CLICKS
 
@@ -177,7 +175,8 @@ def test_from_an_exception_to_the_cause(journey, exceptions, name, reasons, reme
             .get_by_role("link", name=remedy)
             .or_(going.page.locator("#request").get_by_role("button", name=remedy))
         ).to_be_visible()
-    check(going.page, within="#request")
+    if name == "expired":  # the page with the most on it
+        check(going.page, within="#request")
 
 
 def test_a_conflict_leads_to_the_version_and_a_deletion_to_the_entity(journey, exceptions, orders):
@@ -232,7 +231,7 @@ def test_from_an_exception_of_the_javascript_sdk(journey, console, sdk_folder, o
     going.reach("The specified resource does not exist")
 
 
-def test_the_list_opens_requests_beside_it(open_page, admin, exceptions, journey, screenshots):
+def test_the_list_opens_requests_beside_it(exceptions, journey):
     page = journey("list", f"{LOG}?span=hour&table={TABLE}&kind=refused").page
     rows = page.locator("tr[data-request]")
     rows.nth(1).locator("td").first.click()
