@@ -18,7 +18,7 @@ from console.entities.typed_input import TypedInput, read_form, read_type, write
 from console.grid import cells, tokens
 from console.models import EditMode
 from console.site.access import user_of
-from console.site.notices import count_text
+from console.site.toasts import count_text
 from console.site.typed_text import sentence
 from storage.domain.entities.changes import Change, Update
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey, StoredEntity, read_stored

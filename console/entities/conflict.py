@@ -14,8 +14,8 @@ from console.entities.entity_page import EntityTarget
 from console.entities.saving import Conflict, EntityEdit, Refusal
 from console.grid import formats
 from console.site.last_changes import draw_recent
-from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other, wants_part
+from console.site.toasts import notify_error, notify_success
 from console.site.typed_text import edited_text
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored, write_stored

@@ -16,9 +16,9 @@ from console.jobs.presentation import STATUS_CHOICES, JobView
 from console.jobs.tray import Tray
 from console.site import errors
 from console.site.access import actor_of, user_of
-from console.site.notices import notify_success
 from console.site.refusals import notify_refusals
 from console.site.responses import render_part
+from console.site.toasts import notify_success
 from storage.api import downloads
 from storage.domain.access.roles import Capability, may
 from storage.domain.service.jobs import JobStatus

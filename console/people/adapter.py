@@ -12,7 +12,7 @@ from console.models import User
 from console.people import reauthentication, sign_ins
 from console.site import rate_limits
 from console.site.addresses import is_console_path
-from console.site.notices import notify_error
+from console.site.toasts import notify_error
 from storage.runtime import stream_access
 
 

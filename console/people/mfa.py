@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.site.allauth_parts import generate_totp_secret
-from console.site.notices import notify_error
+from console.site.toasts import notify_error
 
 logger = logging.getLogger(__name__)
 

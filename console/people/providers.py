@@ -26,7 +26,7 @@ from console.models import Invitation, User
 from console.people import group_roles, invitations, open_id, setup, sign_ins
 from console.people.reauthentication import RECENT
 from console.site.access import actor_named
-from console.site.notices import notify_error, notify_success
+from console.site.toasts import notify_error, notify_success
 from storage.domain.access.identity import read_roles
 from storage.domain.service.activity import Verb
 from storage.operations.activity import activity

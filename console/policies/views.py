@@ -15,9 +15,9 @@ from console.policies.effects import join_items
 from console.policies.forms import BasePolicyFormSet, PolicyFormSet, write_data
 from console.policies.requests import PolicyRequest
 from console.site.access import actor_of, require_storage, table_page, table_required
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
+from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
 from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.site.notices import notify_error
+from console.site.toasts import notify_error
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 

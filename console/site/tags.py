@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.site import actors, commands, glyphs, last_changes, layout, notices, roles, times
+from console.site import actors, commands, glyphs, last_changes, layout, roles, times, toasts
 from console.site.glyphs import GLYPHS, Glyph
 from storage.domain.access.actor import Actor
 from storage.domain.service.recorded import RecordedChange
@@ -132,13 +132,13 @@ def grouped(number: int) -> str:
 @register.filter
 def undo_numbers(message: Message) -> str:
     """The numbers of the activities that a message offers to undo."""
-    return _after_prefix(message, notices.UNDO)
+    return _after_prefix(message, toasts.UNDO)
 
 
 @register.filter
 def link_address(message: Message) -> str:
     """The address that a message links to."""
-    return _after_prefix(message, notices.LINK)
+    return _after_prefix(message, toasts.LINK)
 
 
 def _after_prefix(message: Message, prefix: str) -> str:

@@ -18,8 +18,8 @@ from console.accounts.forms.settings import RotationForm
 from console.people.reauthentication import recently_authenticated
 from console.sas.registry import describe_token
 from console.site.access import account_required, actor_of
-from console.site.notices import notify_success
 from console.site.responses import render_part, wants_part
+from console.site.toasts import notify_success
 from console.snippets.connections import FORMATS, MASK, Choice, hosts, read_choice
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import retired_key_name

@@ -14,7 +14,7 @@ from console.people.invitations import Offer
 from console.people.reauthentication import recently_authenticated_if
 from console.site import roles
 from console.site.access import account_required, actor_of, user_of
-from console.site.notices import notify_error, notify_success
+from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account
 from storage.operations.access import members as members_of

@@ -12,9 +12,9 @@ from console.accounts import service_xml
 from console.accounts.forms.cors import METHODS, add_rule, move_rule, remove_rule
 from console.accounts.forms.service import ServiceForms
 from console.site.access import account_required, actor_of, require_storage
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part
+from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
 from storage.domain.access.roles import Capability
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue, StorageError

@@ -24,9 +24,9 @@ from console.site import waiting
 from console.site.access import account_required, actor_of, admin_required
 from console.site.account_settings import SECTIONS, TEXTS
 from console.site.forms import changed_values, include_initial_values, is_untouched
-from console.site.notices import notify_success
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
+from console.site.toasts import notify_success
 from console.snippets import connections
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string

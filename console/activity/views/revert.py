@@ -20,9 +20,9 @@ from console.site import waiting
 from console.site.access import account_required
 from console.site.actors import DOOR_LABELS
 from console.site.addresses import is_console_path
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part
+from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample

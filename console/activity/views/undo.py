@@ -19,9 +19,9 @@ from console.people import reauthentication
 from console.site import waiting
 from console.site.access import actor_of, user_of
 from console.site.addresses import is_console_path
-from console.site.notices import find_unrecorded, notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
+from console.site.toasts import find_unrecorded, notify_error, notify_success
 from storage.domain.errors import StorageError
 from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus

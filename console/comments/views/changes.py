@@ -12,9 +12,9 @@ from console.comments.views.discussions import find_query_of
 from console.grid import tokens
 from console.queries.saved import get_query
 from console.site.access import account_required, actor_of, table_required, user_of
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other
+from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
 from storage.domain.service.comments import Subject

@@ -34,9 +34,9 @@ from console.people import reauthentication
 from console.site import waiting
 from console.site.access import account_required, user_of
 from console.site.downloads import stream_file
-from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other
+from console.site.toasts import count_text, notify_error, notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.moments import read_moment_token

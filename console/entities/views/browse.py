@@ -12,8 +12,8 @@ from console.grid.state import GridState, read_state
 from console.queries import recent
 from console.queries.frame import frame_of
 from console.site.access import AS_OF, table_page, table_required, user_of
-from console.site.notices import notify_error
 from console.site.responses import render_part, wants_part
+from console.site.toasts import notify_error
 from storage.domain.access.roles import Capability
 from storage.models import Table
 from storage.operations.entities.entities import Total

@@ -23,9 +23,9 @@ from console.grid.tokens import Scope
 from console.queries.values import property_types
 from console.site.access import actor_of, table_page, user_of
 from console.site.filter_faults import describe_query_error
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other, wants_part
+from console.site.toasts import notify_error, notify_success
 from console.snippets.connections import api_address
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError

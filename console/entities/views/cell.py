@@ -17,7 +17,7 @@ from console.entities.cell_changes import CellChange
 from console.entities.cell_edit import CellEdit
 from console.entities.saving import back_address, next_address
 from console.grid.grid import ShownGrid
-from console.site import notices
+from console.site import toasts
 from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import local_now
@@ -71,7 +71,7 @@ def save(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
     text = _("%(property)s saved") if value is not None else _("%(property)s removed")
     if edit.is_again:
         text = _("Inserted the entity again")
-    notices.notify_success(request, text % {"property": draft.name}, undo=done.activity)
+    toasts.notify_success(request, text % {"property": draft.name}, undo=done.activity)
     if not wants_part(request):
         return HttpResponseRedirect(back_address(request, table))
     row = grid.draw_row(done.after[draft.key])

@@ -10,7 +10,7 @@ from console.entities import cell_changes, problems
 from console.entities.cell_changes import CellChange
 from console.entities.saving import Refusal, back_address, save
 from console.grid.cells import draw_or_absent
-from console.site import notices
+from console.site import toasts
 from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, local_now
@@ -41,7 +41,7 @@ def change(request: HttpRequest, table: Table) -> HttpResponse:
     done = save(request, table, wanted)
     if isinstance(done, Refusal):
         return _refuse(request, _reason(table, wanted, done), status=412 if done.is_conflict else 422)
-    notices.notify_success(request, _text(changes), undo=done.activity)
+    toasts.notify_success(request, _text(changes), undo=done.activity)
     return _answer(request, [])
 
 
@@ -60,11 +60,11 @@ def _text(changes: list[CellChange]) -> str:
         text = _("%(property)s saved") if changes[0].value is not None else _("%(property)s removed")
         return text % {"property": changes[0].name}
     text = ngettext("Changed %(shown)s cell", "Changed %(shown)s cells", len(changes))
-    return notices.count_text(text, len(changes))
+    return toasts.count_text(text, len(changes))
 
 
 def _refuse(request: HttpRequest, text: str, status: int = 422) -> HttpResponse:
-    notices.notify_error(request, text)
+    toasts.notify_error(request, text)
     return _answer(request, [], status=status)
 
 
@@ -90,7 +90,7 @@ def review(request: HttpRequest, table: Table) -> HttpResponse:
         refused = changes if done.index is None else [changes[done.index]]
         return _show(request, table, kept, {one.key: done.text for one in refused}, status=409)
     text = ngettext("Saved %(shown)s change", "Saved %(shown)s changes", len(kept))
-    notices.notify_success(request, notices.count_text(text, len(kept)), undo=done.activity)
+    toasts.notify_success(request, toasts.count_text(text, len(kept)), undo=done.activity)
     if wants_part(request):
         return HttpResponse(status=SAVED)
     return HttpResponseRedirect(back_address(request, table))

@@ -10,7 +10,7 @@ from console.entities.bulk_edit_draft import deletion_address
 from console.entities.saving import Refusal, attempt, back_address
 from console.grid import tokens
 from console.grid.tokens import Scope, Selection
-from console.site import notices
+from console.site import toasts
 from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
@@ -26,11 +26,11 @@ def delete(request: HttpRequest, table: Table) -> HttpResponse:
     wanted = _selection(request)
     is_done = False
     if wanted is None or wanted.scope is Scope.TABLE:
-        notices.notify_error(request, _("Select the entities to delete."))
+        toasts.notify_error(request, _("Select the entities to delete."))
     elif wanted.scope is Scope.QUERY:
         return redirect(deletion_address(table, wanted.text))
     elif not wanted.keys:
-        notices.notify_error(request, _("Select at least one row."))
+        toasts.notify_error(request, _("Select at least one row."))
     elif table.account.protected and "confirmed" not in request.POST:
         return _ask(request, table, wanted)
     else:
@@ -57,14 +57,14 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
     """Return whether the entities are deleted now."""
     done = attempt(lambda: edits.delete(table, wanted.keys, by=actor_of(request)))
     if isinstance(done, Refusal):
-        notices.notify_error(request, done.text)
+        toasts.notify_error(request, done.text)
         return False
     if done is None:
-        notices.notify_success(request, _("These entities were already deleted"))
+        toasts.notify_success(request, _("These entities were already deleted"))
     else:
         count = len(done.timestamps)
         text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count)
-        notices.notify_success(request, notices.count_text(text, count), undo=done.activity)
+        toasts.notify_success(request, toasts.count_text(text, count), undo=done.activity)
     return True
 
 

@@ -22,9 +22,9 @@ from console.grid.cells import Cell, draw
 from console.grid.time_travel import find_past
 from console.site import layout
 from console.site.access import AS_OF, account_context, account_required, role_of, table_of, table_required
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part, see_other, wants_part
+from console.site.toasts import notify_error, notify_success
 from console.site.typed_text import local_now
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability, may

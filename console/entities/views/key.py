@@ -14,8 +14,8 @@ from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
 from console.entities.saving import Refusal, attempt
 from console.site.access import actor_of, table_required
-from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
+from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import EntityAlreadyExists, UpdateConditionNotSatisfied

@@ -16,8 +16,8 @@ from console.entities.saving import Refusal, save
 from console.grid import tokens
 from console.grid.property_order import find_columns
 from console.site.access import table_required
-from console.site.notices import notify_success
 from console.site.responses import render_part, see_other, wants_part
+from console.site.toasts import notify_success
 from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert

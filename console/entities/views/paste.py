@@ -12,7 +12,7 @@ from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Effect, Mode, Pa
 from console.entities.saving import Refusal, back_address, save
 from console.entities.typed_input import TYPES
 from console.grid import cells
-from console.site import notices
+from console.site import toasts
 from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, local_now
@@ -63,7 +63,7 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePl
         return _preview(request, table, pasted, plan, error=error)
     count = len(changes)
     text = ngettext("Pasted %(shown)s entity", "Pasted %(shown)s entities", count)
-    notices.notify_success(request, notices.count_text(text, count), undo=done.activity)
+    toasts.notify_success(request, toasts.count_text(text, count), undo=done.activity)
     address = back_address(request, table)
     if not wants_part(request):
         return HttpResponseRedirect(address)

@@ -15,7 +15,7 @@ from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
 from console.grid.property_order import find_columns
 from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
-from console.site import notices
+from console.site import toasts
 from console.site.access import role_of, table_required, user_of
 from console.site.addresses import read_text
 from console.site.responses import wants_part
@@ -146,7 +146,7 @@ def save_layout(request: HttpRequest, table: Table) -> HttpResponse:
             None if shared else user_of(request), table.account, name, pattern or table.name, asked
         )
         columns.forget_columns(user_of(request), table)
-        notices.notify_success(request, _("Layout %(name)s saved") % {"name": name})
+        toasts.notify_success(request, _("Layout %(name)s saved") % {"name": name})
     return redirect(state.address(table))
 
 
@@ -161,5 +161,5 @@ def delete_layout(request: HttpRequest, table: Table, layout: int) -> HttpRespon
         raise PermissionDenied
     if kept is not None:
         kept.delete()
-        notices.notify_success(request, _("Layout %(name)s deleted") % {"name": kept.name})
+        toasts.notify_success(request, _("Layout %(name)s deleted") % {"name": kept.name})
     return redirect(state.address(table))

@@ -19,8 +19,8 @@ from console.history import entity_versions
 from console.history.entity_versions import VersionLine
 from console.site import layout
 from console.site.access import account_context, table_required
-from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part, see_other
+from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from console.grid.state import GridState, read_state
 from console.grid.time_travel import field_text
 from console.site.access import table_required
-from console.site.notices import notify_error
 from console.site.tags import grouped
+from console.site.toasts import notify_error
 from storage.domain.access.roles import Capability
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OperationTimedOut

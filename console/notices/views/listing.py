@@ -17,8 +17,8 @@ from console.notices.bell import Bell
 from console.notices.presentation import TITLES, ShownNotice
 from console.site.access import account_required, role_of, user_of
 from console.site.addresses import is_console_path
-from console.site.notices import notify_success
 from console.site.refusals import notify_refusals
+from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability, may
 from storage.domain.service.notices import NoticeKind
 from storage.domain.values.numbers import read_number

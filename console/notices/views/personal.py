@@ -18,7 +18,7 @@ from console.notices.presentation import TITLES
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
 from console.site.allauth_parts import ratelimit
-from console.site.notices import notify_success
+from console.site.toasts import notify_success
 from storage.domain.service.notices import NoticeKind
 from storage.models import NoticeMute
 from storage.operations.notices import readers

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from console.notices import scope
 from console.notices.forms import RulesForm
 from console.site.access import actor_of
-from console.site.notices import notify_success
+from console.site.toasts import notify_success
 from storage.models import Account
 from storage.operations.notices import rules, webhooks
 

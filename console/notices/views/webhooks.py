@@ -14,8 +14,8 @@ from console.notices.forms import WebhookForm
 from console.notices.presentation import EVENTS, TITLES
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal
+from console.site.toasts import notify_error, notify_success
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.notices import NoticeKind
 from storage.models import Account, NoticeDelivery, Webhook

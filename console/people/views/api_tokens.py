@@ -12,8 +12,8 @@ from console.models import User
 from console.people.api_tokens import TokenForm, token_rows
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of, admin_required, user_of
-from console.site.notices import notify_success
 from console.site.refusals import describe_refusal
+from console.site.toasts import notify_success
 from storage.models import ApiToken
 from storage.operations.access import api_tokens
 from storage.operations.access.api_tokens import TokenError

@@ -22,7 +22,7 @@ from console.people.forms.profile import PasswordForm, PreferencesForm
 from console.site import appearance, time_zones
 from console.site.access import user_of
 from console.site.addresses import is_console_path
-from console.site.notices import notify_success
+from console.site.toasts import notify_success
 from storage.operations.access.members import visible_accounts, with_roles
 from storage.operations.presence import presence
 

@@ -19,7 +19,7 @@ from console.people import providers, sign_ins
 from console.people.open_id import OpenIdAdapter, RefusedSignIn
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
-from console.site.notices import notify_error, notify_success
+from console.site.toasts import notify_error, notify_success
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from console.people.forms.sessions import AppForm
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
 from console.site.allauth_parts import webauthn
-from console.site.notices import notify_success
+from console.site.toasts import notify_success
 
 secret_page = method_decorator([never_cache, recently_authenticated], name="dispatch")  # type: ignore[list-item]
 SECURITY = reverse_lazy("people:security")

@@ -17,7 +17,7 @@ from console.people import mfa, providers, setup
 from console.people.forms import passkeys
 from console.people.forms.sessions import CodeForm
 from console.site.allauth_parts import ratelimit
-from console.site.notices import notify_error
+from console.site.toasts import notify_error
 
 PASSKEY_TIMEOUT: Final = 600  # seconds to answer a passkey challenge
 

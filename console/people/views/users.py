@@ -19,7 +19,7 @@ from console.people.invitations import Offer
 from console.people.reauthentication import recently_authenticated, recently_authenticated_if
 from console.people.users import LastAdmin
 from console.site.access import actor_of, admin_required
-from console.site.notices import notify_error, notify_success
+from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Role
 from storage.models import Activity
 from storage.operations.access import members

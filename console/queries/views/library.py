@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from console.grid.state import GridState, read_state
 from console.models import RecentQuery, SavedQuery
 from console.queries import recent, saved
-from console.site import notices
+from console.site import toasts
 from console.site.access import account_required, role_of, table_required, user_of
 from console.site.addresses import address_of, read_text, split_url
 from console.site.responses import render_part, see_other
@@ -60,7 +60,7 @@ def _recent(request: HttpRequest, account: Account) -> list[tuple[RecentQuery, s
 @account_required(Capability.READ)
 def clear_recent(request: HttpRequest, account: Account) -> HttpResponse:
     recent.clear(user_of(request), account.pk)
-    notices.notify_success(request, _("Recent queries cleared."))
+    toasts.notify_success(request, _("Recent queries cleared."))
     return see_other(f"{reverse('queries:index', args=(account.name,))}?tab=recent")
 
 

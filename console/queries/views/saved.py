@@ -17,7 +17,7 @@ from console.models import SavedQuery, SavedQueryVersion
 from console.queries import saved, saved_changes
 from console.queries.forms import ParameterValuesForm, SavedQueryForm, VersionForm, field_name
 from console.queries.saved import Definition, get_applied, grid_content
-from console.site import notices
+from console.site import toasts
 from console.site.access import (
     RoleNeeded,
     account_required,
@@ -116,7 +116,7 @@ def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpR
             form.add_error(None, _("A newer version was saved in the meantime. Save again to replace it."))
             status = 409
         else:
-            notices.notify_success(request, _("Saved the query %(name)s.") % {"name": definition.name})
+            toasts.notify_success(request, _("Saved the query %(name)s.") % {"name": definition.name})
             return see_other(target if other is None else _address("versions", table, other.slug))
     shown = state if other is None else replace(_saved_state(other), saved=other.slug)
     kept = {name: value for name, value in grid_content(shown).items() if name != "f"}
@@ -231,9 +231,9 @@ def update(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
         _save_version(request, query, replace(saved_changes.read_definition(query), content=applied.content))
     except ChangedSince:
         text = _("Not saved: a newer version was saved in the meantime.")
-        notices.notify_error(request, text, link=_address("versions", table, slug))
+        toasts.notify_error(request, text, link=_address("versions", table, slug))
     else:
-        notices.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
+        toasts.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
     return see_other(state.shortened(table).address(table))
 
 
@@ -279,9 +279,9 @@ def restore(request: HttpRequest, table: Table, slug: str, number: int) -> HttpR
     try:
         _save_version(request, query, Definition(**version.content | {"is_shared": query.is_shared}))
     except ChangedSince:
-        notices.notify_error(request, _("Not restored: a newer version was saved in the meantime."))
+        toasts.notify_error(request, _("Not restored: a newer version was saved in the meantime."))
     else:
-        notices.notify_success(request, _("Restored version %(number)s.") % {"number": number})
+        toasts.notify_success(request, _("Restored version %(number)s.") % {"number": number})
     return see_other(_address("versions", table, slug))
 
 
@@ -293,6 +293,6 @@ def delete(request: HttpRequest, account: Account, table: str, slug: str) -> Htt
         done = saved_changes.delete_query(query, by=actor_of(request))
     except ChangedSince:
         raise Http404 from None
-    notices.notify_success(request, _("Deleted the query %(name)s.") % {"name": query.name}, undo=done)
+    toasts.notify_success(request, _("Deleted the query %(name)s.") % {"name": query.name}, undo=done)
     back = request.POST.get("next", "")
     return see_other(back if is_console_path(back) else reverse("queries:index", args=(account.name,)))

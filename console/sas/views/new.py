@@ -22,8 +22,8 @@ from console.sas.labels import PERMISSIONS, RESOURCE_TYPES
 from console.sas.registry import combine_terms, describe_token
 from console.sas.sentences import ParameterView, describe_summary, view_parameters
 from console.site.access import account_required, actor_of, table_required
-from console.site.notices import notify_error
 from console.site.refusals import describe_refusal
+from console.site.toasts import notify_error
 from console.snippets.connections import endpoint
 from storage.domain import sas
 from storage.domain.access.grants import Operation

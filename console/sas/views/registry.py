@@ -20,8 +20,8 @@ from console.sas.registry import FIELDS, RegistryRow, filter_rows, list_tokens
 from console.sas.sentences import view_parameters
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_list
-from console.site.notices import notify_error, notify_success
 from console.site.responses import render_part
+from console.site.toasts import notify_error, notify_success
 from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication

@@ -15,8 +15,8 @@ from console.grid.formats import escape_surrogates, value_text
 from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
 from console.site import waiting
 from console.site.access import account_required, admin_required
-from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
+from console.site.toasts import count_text, notify_error, notify_success
 from console.snapshots.forms import NOW, BranchForm
 from console.snapshots.originals import describe_original
 from storage.domain.access.roles import Capability

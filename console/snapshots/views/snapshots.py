@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from console.people.reauthentication import recently_authenticated
 from console.site import waiting
 from console.site.access import account_required, actor_of, role_of, user_of
-from console.site.notices import count_text, notify_error, notify_success
 from console.site.refusals import describe_refusal
+from console.site.toasts import count_text, notify_error, notify_success
 from console.snapshots import ci
 from console.snapshots.forms import ScheduleForm, SnapshotForm
 from console.snapshots.previews import Choices, preview

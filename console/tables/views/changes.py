@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST
 
 from console.site.access import account_required, actor_of
 from console.site.addresses import is_console_path
-from console.site.notices import notify_error, notify_success
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
+from console.site.toasts import notify_error, notify_success
 from console.tables.forms import NewTableForm, TagsField
 from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.roles import Capability

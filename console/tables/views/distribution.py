@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
-from console.site.notices import notify_success
 from console.site.refusals import describe_refusal, notify_refusals
+from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
 from storage.models import Table

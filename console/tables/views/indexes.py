@@ -8,8 +8,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
-from console.site.notices import notify_success
 from console.site.refusals import notify_refusals
+from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin

@@ -7,8 +7,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from console.site.access import actor_of, table_page, table_required
 from console.site.forms import changed_values
-from console.site.notices import notify_success
 from console.site.refusals import describe_refusal
+from console.site.toasts import notify_success
 from console.tables.forms import NotesForm
 from console.tables.views import distribution
 from storage.domain.access.roles import Capability

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from console.grid.tokens import encode_key
-from console.site import notices
+from console.site import toasts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -108,7 +108,7 @@ def test_without_history_the_last_change_can_be_undone_and_redone(table, cell):
 
 
 def test_without_history_a_large_change_cannot_be_undone(visit, table, account, cell, monkeypatch):
-    monkeypatch.setattr(notices, "_LARGEST", 3)
+    monkeypatch.setattr(toasts, "_LARGEST", 3)
     answer = visit("eve").post(
         "/ui/a/acme/t/people/delete/", {"key": encode_key(KEY), "scope": "rows"}, follow=True
     )
