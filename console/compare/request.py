@@ -1,6 +1,7 @@
 """What a page compares, as its address says: ``left``, ``right``, ``table``, ``kind``, ``timestamps``, ``after``."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -55,6 +56,22 @@ class CompareRequest:
             "all": "1" if it.is_all else "",
         }
         return "?" + urlencode({name: value for name, value in given.items() if value})
+
+
+_FIELDS: Final = ("account", "table", "moment", "time")  # of a side
+PARAMETERS: Final = {
+    *SIDES,
+    *(f"{side}-{field}" for side in SIDES for field in _FIELDS),
+    *("table", "kind", "settings", "timestamps", "after", "all"),
+}
+
+
+def with_short_names(given: QueryDict) -> QueryDict:
+    """Read ``l`` and ``r`` as the sides that they mean."""
+    found = given.copy()
+    for short, side in (("l", LEFT), ("r", RIGHT)):
+        found.setdefault(side, given.get(short, ""))
+    return found
 
 
 def read_request(given: QueryDict, account: Account) -> CompareRequest:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, timedelta
 from functools import cached_property
 from typing import Any, Final, NamedTuple, assert_never
 
@@ -239,7 +239,9 @@ class GridPage:
             "travel_fields": [it for it in state.at_start().fields if it[0] != AS_OF],
             "as_of_local": f"{at:%Y-%m-%d %H:%M:%S}",
             "undo_since": field_text(at, state.zone),
-            "undo_until": field_text(timezone.now(), state.zone),
+            "undo_until": field_text(
+                timezone.now().replace(microsecond=0) + timedelta(seconds=1), state.zone
+            ),
             "may_revert": allowed(current)["manage_tables"],
             "may": allowed(current, read_only=True) | {"manage_access": False},
         }

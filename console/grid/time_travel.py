@@ -43,7 +43,7 @@ UNCHANGED: Final = ChangesSince()
 
 def field_text(moment: datetime, zone: tzinfo | None) -> str:
     """Write a time of the grid for a field, with its zone, which may not be the reader's."""
-    return moment.astimezone(zone or UTC).isoformat(" ", "seconds").replace("+00:00", "Z")
+    return moment.astimezone(zone or UTC).isoformat(" ").replace("+00:00", "Z")
 
 
 def find_past(query: QueryDict, table: Table) -> Past | None:

@@ -20,7 +20,7 @@ def test_take_break_preview_restore_undo(open_page, admin, service):
     page = open_page(PAGE, state=admin)
     confirm_identity(page)
     page.get_by_role("link", name="Take snapshot").click()
-    page.get_by_label("Name").fill("ci-baseline")
+    page.get_by_label("Name", exact=True).fill("ci-baseline")
     page.get_by_role("button", name="Take snapshot").click()
     expect(page.locator("#toasts")).to_contain_text("Took the snapshot ci-baseline.")
 

@@ -20,6 +20,7 @@ from console.compare import rows
 from console.compare.effects import ApplyButton
 from console.compare.request import (
     LEFT,
+    PARAMETERS,
     RIGHT,
     SIDES,
     CompareRequest,
@@ -27,6 +28,7 @@ from console.compare.request import (
     find_side,
     read_choice,
     read_request,
+    with_short_names,
 )
 from console.grid import tokens
 from console.grid.differences import Difference, compare_settings, flatten_policies, flatten_settings
@@ -109,6 +111,10 @@ class Picker:
 @account_required(Capability.READ)
 @require_safe
 def show(request: HttpRequest, account: Account) -> HttpResponse:
+    unknown = sorted(request.GET.keys() - PARAMETERS)
+    if unknown:
+        notify_error(request, _("Unknown parameters: %(names)s") % {"names": ", ".join(unknown)[:200]})
+        return see_other(request.path + read_request(with_short_names(request.GET), account).query())
     wanted = read_request(request.GET, account)
     chosen = [read_choice(request.GET, side) for side in SIDES]
     if chosen[0] is not None and chosen[1] is not None:

@@ -133,8 +133,8 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
         Bar(
             replace(state.at_start(), as_of=Moment(to_ticks(min(bucket.end, now)) - 10)).address(table),
             _bar_title(bucket, state),
-            field_text(bucket.start, state.zone),
-            field_text(bucket.end, state.zone),
+            field_text(bucket.start.replace(microsecond=0), state.zone),
+            field_text(bucket.end.replace(microsecond=0), state.zone),
             place * 10,
             _HEIGHT - (height := _bar_height(bucket.number, most)),
             height,

@@ -118,6 +118,12 @@ def test_the_address_says_everything(visit, branch):
     assert "Both sides are the same" in text(alice.get(PAGE))
 
 
+def test_an_unknown_parameter_is_told_not_ignored(visit, account, branch):
+    answer = visit("alice").get(f"{PAGE}?l=acme&r=branch", follow=True)
+    assert "Unknown parameters: l, r" in answer.content.decode()
+    assert answer.redirect_chain == [(f"{PAGE}?left=acme&right=branch", 303)]
+
+
 def test_a_branch_of_an_account_is_compared_with_it(visit, account, branch):
     snapshots.take(account, "before")
     put(tables.get(account, "people"), b=9)
