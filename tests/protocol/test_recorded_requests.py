@@ -11,7 +11,7 @@ import pytest
 from storage.models import RecordedRequest
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
-from storage.operations.requests import explanations
+from storage.operations.requests import explanations, recording
 from storage.operations.requests.requests import RequestFilter, find
 from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
@@ -22,6 +22,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 PATH = "/people(PartitionKey='Ada-secret',RowKey='r')"
 TOKEN = {"tn": "people", "sp": "r", "se": "2099-12-31T23:59:59Z"}
+
+
+@pytest.fixture(autouse=True)
+def _time_to_explain(monkeypatch):
+    """As much as it takes, also on a busy machine; a server explains what it can in a tenth of a second."""
+    monkeypatch.setattr(recording, "_PATIENCE", 60.0)
+    monkeypatch.setattr(recording, "_WAIT", 60.0)
 
 
 @pytest.fixture
