@@ -67,6 +67,7 @@ ORDER = [
     "tables",
     "history",
     "imports",
+    "notices",
     "activity",
     "metrics",
     "compare",
