@@ -18,6 +18,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.service.comments import Subject
 from storage.domain.service.notices import NoticeKind
 from storage.domain.values.etag import write_etag
+from storage.domain.values.numbers import read_number
 from storage.models import Account, CommentThread, Table
 from storage.operations.comments import comments, threads
 from storage.operations.entities import entities
@@ -76,9 +77,9 @@ def of_table(request: HttpRequest, table: Table) -> HttpResponse:
 
 @require_safe
 @account_required(Capability.READ)
-def thread(request: HttpRequest, account: Account, number: int) -> HttpResponse:
+def thread(request: HttpRequest, account: Account, number: str) -> HttpResponse:
     """Go to the page where a thread is shown, as notices lead to it."""
-    found = threads.find(account, number)
+    found = threads.find(account, read_number(number) or 0)
     if found is None:
         raise Http404
     query = find_query_of(request, found) if found.query is not None else None

@@ -261,11 +261,7 @@ def _failing_webhooks(look: Look) -> Iterator[Found]:
 def _mentions(look: Look) -> Iterator[Found]:
     for mention in mentions.not_seen(look.now):
         thread = mention.comment.thread
-        facts = {
-            "author": mention.comment.author_name,
-            "about": mentions.describe(thread),
-            "thread": thread.pk,
-        }
+        facts = {"author": mention.comment.author_name, "about": mentions.describe(thread)}
         yield Found(
             thread.account_id, str(thread.pk), facts, news=str(mention.comment_id), user_id=mention.user_id
         )
@@ -383,7 +379,7 @@ CONDITIONS: Final[Mapping[NoticeKind, Condition]] = {
         Condition(
             NoticeKind.COMMENT_MENTION,
             Severity.INFO,
-            "a/{account}/comments/{thread}/",
+            "a/{account}/comments/{subject}/",
             _mentions,
             is_personal=True,
         ),
