@@ -1,4 +1,4 @@
-"""/ui/kit/: every component in every state, in both themes; in development also for nobody, at /ui/dev/kit/."""
+"""/ui/kit/: every component in every state, in both themes; in development also without a sign-in, at /ui/dev/kit/."""
 
 from dataclasses import dataclass
 from typing import Any, Final

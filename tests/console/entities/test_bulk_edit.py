@@ -130,7 +130,9 @@ def test_what_is_wrong_is_marked_where_it_is(visit, rows):
     assert "Did you mean upper?" in shown
     begun = markup.text(ask(eve, "preview", **{"0-expression": ""}))
     assert "Complete the operations" in begun and "data-problem" not in begun
-    assert "position" in markup.text(ask(eve, "preview", f="N ge"))
+    assert "the filter ends where a property or value is expected" in markup.text(
+        ask(eve, "preview", f="N ge")
+    )
     refused = eve.post(PAGE, INCREMENT | {"0-expression": "", "do": "run"})
     assert refused.status_code == 422 and b"Complete the operations first." in refused.content
     assert not Job.objects.exists()

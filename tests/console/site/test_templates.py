@@ -70,6 +70,7 @@ ORDER = [
     "notices",
     "activity",
     "metrics",
+    "notices",
     "compare",
     "home",
 ]
