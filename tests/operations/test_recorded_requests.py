@@ -17,10 +17,12 @@ from storage.domain.requests.observed import Authentication, Credential, Observe
 from storage.domain.requests.recorded import KeptRequest, RequestLogSettings, SentRequest, read_fault
 from storage.models import RecordedRequest
 from storage.operations.accounts import accounts, removal
+from storage.operations.counting.reports import choose_range
 from storage.operations.requests import recording, requests
 from storage.operations.requests.recording import RequestLog
 from storage.operations.requests.requests import RequestClass, RequestFilter
 from storage.operations.requests.statistics import statistics
+from storage.operations.requests.timeline import timeline
 from storage.runtime import observer
 from storage.runtime.observer import Observer
 from storage.runtime.threads import in_thread
@@ -103,6 +105,18 @@ async def test_under_load_refusals_are_counted_and_samples_dropped(account, watc
         ("key2", "EntityAlreadyExists", 100),
     ]
     assert (found.requests, found.kept) == (401, 5 + 15 + 1)
+    hour = choose_range(now - timedelta(hours=1), now + timedelta(minutes=1), now + timedelta(minutes=1))
+    for wanted, done, refused, is_counted in (
+        (RequestFilter(), 101, 300, True),
+        (RequestFilter(code="EntityAlreadyExists"), 0, 200, True),
+        (RequestFilter(status=201, operation=Operation.INSERT_ENTITY), 101, 0, True),
+        (RequestFilter(kind=RequestClass.REFUSED), 0, 300, False),
+        (RequestFilter(table="none"), 0, 0, False),
+        (RequestFilter(credential="key2"), 0, 100, False),
+    ):
+        bars = await in_thread(timeline, account, wanted, hour)
+        numbers = (sum(it.done for it in bars.buckets), bars.wrong, bars.is_counted)
+        assert numbers == (done, refused, is_counted), wanted
     slow = await in_thread(requests.page, RequestFilter([account.pk], kind=RequestClass.SLOW))
     assert [(it.outcome, it.seconds > 0.6) for it in slow] == [("done", True)]
 
