@@ -174,8 +174,9 @@ def test_the_trees_of_jobs_in_the_grid(page):
     page.keyboard.press("Escape")
     page.keyboard.press("Control+a")
     expect(page.locator("#selection")).to_match_aria_snapshot("""
-      - text: 3 selected
-      - button "Delete"
+      - form "Selected entities":
+        - status: 3 selected
+        - button "Delete"
     """)
     page.keyboard.press("Escape")
     page.locator("h1").first.click()
