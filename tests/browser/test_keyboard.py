@@ -463,6 +463,7 @@ def test_the_palette_runs_the_commands_of_the_page(page):
     page.locator('#palette[data-shown="edit the cell"]').wait_for()
     expect(options()).to_have_count(0)
     page.keyboard.press("Escape")
+    expect(page.locator("#palette")).not_to_be_visible()
     page.keyboard.press("g")
     page.keyboard.press("m")
     page.wait_for_url("**/devstoreaccount1/metrics/")
