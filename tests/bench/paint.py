@@ -36,6 +36,14 @@ class Visit(NamedTuple):
     nodes: float
 
 
+class Visited(NamedTuple):
+    """A page on the first visit over a slow line, and the medians of later ones."""
+
+    title: str
+    cold: Visit
+    warm: Visit
+
+
 @contextmanager
 def browser_of(program: str) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
@@ -57,8 +65,8 @@ def context_of(browser: Any, session: requests.Session) -> Any:
 
 def visits(
     browser: Any, session: requests.Session, pages: Iterable[tuple[str, str]], count: int
-) -> Iterator[tuple[str, Visit, Visit]]:
-    """Title, first visit over a slow line, and the median of so many later ones."""
+) -> Iterator[Visited]:
+    """Open each page, and again ``count`` times."""
     for title, address in pages:
         context = context_of(browser, session)
         page = context.new_page()
@@ -71,7 +79,7 @@ def visits(
         warm = [visit(page, client, address) for _ in range(count)]
         context.close()
         progress(title)
-        yield title, cold, Visit(*(median(values) for values in zip(*warm, strict=True)))
+        yield Visited(title, cold, Visit(*(median(values) for values in zip(*warm, strict=True))))
 
 
 def visit(page: Any, client: Any, address: str) -> Visit:

@@ -40,6 +40,27 @@ within => {
 """
 
 
+# the shifts of a page since it began, once what it loads by itself is there: their sum, and what moved
+SHIFTS = """
+async () => {
+    do await new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)));
+    while (document.querySelector(".htmx-request") || document.fonts.status !== "loaded");
+    const shifts = await new Promise(done => {
+        const observer = new PerformanceObserver(list => done(list.getEntries()));
+        observer.observe({type: "layout-shift", buffered: true});
+        setTimeout(() => done([]), 50);
+    });
+    const own = shifts.filter(it => !it.hadRecentInput);
+    const written = ({x, y, width, height}) => `${x},${y} ${width}x${height}`;
+    const moved = own.flatMap(it => it.sources.map(({node, previousRect, currentRect}) =>
+        `${(node?.outerHTML ?? node?.nodeName)?.slice(0, 90)}: ${written(previousRect)} to ${written(currentRect)}`
+    ));
+    return [own.reduce((sum, it) => sum + it.value, 0), moved];
+}
+"""
+MOST_SHIFT = 0.02
+
+
 class Watch:
     """Collects what must not happen on a page: errors, violations of the CSP, answers that failed (G2)."""
 
@@ -91,6 +112,12 @@ def check_axe(page, within="body", *, appearance_only=False):
     rules = {"type": "rule", "values": OF_APPEARANCE} if appearance_only else {"type": "tag", "values": TAGS}
     found = page.evaluate(RUN_AXE, [within, rules])
     assert not found, "\n".join(found)
+
+
+def check_stability(page):
+    """Nothing that is shown moves when what comes later comes."""
+    total, moved = page.evaluate(SHIFTS)
+    assert total < MOST_SHIFT, "\n".join([f"{total:.3f}", *moved])
 
 
 def check_structure(page, language="en"):
