@@ -1,20 +1,46 @@
-"""Successive changes by one caller to one table within a minute, as one line of the activity log."""
+"""Successive entries of the activity log by one caller, as one line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from storage.domain.access.actor import ActorKind
 from storage.models import Activity
+from storage.operations.activity.actors import actor_of
 from storage.operations.changes.changes import ChangeEntry
 
 FEW: Final = 4  # that are lines of their own
 Entry = Activity | ChangeEntry
 
 
+class Repeated(NamedTuple):
+    """The newest of successive activities that differ only in what they were done to; ``others``: how many more."""
+
+    done: Activity
+    others: int
+    is_open: bool  # older ones that were not read may belong to it
+
+
+def repeated(found: Sequence[Activity], *, has_older: bool) -> list[Repeated]:
+    """Join successive activities of a day in which one caller did the same in one account, the newest first."""
+    runs = [list(run) for _kind, run in groupby(found, _kind_of)]
+    return [
+        Repeated(run[0], len(run) - 1, is_open=has_older and run[-1] is found[-1] and len(run) > 1)
+        for run in runs
+    ]
+
+
+def _kind_of(done: Activity) -> tuple[object, ...]:
+    who = replace(actor_of(done), request_id="", address="", agent="")
+    return who, done.account_id, done.effective_verb, done.at.date()
+
+
 def runs_of(entries: Sequence[Entry]) -> Iterator[tuple[ChangeEntry | None, Sequence[Entry]]]:
-    """Divide the entries of a page into runs, each with what joins it, None for entries that stand alone."""
+    """Divide the entries of a page into runs, each with what joins it, None for entries that stand alone.
+
+    A run is successive changes to one table within a minute.
+    """
     for caller, run in groupby(entries, _caller):
         members = list(run)
         changes = [it for it in members if not isinstance(it, Activity)]

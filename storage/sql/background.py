@@ -135,11 +135,15 @@ def estimated_rows(table_id: int) -> int:
 
 
 class Contents(NamedTuple):
-    """Of an account: ``entities`` is an estimate, ``size`` is in bytes on disk, estimated if there are many tables."""
+    """Of an account: ``entities`` is an estimate, ``size`` is in bytes on disk, estimated if there are many tables.
+
+    ``is_empty``: there certainly are no entities, unlike with an estimate of 0, which may lag behind.
+    """
 
     tables: int = 0
     entities: int = 0
     size: int = 0
+    is_empty: bool = True
 
 
 def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
@@ -308,6 +312,7 @@ _TOTALS: Final = f"""
 WITH found AS (
     SELECT
         t.account_id, c.oid, c.reltuples, c.relpages, {_LONG_ROWS} AS long_rows, {_LONG_SIZE} AS long_size,
+        coalesce(pg_relation_size(long.inhrelid), 0) AS long_heap,
         t.{IS_DISTRIBUTED} AS is_elsewhere, t.distributed_rows, t.distributed_bytes,
         count(*) OVER (PARTITION BY t.account_id) > %s AS are_many
     FROM storage_table AS t
@@ -329,7 +334,12 @@ SELECT
             WHEN are_many THEN relpages * current_setting('block_size')::bigint
             ELSE coalesce(pg_total_relation_size(oid), 0)
         END
-    )::bigint
+    )::bigint,
+    -- a relation without a page has no rows
+    bool_and(
+        CASE WHEN is_elsewhere OR are_many OR long_heap > 0 THEN false
+            ELSE coalesce(pg_relation_size(oid), 0) = 0 END
+    )
 FROM found
 GROUP BY account_id
 """

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from console.activity.runs import Repeated, repeated
 from console.grid import bookmarks
 from console.home.views import backups
 from console.sas.registry import RegistryRow, describe_token
@@ -30,7 +31,8 @@ from storage.operations.counting import totals
 from storage.operations.counting.totals import Contents, Traffic
 
 ACCOUNTS: Final = 50
-ACTIVITIES: Final = 10
+ACTIVITIES: Final = 10  # lines
+_ACTIVITIES_READ: Final = 50
 EXPIRING: Final = 5  # SAS tokens
 _MOMENT: Final = timedelta(minutes=2)
 
@@ -96,9 +98,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "cards": cards,
         "starred": bookmarks.starred_tables(user, ids),
         "recent": bookmarks.recent_tables(user, ids),
-        "activities": activity.page(ActivityFilter(account_ids=ids), top=ACTIVITIES).activities
-        if page.total
-        else [],
+        "activities": _activities(ids) if page.total else [],
         "expiring": _expiring(visible_accounts(user, Capability.MANAGE_ACCESS)),
         "starts": None
         if page.is_part or any(card.contents.tables for card in cards)
@@ -132,6 +132,11 @@ def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Acco
         )
         for account, role in shown
     ]
+
+
+def _activities(account_ids: QuerySet[Account, Any]) -> list[Repeated]:
+    found = activity.page(ActivityFilter(account_ids=account_ids), top=_ACTIVITIES_READ)
+    return repeated(found.activities, has_older=found.older is not None)[:ACTIVITIES]
 
 
 def _expiring(managed: QuerySet[Account]) -> list[tuple[Account, RegistryRow]]:

@@ -11,12 +11,20 @@ from console.grid import bookmarks
 from console.home.views import home as home_views
 from console.models import Bookmark
 from console.site import layout
+from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
+from storage.domain.entities.changes import Insert
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.service.activity import Verb
 from storage.models import Membership, RequestCount
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
 from storage.operations.accounts.accounts import NewAccount
+from storage.operations.activity import activity
 from storage.operations.counting.metrics import hour_of
 from storage.operations.tables import tables
+from storage.sql import batch
+from storage.sql.django import run
+from storage.sql.relations import relation_name
 
 
 def home(client):
@@ -104,6 +112,32 @@ def test_h2_shows_where_to_begin(visit, account):
 @pytest.fixture
 def table(account):
     return tables.create(account, "People")
+
+
+def test_never_says_that_there_are_no_entities_before_that_is_certain(visit, table):
+    assert "no entities" in home(visit("victor")).content.decode()
+    # which the statistics do not know yet
+    run(batch.apply(relation_name(table.pk), [Insert(Entity(EntityKey("p", "r"), {}))]))
+    for page in ("/ui/", "/ui/a/acme/overview/"):
+        assert "no entities" not in visit("victor").get(page).content.decode()
+    assert "about 0" not in visit("ada").get("/ui/a/acme/delete/").content.decode()
+
+
+def test_what_a_caller_repeated_is_one_line(visit, account):
+    for number in range(12):
+        activity.record(
+            Verb.TABLE_CREATE,
+            Actor(ActorKind.KEY, "key1", request_id=str(number), agent=f"sdk {number}"),
+            account=account,
+            detail={"table": f"t{number}"},
+        )
+    activity.record(Verb.TABLE_DELETE, Actor(ActorKind.KEY, "key1"), account=account)
+    answer = home(visit("victor"))
+    newest, load, *_rest = answer.context["activities"]
+    assert (newest.done.verb, newest.others) == (Verb.TABLE_DELETE, 0)
+    assert (load.done.request_id, load.others, load.is_open) == ("11", 11, False)
+    assert '<a href="/ui/a/acme/activity/">' in answer.content.decode()
+    assert "and 11 more" in answer.content.decode()
 
 
 def test_remembers_what_was_opened(visit, cast, account, table):
