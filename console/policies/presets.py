@@ -108,12 +108,12 @@ def set_preset(draft: SetDraft, place: int, field: str, name: str) -> SetDraft:
 
 
 def set_last_day(draft: SetDraft, place: int, text: str) -> SetDraft:
-    """Expire at the end of a day; an invalid date changes nothing."""
+    """Expire at the end of a day; what is not a date stands in the field of the expiry, which says what is wrong."""
     try:
-        moment = end_of(date.fromisoformat(text), draft.now())
+        shown = show_moment(end_of(date.fromisoformat(text), draft.now()))
     except ValueError:
-        return draft
-    return _change_row(draft, place, lambda row: replace(row, expiry=show_moment(moment)))
+        shown = text
+    return _change_row(draft, place, lambda row: replace(row, expiry=shown or row.expiry))
 
 
 def _change_row(draft: SetDraft, place: int, change: Callable[[PolicyDraft], PolicyDraft]) -> SetDraft:

@@ -70,7 +70,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
             return _render_draft(editor, draft, {"focus_add": True})
         case ["expiry", place, "date"]:
             number = _read_place(place)
-            text = request.POST.get(f"{formset.prefix}-{number}-date", "")
+            text = request.POST.get(f"{formset.prefix}-{number}-date", "").strip()
             draft = presets.set_last_day(formset.draft, number, text)
             return _render_draft(editor, draft, focus=(number, "expiry"))
         case ["start" | "expiry" as field, place, name]:

@@ -6,7 +6,7 @@ const text = (input) => input.parentElement.querySelector("[name]");
 
 on("click", "[data-pick-moment]", (button) => {
   const input = native(button);
-  input.value = text(input).value.trim().replace(" ", "T").slice(0, 19);
+  input.value = text(input).value.trim().replace(" ", "T").slice(0, input.type === "date" ? 10 : 19);
   input.showPicker();
 });
 

@@ -290,6 +290,8 @@ def test_presets_fill_in_the_field(visit, keep):
     answer = client.post(SAVE, form_of(client.get(PAGE), do="expiry:0:none"))
     answer = client.post(SAVE, form_of(answer, do="start:1:now"))
     answer = client.post(SAVE, form_of(answer, do="expiry:1:date", p1_date="2029-05-04"))
+    spelled = client.post(SAVE, form_of(answer, do="expiry:1:date", p1_date="May 4"))
+    assert form_of(spelled)["policies-1-expiry"] == ["May 4"]  # which the form refuses when it is saved
     client.post(SAVE, form_of(answer, do="save"))
     partner, ci = stored()
     assert partner.policy == AccessPolicy(None, None, "r")
