@@ -1,7 +1,5 @@
 """Short links: a page of an account gets one, and leads to it those who have access."""
 
-from urllib.parse import urlsplit
-
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -10,7 +8,7 @@ from django.urls import Resolver404, resolve
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.site.access import user_of
-from console.site.addresses import is_console_path, path_of
+from console.site.addresses import is_console_path, path_of, split_url
 from console.site.refusals import describe_refusal
 from console.site.responses import is_script
 from storage.domain.refusals import Reason
@@ -58,7 +56,7 @@ def follow(request: HttpRequest, key: str) -> HttpResponse:
 
 def _keep(request: HttpRequest, address: str) -> ShortLink:
     """Store the address of a page, which may be a whole URL of this server; raises LinkRefused."""
-    split = urlsplit(address)
+    split = split_url(address)
     if split.netloc and split.netloc != request.get_host():
         raise LinkRefused(Reason.NO_SHORT_LINK)
     path = f"{split.path}?{split.query}" if split.query else split.path

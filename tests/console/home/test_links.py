@@ -52,6 +52,7 @@ def test_who_has_no_access_is_told(visit, people, cast):
         "/ui/a/other/",
         "/ui/a/acme/no/such/page/",
         "javascript:alert(1)",
+        "http://[",
         "/ui/a/acme/t/people/\r\nSet-Cookie: x",
         "/ui/a/acme/t/people/?sig=abc",
     ],
