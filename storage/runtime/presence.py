@@ -23,7 +23,7 @@ class PresenceBoard:
 
     def __init__(self) -> None:
         self._process = secrets.token_hex(8)
-        self._tabs: set[Tab] = set()
+        self._tabs: list[Tab] = []  # of each stream; a tab that connects again has two for a while
         self._new: set[Tab] = set()
         self._seen: dict[int, list[PresentTab]] = {}  # by table
         self._task: asyncio.Task[None] | None = None
@@ -62,15 +62,18 @@ class PresenceBoard:
         if self._task is None:
             self._wanted, self._news = asyncio.Event(), asyncio.Event()  # of this event loop
             self._task = asyncio.create_task(self._run())
-        self._tabs.add(tab)
+        self._tabs.append(tab)
         self._new.add(tab)
         self._wanted.set()
 
     def _leave(self, tab: Tab) -> None:
-        self._tabs.discard(tab)
-        self._new.discard(tab)
+        self._tabs.remove(tab)
         if not any(it.table_id == tab.table_id for it in self._tabs):
             self._seen.pop(tab.table_id, None)
+        if any(it.name == tab.name for it in self._tabs):
+            self._wanted.set()
+            return  # the tab has connected again
+        self._new = {it for it in self._new if it.name != tab.name}
         task = asyncio.create_task(self._forget(tab))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
@@ -107,10 +110,10 @@ class PresenceBoard:
         await asyncio.sleep(_TOGETHER)
 
     async def _beat(self) -> None:
-        tabs, new = set(self._tabs), set(self._new)
+        tabs, new = {it.name: it for it in self._tabs}.values(), set(self._new)
         found = await in_access_thread(partial(presence.beat, self._process, tabs, new))
         self._new -= new
-        seen: dict[int, list[PresentTab]] = {it.table_id: [] for it in tabs & self._tabs}
+        seen: dict[int, list[PresentTab]] = {it.table_id: [] for it in tabs if it in self._tabs}
         for it in found:
             if it.table_id in seen:
                 seen[it.table_id].append(it)

@@ -15,12 +15,13 @@ WITH own AS (
     FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[], %s::text[]) AS sent (tab, user_id, table_id, entity)
     ORDER BY tab, user_id
     ON CONFLICT (tab, user_id) DO UPDATE
-    SET seen_at = EXCLUDED.seen_at, process = EXCLUDED.process, table_id = EXCLUDED.table_id
+    SET seen_at = EXCLUDED.seen_at, process = EXCLUDED.process, table_id = EXCLUDED.table_id,
+        entity = CASE WHEN EXCLUDED.tab = ANY (%s::uuid[]) THEN EXCLUDED.entity ELSE storage_presence.entity END
     RETURNING tab, user_id, table_id, entity
 ), expired AS (
     DELETE FROM storage_presence WHERE id IN (
         SELECT id FROM storage_presence
-        WHERE seen_at < now() - make_interval(secs => %s) AND process <> %s
+        WHERE seen_at < now() - make_interval(secs => %s) AND (tab, user_id) NOT IN (SELECT tab, user_id FROM own)
         FOR UPDATE SKIP LOCKED)
 )
 SELECT found.table_id, found.user_id, users.username, found.entity
@@ -41,13 +42,18 @@ ORDER BY users.username, found.entity
 
 
 def beat(
-    process: str, tabs: Sequence[tuple[UUID, int, int, str]], users: str, lifetime: float
+    process: str,
+    tabs: Sequence[tuple[UUID, int, int, str]],
+    new: Sequence[UUID],
+    users: str,
+    lifetime: float,
 ) -> list[PresentTab]:
     """Write the tabs (their names, users, tables and entities) of a process; return all of the same tables.
 
-    ``users``: the relation of users; ``lifetime``: seconds after which those of other processes have expired.
+    ``new``: names of tabs that have just connected; ``users``: the relation of users; ``lifetime``: seconds after which
+    others have expired.
     """
     columns = [list(column) for column in zip(*tabs, strict=True)] or [[], [], [], []]
     tables = sorted(set(columns[2]))
-    parameters = (process, *columns, lifetime, process, tables, process, lifetime)
+    parameters = (process, *columns, new, lifetime, tables, process, lifetime)
     return [PresentTab(*row) for row in fetch(_BEAT.format(users=users), *parameters)]

@@ -93,3 +93,26 @@ async def test_a_process_asks_once_for_all_its_streams(cast, people, monkeypatch
         await each.aclose()
     await board.close()
     assert not await in_thread(Presence.objects.exists)
+
+
+async def until(followed, wanted):
+    async with asyncio.timeout(PATIENCE):
+        while [(it.username, it.entity) for it in await anext(followed)] != wanted:
+            pass
+
+
+async def test_a_tab_that_connects_again_before_its_old_stream_ends_is_there_once(cast, people):
+    board = PresenceBoard()
+    tab, user = uuid.uuid4(), cast["eve"].pk
+    old, new, same = (board.follow(Tab(tab, user, people.pk, it)) for it in ("first", "second", "second"))
+    other = board.follow(Tab(uuid.uuid4(), cast["victor"].pk, people.pk))
+    await until(old, [("eve", "first")])
+    await until(new, [("eve", "second")])
+    await anext(same)
+    await old.aclose()
+    await new.aclose()
+    await until(other, [("eve", "second"), ("victor", "")])
+    for each in (same, other):
+        await each.aclose()
+    await board.close()
+    assert not await in_thread(Presence.objects.exists)

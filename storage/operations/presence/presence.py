@@ -28,16 +28,21 @@ class Tab:
     table_id: int
     entity: str = ""
 
+    @property
+    def name(self) -> tuple[UUID, int]:
+        return self.tab, self.user_id
+
 
 def beat(process: str, tabs: Collection[Tab], new: Iterable[Tab] = ()) -> list[PresentTab]:
     """Write that the tabs of a process are open; return all tabs that show the same tables, by one statement.
 
-    Of users who do not wish to be seen, or have no access any more, there are none. ``new``: tabs of which other
-    processes are notified at once.
+    Each tab is there once. Of users who do not wish to be seen, or have no access any more, there are none. ``new``:
+    tabs that have just connected, of which other processes are notified at once; the others keep their entities.
     """
+    new = list(new)
     users = apps.get_model(settings.AUTH_USER_MODEL)._meta.db_table
     rows = [(it.tab, it.user_id, it.table_id, it.entity) for it in tabs]
-    found = statements.beat(process, rows, users, LIFETIME)
+    found = statements.beat(process, rows, [it.tab for it in new], users, LIFETIME)
     _tell(new)
     return found
 
