@@ -9,7 +9,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from storage.domain.access.roles import Capability, Role, may
+from storage.domain.errors import StorageError
 from storage.domain.requests.observed import Authentication
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
 from storage.inspector import Finding, Mistake
 from storage.models import RecordedRequest
 from storage.operations.requests.explanations import Cause
@@ -86,7 +89,7 @@ def _remedies(request: RecordedRequest, cause: Finding, role: Role) -> Iterator[
         return
     parameters = dict((request.report or {}).get("parameters", ()))
     policy = dict(cause.details).get("policy") or parameters.get("si", "")
-    table = parameters.get("tn") or request.table_name
+    table = _table(request, parameters.get("tn") or request.table_name)
     if (mistake in _OF_POLICY or (mistake in _OF_TOKEN and policy)) and table:
         yield Remedy(_("Edit the policy"), reverse("policies:show", args=(account, table)), "shield")
     if mistake in _OF_TOKEN and not policy:
@@ -103,3 +106,12 @@ def _remedies(request: RecordedRequest, cause: Finding, role: Role) -> Iterator[
         yield Remedy(_("Open the token"), address, "ticket")
     if mistake in _OF_KEY:
         yield Remedy(_("Keys and connection strings"), reverse("accounts:keys", args=(account,)), "key-round")
+
+
+def _table(request: RecordedRequest, name: str) -> str:
+    """Return the name of a table, nothing if no table can have it: a client may send any text."""
+    try:
+        fold_table_name(name, AccountKind(request.account.kind))
+    except StorageError:
+        return ""
+    return name

@@ -210,6 +210,16 @@ def test_a_refused_access_has_a_button_that_mends_it(visit, account, people, fie
     assert visit("victor").get(page(refused)).context["remedies"] == []
 
 
+def test_a_token_may_name_what_no_table_can_be_called(visit, account):
+    query = f"sv=2019-02-02&tn=a/b&sp=r&se=2026-01-01T00:00:00Z&si=nobody&sig={'A' * 43}%3D".encode()
+    refused = keep(
+        account, AuthenticationFailed(), query=query, credential=None, authentication=Authentication.SAS
+    )
+
+    labels = [it.label for it in visit("max").get(page(refused)).context["remedies"]]
+    assert labels == ["Keys and connection strings"]
+
+
 def test_a_request_is_written_as_code_without_secrets(visit, account):
     query = keep(account, query=b"$filter=Age%20gt%205&$top=7", searched="Age gt 5")
     entity = keep(account, EntityAlreadyExists(), operation=Operation.INSERT_ENTITY)
