@@ -23,7 +23,9 @@ _SECRETS: Final = {
     *(PREFIX + name for name in ("ACCOUNTS", "LOGIN_OIDC_CLIENT_SECRET", "METRICS_TOKEN", "SECRET")),
 }
 _PATHS: Final = {"DIR", "FILE", "DIR|URL"}
-_PASSWORD: Final = re.compile(r"(?<=://)([^:/@\s]*):[^@\s]*@")
+# of a URL, also with an @ that should be encoded, and as a parameter of it or of the other form of a connection string
+_PASSWORD: Final = re.compile(r"(?<=://)([^:/@\s]*):\S*@")
+_PARAMETER: Final = re.compile(r"\b(password|sslpassword)\s*=\s*('(?:\\.|[^'])*'|[^&\s]*)", re.IGNORECASE)
 
 origins: Final[dict[str, str]] = {}
 """Where the variables that are set come from, in words."""
@@ -58,7 +60,11 @@ def settings(environ: Mapping[str, str]) -> Iterator[Setting]:
         value = environ.get(key) or default
         if key in _SECRETS and value:
             value = "(secret)"
-        yield Setting(name, _PASSWORD.sub(r"\1:***@", value), origins.get(key, "default"))
+        yield Setting(name, _without_passwords(value), origins.get(key, "default"))
+
+
+def _without_passwords(value: str) -> str:
+    return _PARAMETER.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", value))
 
 
 def _read(path: Path) -> dict[str, str]:

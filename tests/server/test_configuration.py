@@ -79,6 +79,21 @@ def test_secrets_are_not_listed(file):
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:hid@d/en@db/t",
+        "postgresql://db/t?user=u&password=hidden&sslmode=require",
+        "host=db password='hidden \\' hidden' user=u",
+        "host=db user=u password = hidden",
+    ],
+)
+def test_passwords_of_no_form_are_listed(url):
+    listed = {it.name: it.value for it in configuration.settings({"DATABASE_URL": url})}["database-url"]
+    assert "***" in listed
+    assert not any(part in listed for part in ("hid", "den"))
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("lisen = 1", "unknown setting lisen (did you mean listen?)"),
