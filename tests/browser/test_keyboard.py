@@ -136,6 +136,27 @@ def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, endi
     assert "password" not in page.url
 
 
+def test_a_sign_in_in_another_tab_does_not_end_the_typing_of_a_password(page, typed):
+    session = page.context.cookies()
+    expire(page)
+    cell(page, "Name").click()
+    page.keyboard.type("Hi")
+    dialog = page.locator("dialog#sign-in")
+    expect(dialog.get_by_label("Password")).to_be_focused()
+    page.keyboard.type("half a pass")
+    page.context.add_cookies(session)
+    with page.expect_response("**/login/done/"), page.context.expect_page():
+        page.evaluate("open(location)")
+    page.bring_to_front()
+    page.keyboard.type("word")
+    expect(dialog.get_by_label("Password")).to_have_value("half a password")
+    page.keyboard.press("Enter")
+    expect(dialog).not_to_be_visible()
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("Hi")
+    assert names(typed) == ["Ada"] * 3
+
+
 def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
     expire(page)
     cell(page, "Name").click()

@@ -5,11 +5,13 @@ const dialog = () => document.getElementById("sign-in");
 const channel = new BroadcastChannel("tablero"); // where trouble.js announces sign-ins in other tabs
 const { user } = document.documentElement.dataset;
 let waiting = null; // { promise, resolve, reject } of the open dialog
+let isSignedIn = false; // in another tab, while a password was being typed in this one
 
 /** Resolves when this user is signed in; rejects when the dialog is closed. */
 recovery.signIn = (address, signal) => {
   if (signal?.aborted && signal.reason !== "timeout") return Promise.reject(givenUp());
   if (!waiting) {
+    isSignedIn = false;
     waiting = Promise.withResolvers();
     open(address).catch((error) => finish(error));
   }
@@ -97,7 +99,8 @@ async function send(form, submitter) {
   const button = submitter ?? form.querySelector("button");
   button.ariaBusy = "true";
   try {
-    await take(await plainRequest(form.action, { method: "POST", body: new FormData(form, submitter) }));
+    const sent = { method: "POST", body: new FormData(form, submitter) };
+    await take(await (isSignedIn ? plainRequest(dialog().dataset.done) : plainRequest(form.action, sent)));
   } catch {
     dialog().querySelector("[data-part]").prepend(document.getElementById("sign-in-failed").content.cloneNode(true));
   } finally {
@@ -120,5 +123,8 @@ dialog()?.addEventListener("close", () => waiting && finish(givenUp()));
 channel.addEventListener("message", async () => {
   if (!waiting) return;
   const answer = await plainRequest(dialog().dataset.done).catch(() => null);
-  if (waiting && answer && isDone(answer)) await take(answer);
+  if (!waiting || !answer || !isDone(answer)) return;
+  // the rest of a password would be typed into what has the focus below
+  if ([...dialog().querySelectorAll('input[type="password"], [name="code"]')].some(({ value }) => value)) isSignedIn = true;
+  else await take(answer);
 });
