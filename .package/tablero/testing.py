@@ -18,6 +18,7 @@ import re
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -200,13 +201,15 @@ def _hash(text: str) -> str:
 
 
 def _private(folder: Path) -> Path:
-    """Make a folder for this user; one of another user under its name is refused.
+    """Make a folder for this user; one of another user, or a link, under its name is refused.
 
     The PostgreSQL of root runs as another user, who has to find its own folder inside.
     """
-    folder.mkdir(mode=0o700 if os.getuid() else 0o711, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise ServerError(f"The folder {folder} belongs to another user.")
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700 if os.getuid() else 0o711, parents=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+        raise ServerError(f"{folder} belongs to another user, or is no folder.")
     return folder
 
 
@@ -313,11 +316,18 @@ def _read_url(output: IO[str]) -> str:
     for line in output:
         said += line
         if line.startswith("Ready"):
-            threading.Thread(target=shutil.copyfileobj, args=(output, sys.stderr), daemon=True).start()
+            threading.Thread(target=_pass_on, args=(output,), daemon=True).start()
             found = _SERVES.search(said)
             assert found is not None
             return found[1]
     raise ServerError(said)
+
+
+def _pass_on(output: IO[str]) -> None:
+    """Show what a server says for as long as somebody reads it: a server whose output nobody takes would wait."""
+    for line in output:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(line)
 
 
 def _tablero(*arguments: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The page about tests: its examples run with a server of their own, which ends with them."""
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -24,6 +25,19 @@ from pathlib import Path
 def test_waits(tablero):
     Path("folder").write_text(tablero.folder)
     time.sleep(60)
+"""
+
+
+UNREAD = """
+import os, sys
+from tablero import testing
+reading, writing = os.pipe()
+os.close(reading)
+sys.stderr = os.fdopen(writing, "w", buffering=1)
+lines = iter(["one\\n", "two\\n"])
+testing._pass_on(lines)
+print(list(lines), flush=True)
+os._exit(0)
 """
 
 
@@ -96,6 +110,30 @@ def test_a_killed_run_leaves_nothing(environment: Mapping[str, str], tmp_path: P
             not any(folder in " ".join(it.info["cmdline"] or ()) for it in psutil.process_iter(["cmdline"]))
         )
     )
+
+
+def test_a_link_in_place_of_its_folder_is_refused(environment: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    name = f"tablero-tests-{os.getuid()}-{hashlib.sha256(b'run').hexdigest()[:12]}"
+    (tmp_path / name).symlink_to("own")
+    done = subprocess.run(
+        [sys.executable, "-m", "tablero.testing", "--run", "run"],
+        env={**environment, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "is no folder" in done.stderr
+    assert not list((tmp_path / "own").iterdir())
+
+
+def test_a_server_whose_output_nobody_reads_goes_on(environment: Mapping[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNREAD], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[]\n", done.stderr
 
 
 @pytest.mark.usefixtures("nothing_is_left")
