@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.models import User
@@ -123,6 +125,13 @@ def test_quotas(table, ada, bob, settings):
     settings.QUOTAS = {**settings.QUOTAS, COMMENTS.name: MOST_AT_ONCE + 2}
     with pytest.raises(CommentRefused, match="the most it can have"):
         say(table, bob, "too many")
+
+
+def test_a_user_is_locked_before_the_account_as_by_saved_queries(table, ada):
+    with CaptureQueriesContext(connection) as ran:
+        say(table, ada, "x")
+    locked = [it["sql"] for it in ran if "FOR NO KEY UPDATE" in it["sql"]]
+    assert ["console_user" in sql for sql in locked] == [True, False]
 
 
 def test_edit_delete_resolve_and_their_undo(table, ada):

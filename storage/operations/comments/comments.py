@@ -147,8 +147,8 @@ def _check_text(text: str) -> str:
 
 def _check_rate(table: Table, author: Person) -> None:
     """Refuse more than a user can mean to write; others who write for this user wait until the transaction ends."""
+    quotas.lock_user(author.pk)  # before the account, as everywhere
     account = locking.lock(table.account)
-    quotas.lock_user(author.pk)
     lately = Comment.objects.filter(author_id=author.pk, created_at__gt=timezone.now() - _MINUTE)
     if lately.count() >= MOST_AT_ONCE:
         raise CommentRefused(Reason.TOO_MANY_COMMENTS_AT_ONCE, most=MOST_AT_ONCE)
