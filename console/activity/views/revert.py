@@ -40,6 +40,7 @@ from storage.operations.undo.data_undo import UndoPreview
 
 _SAMPLE: Final = 20  # entities of each kind
 _PROPERTIES: Final = 5  # of an entity
+_SELECTING: Final = ("what", "how", "since", "until")  # fields of a query that may be invalid
 _LABELS: Final = {
     Effect.CHANGED: gettext_lazy("reverted"),
     Effect.INSERTED: gettext_lazy("re-inserted"),
@@ -67,6 +68,9 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     query = read_query(request.GET)
     wanted = _read_selection(request, query)
     back = _back(request, account)
+    if any(_is_dropped(request, query, name) for name in ("since", "until")):
+        notify_error(request, _("Enter a date and a time."))
+        return redirect(back)
     if wanted is None:
         notify_error(request, _("Filter or select the changes to undo."))
         return redirect(back)
@@ -92,16 +96,29 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | None:
-    """None: nothing is selected, or something that has no changes."""
+    """None: nothing is selected, or something that has no changes.
+
+    What cannot be read is not left out, as from a list: more would be undone than was asked for.
+    """
     requests = read_requests(request.GET.getlist("request"))
     numbers = read_numbers(request.GET.getlist("number"))
     wanted = query.to_changes()
     if wanted is None or not (requests or numbers or query.selects_changes):
         return None
     caller = read_caller(request.GET.get("by", ""))
+    read = {"request": requests, "number": numbers, "by": caller}
+    if any(request.GET.get(name) and not value for name, value in read.items()):
+        return None
+    if any(_is_dropped(request, query, name) for name in _SELECTING):
+        return None
     return replace(
         wanted, requests=tuple(requests), numbers=tuple(numbers), actors=() if caller is None else (caller,)
     )
+
+
+def _is_dropped(request: HttpRequest, query: LogQuery, name: str) -> bool:
+    """Return whether a field has a value that could not be read."""
+    return bool(request.GET.get(name, "").strip()) and not getattr(query, name)
 
 
 def _callers(account: Account, wanted: ChangeFilter) -> list[tuple[str, str]]:

@@ -217,6 +217,24 @@ def test_the_preview_of_an_undo(visit, mistake):
     assert only.context["preview"].changes == 1
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"since": "2020-01-01", "until": "yesterday"},
+        {"since": "10 o'clock", "until": "2100-01-01"},
+        {"since": "2020-01-01", "by": "key1"},
+        {"since": "2020-01-01", "request": "1"},
+        {"since": "2020-01-01", "what": "updated"},
+    ],
+)
+def test_an_undo_does_not_leave_out_what_it_cannot_read(visit, mistake, asked):
+    before = content(mistake)
+    for method in ("get", "post"):
+        answer = getattr(visit("max"), method)(REVERT, query_params=asked)
+        assert (answer.status_code, answer["Location"]) == (302, PAGE)
+    assert content(mistake) == before
+
+
 def test_undo_and_undo_again(visit, account, mistake):
     client = visit("max")
     answer = client.post(f"{REVERT}?how=sas", {"next": f"{PAGE}?how=sas"})
