@@ -34,7 +34,20 @@ def menu(page):
 
 def test_a_saved_query_from_first_to_last(open_grid):
     page = open_grid("?f=Age+ge+58")
+    # in a dialog over the grid, which says what is wrong, and goes without a trace
+    address = page.url
     menu(page).get_by_role("link", name="Save this query").click()
+    dialog = page.locator("#part-dialog")
+    expect(dialog.get_by_label("Name", exact=True)).to_be_focused()
+    check_axe(page)
+    dialog.get_by_label("Name", exact=True).fill(" ")
+    dialog.get_by_role("button", name="Save query").click()
+    expect(dialog.locator("[data-error-summary]")).to_be_focused()
+    dialog.get_by_role("link", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+    assert page.url == address
+    menu(page).get_by_role("link", name="Save this query").click()
+    expect(dialog.get_by_label("Filter (optional)")).to_have_value("Age ge 58")
     page.get_by_label("Name", exact=True).fill(HOSTILE)
     page.get_by_label("Filter (optional)").fill("Age ge {{least}}")
     page.get_by_text("Share with everyone in this account").click()

@@ -12,6 +12,7 @@ import "./presence.js";
 import "../grid/selection.js";
 import "../queries/query.js";
 import "../queries/code.js";
+import "../queries/save.js";
 import "../queries/cells.js";
 import "../queries/builder.js";
 import "./viewer.js";
