@@ -134,6 +134,25 @@ def test_a_user_is_locked_before_the_account_as_by_saved_queries(table, ada):
     assert ["console_user" in sql for sql in locked] == [True, False]
 
 
+def test_notices_are_read_before_what_is_so_now(table, ada, bob):
+    say(table, ada, "@bob look")
+    with CaptureQueriesContext(connection) as ran:
+        assert mentions_of(bob) == ["ada"]
+    read = [
+        it["sql"] for it in ran if "FOR UPDATE" in it["sql"] or 'FROM "storage_commentmention"' in it["sql"]
+    ]
+    assert ["FOR UPDATE" in sql for sql in read][:2] == [True, False]
+
+
+def test_a_mention_that_was_seen_is_not_told_again_when_it_is_taken_back_and_repeated(table, ada, bob):
+    comment, _ = say(table, ada, "@bob look")
+    assert mentions_of(bob) == ["ada"]
+    assert comments.mark_seen(bob, [comment.thread])
+    for text in ("look", "@bob look"):
+        comments.edit(comment, text, by=acting(ada))
+    assert mentions_of(bob) == []
+
+
 def test_edit_delete_resolve_and_their_undo(table, ada):
     comment, created = say(table, ada, "first")
     edited = comments.edit(comment, "second", by=acting(ada))

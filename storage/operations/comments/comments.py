@@ -179,7 +179,7 @@ def _mention(comment: Comment) -> None:
         _with_access(comment.thread.table.account).filter(username__in=names).exclude(pk=comment.author_id)
     )
     wanted = set(people.values_list("pk", flat=True)) if names else set()
-    CommentMention.objects.filter(comment=comment).exclude(user__in=wanted).delete()
+    CommentMention.objects.filter(comment=comment, seen_at=None).exclude(user__in=wanted).delete()
     CommentMention.objects.bulk_create(
         (CommentMention(comment=comment, user_id=pk) for pk in sorted(wanted)), ignore_conflicts=True
     )

@@ -38,10 +38,12 @@ def evaluate_kind(kind: NoticeKind, now: datetime) -> None:
 
 @transaction.atomic
 def _evaluate(condition: Condition, rule_set: RuleSet, now: datetime) -> None:
+    opened = Notice.objects.select_for_update(of=("self",)).filter(kind=condition.kind, resolved_at=None)
+    known = list(opened.select_related("account").order_by("pk"))
+    # after the notices: one that another process opens meanwhile must not be resolved by what was so before
     found = {_key_of(it): it for it in _find(condition, rule_set, now)}
-    known = Notice.objects.select_for_update(of=("self",)).filter(kind=condition.kind, resolved_at=None)
     is_open: Counter[tuple[int | None, int | None]] = Counter()
-    for notice in known.select_related("account"):
+    for notice in known:
         is_now = found.pop((notice.account_id, notice.user_id, notice.subject), None)
         if is_now is not None:
             _keep(notice, condition, is_now, now)
@@ -55,7 +57,7 @@ def _evaluate(condition: Condition, rule_set: RuleSet, now: datetime) -> None:
         if is_gone or is_open[account_id, user_id] >= MOST_OPEN:
             continue
         is_open[account_id, user_id] += 1
-        opened, is_new = Notice.objects.get_or_create(
+        made, is_new = Notice.objects.get_or_create(
             kind=condition.kind,
             account=None if account_id is None else accounts[account_id],
             user_id=user_id,  # type: ignore[misc]  # None: of all
@@ -71,7 +73,7 @@ def _evaluate(condition: Condition, rule_set: RuleSet, now: datetime) -> None:
             },
         )
         if is_new:  # another process may have found it at the same moment
-            delivery.announce(opened, NoticeEvent.OPENED, now)
+            delivery.announce(made, NoticeEvent.OPENED, now)
 
 
 def _find(condition: Condition, rule_set: RuleSet, now: datetime) -> Iterable[Found]:
