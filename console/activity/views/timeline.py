@@ -24,7 +24,7 @@ from console.site.access import account_required, admin_required, role_of, table
 from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
 from console.site.responses import render_part
-from storage.domain.access.roles import Capability, may
+from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account, Activity, Table
 from storage.operations.access import members, sas
 from storage.operations.accounts import accounts
@@ -83,7 +83,7 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
             "revert": _revert_all(account, wanted) if may_revert else "",
             "may_revert": may_revert,
             "history_days": account.history_days,
-            "callers": _callers(account),
+            "callers": _callers(account, role_of(request)),
         }
     return context | {
         "days": _days(found.entries, request, account, may_revert=may_revert),
@@ -104,10 +104,11 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
     }
 
 
-def _callers(account: Account) -> list[str]:
-    """Return names to filter by: people, keys and SAS tokens."""
+def _callers(account: Account, role: Role) -> list[str]:
+    """Return names to filter by: people, keys and, for those who may see all, SAS tokens."""
     people = [it.user.get_username() for it in members.members(account)]
-    return [*people, "key1", "key2", *sas.newest_labels(account, _SUGGESTED)]
+    labels = sas.newest_labels(account, _SUGGESTED) if may(role, Capability.MANAGE_ACCESS) else []
+    return [*people, "key1", "key2", *labels]
 
 
 show_account_log = require_safe(account_required(Capability.READ)(_show_log))

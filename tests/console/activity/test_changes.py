@@ -217,6 +217,11 @@ def test_the_preview_of_an_undo(visit, mistake):
     assert only.context["preview"].changes == 1
 
 
+def test_labels_of_tokens_are_offered_to_those_who_see_all_tokens(visit, table):
+    offered = {name: visit(name).get(PAGE).context["callers"] for name in ("max", "victor")}
+    assert set(offered["max"]) - set(offered["victor"]) == {"Nightly <import>"}
+
+
 @pytest.mark.parametrize(
     "asked",
     [
