@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -30,8 +31,9 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.recorded import RecordedChange
 from storage.domain.values.numbers import read_numbers
+from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Table
-from storage.operations.changes import changes, versions
+from storage.operations.changes import changes, past, versions
 from storage.operations.changes.changes import Caller, ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome
@@ -76,7 +78,9 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         return redirect(back)
     if request.method == "POST":
         return _undo(request, account, wanted, back)
-    context: dict[str, Any] = {"query": query, "back": back, "address": request.get_full_path()}
+    if wanted.until is None:
+        wanted = replace(wanted, until=to_datetime(past.closed_present().ticks) + timedelta(microseconds=1))
+    context: dict[str, Any] = {"query": query, "back": back, "address": _address(request, wanted)}
     context |= {"door": DOOR_LABELS.get(query.how, ""), "what": OP_LABELS.get(query.what, "")}
     try:
         preview = data_undo.preview(account, wanted, sample=_SAMPLE)
@@ -119,6 +123,14 @@ def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | Non
 def _is_dropped(request: HttpRequest, query: LogQuery, name: str) -> bool:
     """Return whether a field has a value that could not be read."""
     return bool(request.GET.get(name, "").strip()) and not getattr(query, name)
+
+
+def _address(request: HttpRequest, wanted: ChangeFilter) -> str:
+    """Return the address of the undo, which leaves alone what is changed after its preview."""
+    fields = request.GET.copy()
+    if wanted.until is not None and not fields.get("until", "").strip():
+        fields["until"] = wanted.until.isoformat()
+    return f"{request.path}?{fields.urlencode()}"
 
 
 def _callers(account: Account, wanted: ChangeFilter) -> list[tuple[str, str]]:

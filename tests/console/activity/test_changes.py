@@ -217,6 +217,14 @@ def test_the_preview_of_an_undo(visit, mistake):
     assert only.context["preview"].changes == 1
 
 
+def test_an_undo_leaves_alone_what_was_written_after_its_preview(visit, mistake):
+    client = visit("max")
+    page = client.get(REVERT, {"since": "2020-01-01"})
+    write(mistake, actor(4), upsert("z", 1))
+    client.post(page.context["address"])
+    assert content(mistake) == {"z": 1}
+
+
 def test_labels_of_tokens_are_offered_to_those_who_see_all_tokens(visit, table):
     offered = {name: visit(name).get(PAGE).context["callers"] for name in ("max", "victor")}
     assert set(offered["max"]) - set(offered["victor"]) == {"Nightly <import>"}
