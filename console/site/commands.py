@@ -76,7 +76,7 @@ def _held(keys: str, *modifiers: str) -> str:
 
 
 COMMANDS: Final = (
-    Command("help.keys", "?", _("Show this list"), Where.EVERYWHERE, "keyboard"),
+    Command("help.keys", "?", _("Keyboard shortcuts"), Where.EVERYWHERE, "keyboard"),
     Command("palette.open", "Mod+K", _("Search everything, run commands"), Where.EVERYWHERE),
     Command("link.copy", "Alt+L", _("Copy a short link to this page"), Where.EVERYWHERE, "link"),
     Command("filter.focus", "/", _("Go to the filter"), Where.EVERYWHERE, "filter"),

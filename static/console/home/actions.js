@@ -36,8 +36,7 @@ function action(element) {
 /** The title of the part of the page that a button is in. */
 function placeOf(element) {
   const part = element.closest("main section, main form, main article")?.closest(":has(:is(h2, h3))");
-  const title = part && !part.matches("main, body, html") ? part.querySelector("h2, h3") : null;
-  return title?.textContent.replace(/\s+/g, " ").trim() ?? "";
+  return part?.matches("main *") ? part.querySelector("h2, h3").textContent.replace(/\s+/g, " ").trim() : "";
 }
 
 /** Without case and marks, as the server searches: the four letters i of Turkish are one. */
