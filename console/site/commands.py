@@ -24,6 +24,7 @@ class Where(Enum):
     EDITOR = _("While editing a cell")
     QUERY = _("In the filter")
     DRAWER = _("Beside an open entity")
+    REQUEST = _("Beside an open request")
     BULK_EDIT = _("In a bulk edit")
 
     @property
@@ -159,6 +160,8 @@ COMMANDS: Final = (
     Command("filter.error", "F8", _("In the filter: go to the error"), Where.QUERY, is_native=True),
     Command("drawer.previous", "Alt+ArrowUp", _("Previous entity"), Where.DRAWER, "arrow-up"),
     Command("drawer.next", "Alt+ArrowDown", _("Next entity"), Where.DRAWER, "arrow-down"),
+    Command("request.previous", "K Alt+ArrowUp", _("Previous request"), Where.REQUEST, "arrow-up"),
+    Command("request.next", "J Alt+ArrowDown", _("Next request"), Where.REQUEST, "arrow-down"),
     Command(
         "operation.up", "Alt+Shift+ArrowUp", _("Move the operation up"), Where.BULK_EDIT, "arrow-up"
     ),

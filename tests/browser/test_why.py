@@ -234,6 +234,8 @@ def test_from_an_exception_of_the_javascript_sdk(journey, console, sdk_folder, o
 def test_the_list_opens_requests_beside_it(exceptions, journey):
     page = journey("list", f"{LOG}?span=hour&table={TABLE}&kind=refused").page
     rows = page.locator("tr[data-request]")
+    while rows.count() < 3:  # the log is written after the answers
+        page.reload()
     rows.nth(1).locator("td").first.click()
     drawer = page.locator("#request-drawer")
     expect(drawer).to_be_visible()
@@ -244,11 +246,24 @@ def test_the_list_opens_requests_beside_it(exceptions, journey):
     page.keyboard.press("k")
     expect(drawer.locator(f"[data-request='{second}']")).to_be_visible()
     check(page, within="#request-drawer")
+    # by name too, in the help sheet and the palette
+    page.keyboard.press("?")
+    expect(page.locator('#shortcuts [data-command="request.next"]')).to_have_text("J Alt ↓")
+    page.keyboard.press("Escape")
+    expect(page.locator("#shortcuts")).to_be_hidden()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("previous request")
+    expect(page.get_by_role("option", name="Previous request")).to_be_visible()
+    page.keyboard.press("Enter")
+    first = rows.nth(0).get_attribute("data-request")
+    expect(drawer.locator(f"[data-request='{first}']")).to_be_visible()
+    page.keyboard.press("j")
+    expect(drawer.locator(f"[data-request='{second}']")).to_be_visible()
     page.reload()
     expect(drawer.locator(f"[data-request='{second}']")).to_be_visible()
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
-    expect(rows.nth(1).get_by_role("link").first).to_be_focused()
+    expect(page.locator(f"tr[data-request='{second}']").get_by_role("link").first).to_be_focused()
     assert "open=" not in page.url
 
     bar = page.locator("[data-histogram] g:has(.refused)").last.bounding_box()

@@ -91,9 +91,9 @@ on("paste", "#q", (field, event) => {
 
 const openRequest = (event) => !isModalOpen() && shown() && outsideFields(event);
 const listedRequest = ({ target }) => !shown() && target.closest?.("tr[data-request]");
-const openAndPlain = (event) => shown() && isPlain(event);
-bind(openRequest, { "Alt+ArrowUp": () => go(-1), "Alt+ArrowDown": () => go(1), Escape: () => close() });
-bind(openAndPlain, { K: () => go(-1), J: () => go(1) });
+const besideRequest = (event) => openRequest(event) && (event.altKey || isPlain(event));
+bind(openRequest, { Escape: () => close() });
+bind(besideRequest, { "request.previous": () => go(-1), "request.next": () => go(1) });
 bind(listedRequest, {
   ArrowUp: (row) => linkOf(row.previousElementSibling)?.focus(),
   ArrowDown: (row) => linkOf(row.nextElementSibling)?.focus(),
