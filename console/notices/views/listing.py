@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -74,7 +75,7 @@ def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]
             for it in rows[:_PAGE]
         ],
         "state": state,
-        "states": [("open", _("open")), ("resolved", _("resolved")), ("muted", _("muted"))],
+        "states": [("open", pgettext("notices", "open")), ("resolved", _("resolved")), ("muted", _("muted"))],
         "kind": kind,
         "kinds": [(it.value, title) for it, title in TITLES.items()],
         "older": f"?{query.urlencode()}" if len(rows) > _PAGE else "",
