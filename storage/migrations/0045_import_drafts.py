@@ -3,8 +3,6 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from storage.migrations._stored_changes import STORED_CHANGES
-
 
 class Migration(migrations.Migration):
     dependencies = [("storage", "0044_operations_as_jobs")]
@@ -67,5 +65,4 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        STORED_CHANGES,
     ]

@@ -69,7 +69,7 @@ def test_a_dry_run_the_import_and_its_rejected_rows(call, people):
 
 def test_times_without_a_zone_get_one(call, people):
     query = f"{PATH}?dry_run=true&zone="
-    text = "PartitionKey,RowKey,at\np,1,2026-01-15 14:30\n"
+    text = b"PartitionKey,RowKey,at\np,1,2026-01-15 14:30\n"
     zoned = call("eve", "write")("POST", f"{query}Europe/Istanbul", text).json()
     [column] = zoned["mapping"]["columns"]
     assert (zoned["mapping"]["zone"], column["type"]) == ("Europe/Istanbul", "Edm.DateTime")

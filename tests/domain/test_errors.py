@@ -10,7 +10,10 @@ from storage.domain.errors import StorageError
 ERRORS = [
     error
     for error in vars(errors).values()
-    if isinstance(error, type) and issubclass(error, StorageError) and error is not StorageError
+    if isinstance(error, type)
+    and issubclass(error, StorageError)
+    and error is not StorageError
+    and error is not errors.RequestMemoryFull  # a cause of ServerBusy, and to clients the same
 ]
 REASONS = {errors.DamagedPage: errors.InternalError}  # a sentence of its own, with the code of another
 

@@ -165,6 +165,7 @@ people:user_token_revoke
 policies:save
 queries:cell queries:check queries:delete queries:edit queries:forget queries:new queries:restore queries:rows
 queries:update
+requests:entity
 sas:block sas:describe sas:inspector sas:preview sas:range
 site:appearance
 snapshots:change snapshots:delete snapshots:new snapshots:schedule
