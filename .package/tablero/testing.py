@@ -119,7 +119,7 @@ class Service:
 
     @contextmanager
     def _locked(self, name: str) -> Iterator[Path]:
-        path = Path(self.folder) / f"seed-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+        path = _private(Path(self.folder)) / f"seed-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
         with path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield path
@@ -173,7 +173,7 @@ def _new_name() -> str:
 
 def use(url: str, token: str) -> Service:
     """Use a server that runs already; its token needs an admin and the scope to manage."""
-    folder = _private(Path(tempfile.gettempdir()) / f"tablero-tests-{os.getuid()}-{_hash(url)}-{_run_id()}")
+    folder = Path(tempfile.gettempdir()) / f"tablero-tests-{os.getuid()}-{_hash(url)}-{_run_id()}"
     return Service(url.rstrip("/"), token, str(folder), is_shared=True)
 
 
@@ -185,7 +185,9 @@ def join(run: str = "") -> Iterator[Service]:
         with (folder / "start.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             described = folder / "service.json"
-            if not described.exists():
+            if not _is_locked(folder / "keeper.lock"):
+                described.unlink(missing_ok=True)  # of a keeper that was killed
+                shutil.rmtree(folder / "data", ignore_errors=True)
                 _start_keeper(folder)
             service = Service(**json.loads(described.read_text()))
         yield service
@@ -217,13 +219,35 @@ def _private(folder: Path) -> Path:
 def _membership(folder: Path) -> Iterator[None]:
     """Share a lock that ends with this process, whatever ends it: the server runs for as long as it is shared."""
     while True:
-        path = _private(folder) / "users.lock"
-        with path.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)
-            # the server of the last users may have ended while we waited, and its folder with it
-            if path.exists() and os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+        lock = _shared(_private(folder) / "users.lock")
+        if lock is not None:
+            with lock:
                 yield
-                return
+            return
+
+
+def _shared(path: Path) -> IO[str] | None:
+    """Return a file with a shared lock; None if its folder goes at this moment, with the server of the last users."""
+    lock = None
+    try:
+        lock = path.open("w")
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+            return lock
+    except FileNotFoundError:
+        pass
+    if lock is not None:
+        lock.close()
+    return None
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _start_keeper(folder: Path) -> None:
@@ -250,17 +274,26 @@ def _start_keeper(folder: Path) -> None:
 def _keep(folder: Path) -> None:
     """Run a server until nobody shares its lock, and leave nothing behind."""
     try:
-        with (folder / "users.lock").open("w") as lock:
+        with (folder / "users.lock").open("w") as users, (folder / "keeper.lock").open("w") as own:
+            fcntl.flock(own, fcntl.LOCK_EX)
             with _running(folder / "data") as (url, token):
                 new = folder / "service.new"
                 _write(new, json.dumps(asdict(Service(url, token, str(folder)))))
                 new.rename(folder / "service.json")
                 _say("ready")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            shutil.rmtree(folder)  # still locked, so that nobody joins what is gone
+                fcntl.flock(users, fcntl.LOCK_EX)
+            _remove(folder)  # still locked, so that nobody joins what is gone
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         raise
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; who comes meanwhile makes a new one under its name."""
+    gone = folder.with_name(f"{folder.name}-{os.getpid()}")
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _write(path: Path, secret: str) -> None:
@@ -276,10 +309,9 @@ def _say(line: str) -> None:
 @contextmanager
 def _running(data: Path) -> Iterator[tuple[str, str]]:
     """Run a server with a copy of the template; yields its URL and a token."""
-    template = _template()
-    subprocess.run(["cp", "-Rp", str(template), str(data)], check=True)  # with owners
+    token = _copy_template(data)
     with _served(data) as url:
-        yield url, (template / "token").read_text()
+        yield url, token
 
 
 @contextmanager
@@ -346,16 +378,17 @@ def _environment() -> dict[str, str]:
     return {**found, "PYTHONPATH": path, "TABLERO_API_REQUEST_LIMIT": "1000000"}
 
 
-def _template() -> Path:
-    """Return the data folder that servers copy, of an admin with a token; made once for this version."""
-    folder = _cache() / _schema()
-    if (folder / "token").exists():
-        return folder
+def _copy_template(data: Path) -> str:
+    """Copy the data folder of an admin with a token, which is made once for this version; return the token."""
+    template = _cache() / _schema()
     with (_private(_cache()) / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "token").exists():
-            _make_template(folder)
-    return folder
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        if not (template / "token").exists():
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (template / "token").exists():
+                _make_template(template)
+        subprocess.run(["cp", "-Rp", str(template), str(data)], check=True)  # with owners
+        return (template / "token").read_text()
 
 
 def _make_template(folder: Path) -> None:
