@@ -124,7 +124,7 @@ def settle(page):
     page.get_by_role("textbox", name="Label (optional)").fill("Production copy")
     page.get_by_role("radio", name="Orange").check(force=True)
     page.get_by_role("button", name="Save").first.click()
-    page.wait_for_load_state()
+    page.get_by_text("Saved the settings").wait_for()  # so that no picture has it
 
 
 # every run sees that they can be made; both themes are needed only to keep them
