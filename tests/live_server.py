@@ -99,8 +99,10 @@ class LiveServer:
 def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=ROOT):
     """A server on a free port with its data in `data`; ends with the block, whatever happens in it.
 
-    `shell` is run in the process before, such as `ulimit -n 256`.
+    `shell` is run in the process before, such as `ulimit -n 256`. Polls of the management API do not
+    meet its quota.
     """
+    configured = {"TABLERO_API_REQUEST_LIMIT": "1000000", **(env or {})}
     process = subprocess.Popen(
         [
             *("sh", "-c", f'{shell} && exec "$@"', "sh"),
@@ -117,7 +119,7 @@ def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=R
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
-        env={**clean_environment(), **(env or {})},
+        env={**clean_environment(), **configured},
     )
     live = LiveServer(process, Path(data))
     try:

@@ -1,4 +1,7 @@
-"""What goes wrong with the far replica; each fault lasts as long as its block."""
+"""What goes wrong with the far replica; each fault lasts as long as its block.
+
+It is undone even if it came about only in part, so that the next test finds all in order.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,8 +19,8 @@ def none(world: World) -> Iterator[None]:
 @contextmanager
 def applies_late(world: World) -> Iterator[None]:
     """It replays each commit so much later than the primary that no bounded read may see it."""
-    world.far.change(recovery_min_apply_delay=f"{2 * BOUND}s")
     try:
+        world.far.change(recovery_min_apply_delay=f"{2 * BOUND}s")
         yield
     finally:
         world.far.change(recovery_min_apply_delay="0")
@@ -25,8 +28,8 @@ def applies_late(world: World) -> Iterator[None]:
 
 @contextmanager
 def does_not_replay(world: World) -> Iterator[None]:
-    world.far.fetch("SELECT pg_wal_replay_pause()")
     try:
+        world.far.fetch("SELECT pg_wal_replay_pause()")
         yield
     finally:
         world.far.fetch("SELECT pg_wal_replay_resume()")
@@ -35,8 +38,8 @@ def does_not_replay(world: World) -> Iterator[None]:
 @contextmanager
 def is_not_fed(world: World) -> Iterator[None]:
     """It has replayed all it has, and hears nothing of the primary."""
-    world.feed.cut()
     try:
+        world.feed.cut()
         yield
     finally:
         world.feed.mend()
@@ -44,18 +47,19 @@ def is_not_fed(world: World) -> Iterator[None]:
 
 @contextmanager
 def is_killed(world: World) -> Iterator[None]:
-    world.far.kill()
     try:
+        world.far.kill()
         yield
     finally:
+        world.far.kill()
         world.far.start()
 
 
 @contextmanager
 def hangs(world: World) -> Iterator[None]:
     """Its connections stay open, and none is answered."""
-    world.far.pause()
     try:
+        world.far.pause()
         yield
     finally:
         world.far.resume()
@@ -64,8 +68,8 @@ def hangs(world: World) -> Iterator[None]:
 @contextmanager
 def is_cut_off(world: World) -> Iterator[None]:
     """The server cannot reach it, while it goes on replaying."""
-    world.to_far.cut()
     try:
+        world.to_far.cut()
         yield
     finally:
         world.to_far.mend()
@@ -73,8 +77,8 @@ def is_cut_off(world: World) -> Iterator[None]:
 
 @contextmanager
 def is_not_heard(world: World) -> Iterator[None]:
-    world.to_far.hang()
     try:
+        world.to_far.hang()
         yield
     finally:
         world.to_far.mend()
@@ -90,8 +94,8 @@ def loses_connections(world: World) -> Iterator[None]:
 @contextmanager
 def is_promoted(world: World) -> Iterator[None]:
     """By mistake: it goes its own way, until it is copied anew."""
-    world.far.promote()
     try:
+        world.far.promote()
         yield
     finally:
         world.far.stop()
@@ -101,8 +105,8 @@ def is_promoted(world: World) -> Iterator[None]:
 
 @contextmanager
 def is_far_away(world: World) -> Iterator[None]:
-    world.to_far.delay = 0.1
     try:
+        world.to_far.delay = 0.1
         yield
     finally:
         world.to_far.delay = 0.0

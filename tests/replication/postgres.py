@@ -63,10 +63,17 @@ class Node:
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{port or self.port}/{DATABASE}"
 
     def fetch(self, text: str, *parameters: Any, database: str = DATABASE) -> list[tuple[Any, ...]]:
+        """Execute a statement; once more where replay on a standby cancelled it, which then did nothing."""
         url = self.url().rpartition("/")[0] + f"/{database}"
-        with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
-            cursor = connection.execute(text, parameters or None)
-            return cursor.fetchall() if cursor.description else []
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with psycopg.connect(url, autocommit=True, connect_timeout=int(PATIENCE)) as connection:
+                try:
+                    cursor = connection.execute(text, parameters or None)
+                    return cursor.fetchall() if cursor.description else []
+                except psycopg.errors.SerializationFailure:
+                    if time.monotonic() > deadline:
+                        raise
 
     def change(self, **settings: str) -> None:
         """Change settings that need no restart."""
@@ -151,7 +158,11 @@ class Node:
     # replication
 
     def promote(self) -> None:
-        assert self.fetch("SELECT pg_promote(true, 60)") == [(True,)]
+        """Make it a primary; a statement that waited for that would hold the snapshot that replay waits for."""
+        assert self.fetch("SELECT pg_promote(false)") == [(True,)]
+        wait_for(
+            lambda: self.fetch("SELECT NOT pg_is_in_recovery()") == [(True,)], f"{self.name} to be promoted"
+        )
 
     def position(self) -> str:
         """What a primary has written."""
@@ -257,7 +268,10 @@ def free_port() -> int:
 
 
 def wait_for(is_reached: Any, what: str) -> None:
+    """Ask again and again, ever less often: what is slow to come is not made slower by being asked for."""
     deadline = time.monotonic() + PATIENCE
+    pause = 0.01
     while not is_reached():
         assert time.monotonic() < deadline, f"waited {PATIENCE} s for {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.25)

@@ -17,8 +17,8 @@ from tests.checker.clients import Client
 from tests.checker.history import History, Seen
 from tests.checker.levels import check
 from tests.live_server import ROOT, clean_environment, start_server
-from tests.replication.faults import FAULTS, LATE, does_not_replay
-from tests.replication.postgres import wait_for
+from tests.replication.faults import FAULTS, LATE, does_not_replay, hangs
+from tests.replication.postgres import Node, wait_for
 from tests.replication.world import (
     BOUND,
     LAG,
@@ -54,7 +54,7 @@ def test_levels_keep_their_promises(world: World, fault: str) -> None:
 
 def test_a_table_that_the_replicas_do_not_have_yet(world: World) -> None:
     name, key = f"t{uuid4().hex}", ("p", "r")
-    with is_behind(world), Client(world.endpoint(), name, level="Eventual") as client:
+    with are_behind(world.near, world.far), Client(world.endpoint(), name, level="Eventual") as client:
         client.create_table()
         version = client.upsert(key, 1)
         assert client.get(key) == Seen(version, 1)
@@ -62,12 +62,11 @@ def test_a_table_that_the_replicas_do_not_have_yet(world: World) -> None:
 
 
 @contextmanager
-def is_behind(world: World) -> Iterator[None]:
-    """Neither replica replays anything."""
-    replicas = (world.near, world.far)
-    for replica in replicas:
-        replica.fetch("SELECT pg_wal_replay_pause()")
+def are_behind(*replicas: Node) -> Iterator[None]:
+    """They replay nothing."""
     try:
+        for replica in replicas:
+            replica.fetch("SELECT pg_wal_replay_pause()")
         yield
     finally:
         for replica in replicas:
@@ -85,7 +84,7 @@ def test_a_token_is_good_at_another_server(world: World, scratch: Path) -> None:
             writer.create_table()
             writer.upsert(key, 1)
             wait_for(lambda: reader.get(key).value == 1, "the replicas")
-            with is_behind(world):
+            with are_behind(world.near, world.far):
                 for value in range(2, 10):
                     writer.upsert(key, value)
                     reader.token = writer.token
@@ -145,22 +144,19 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
     assert near["name"] in run(world, "doctor")
     assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 1.0' in scrape(world)
 
-    world.near.fetch("SELECT pg_wal_replay_pause()")
-    world.far.pause()
-    with Client(world.endpoint(), "behind") as client:
-        client.create_table()
-    wait_for(lambda: have_states("behind", "unreachable"), "both to be left out")
-    near, far = listed()
-    assert near["lag_seconds"] > LAG and near["lag_bytes"] > 0
-    assert (far["lag_bytes"], far["problem"]) == (None, "no answer")
-    said = run(world, "doctor")
-    assert f"{far['name']} is unreachable" in said
-    assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 0.0' in scrape(world)
-    with Client(world.endpoint(), "", secondary=True) as client:
-        stats = client.send("GET", "?restype=service&comp=stats").body.decode()
-    assert "<Status>unavailable</Status>" in stats
-    assert parsedate_to_datetime(re.search("<LastSyncTime>(.+)</", stats)[1].partition("<")[0])
+    with are_behind(world.near), hangs(world):
+        with Client(world.endpoint(), "behind") as client:
+            client.create_table()
+        wait_for(lambda: have_states("behind", "unreachable"), "both to be left out")
+        near, far = listed()
+        assert near["lag_seconds"] > LAG and near["lag_bytes"] > 0
+        assert (far["lag_bytes"], far["problem"]) == (None, "no answer")
+        said = run(world, "doctor")
+        assert f"{far['name']} is unreachable" in said
+        assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 0.0' in scrape(world)
+        with Client(world.endpoint(), "", secondary=True) as client:
+            stats = client.send("GET", "?restype=service&comp=stats").body.decode()
+        assert "<Status>unavailable</Status>" in stats
+        assert parsedate_to_datetime(re.search("<LastSyncTime>(.+)</", stats)[1].partition("<")[0])
 
-    world.far.resume()
-    world.near.fetch("SELECT pg_wal_replay_resume()")
     wait_for(lambda: have_states("in use", "in use"), "both to be taken back")
