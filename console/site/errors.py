@@ -15,6 +15,7 @@ from django.urls import Resolver404, resolve, reverse
 
 from console.site import appearance, rate_limits
 from console.site.access import AccountNotShown, RoleNeeded, account_context, user_of, users_with_role
+from console.site.log_fields import log_fields
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.service.quotas import DOWNLOADS
@@ -125,9 +126,16 @@ def failed(request: HttpRequest) -> HttpResponse:
         # what a client sent, in any part of a request; a cookie may break the session, so its user stays unread
         return _render_bare(request, "400.html", {}, status=400)
     logger.error(
-        "%s %s failed: request %s", request.method, request.path, number, extra={"request_id": number}
+        "%s %s failed: request %s",
+        request.method,
+        request.path,
+        number,
+        exc_info=error,
+        extra=log_fields(request),
     )
-    return _render_bare(request, "500.html", {"number": number}, status=500)
+    response = _render_bare(request, "500.html", {"number": number}, status=500)
+    response._has_been_logged = True  # type: ignore[attr-defined]  # by Django, without the fields
+    return response
 
 
 def outdated(request: HttpRequest) -> HttpResponse:

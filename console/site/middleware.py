@@ -16,16 +16,17 @@ from django.utils.cache import patch_vary_headers
 
 from console.site import errors, time_zones
 from console.site.addresses import split_url
+from console.site.log_fields import log_fields
 from console.site.responses import is_script, wants_part
 from storage.api import middleware as api
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
+from storage.domain.requests.observed import REFUSALS
 from storage.operations.health import database_version
 
 logger = logging.getLogger(__name__)
 
 Next = Callable[[HttpRequest], HttpResponse]
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
-_REFUSALS: Final = (401, 403, 429)
 SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
 # the console uses none of the browser's devices
@@ -48,7 +49,7 @@ def response_headers(get_response: Next) -> Next:
         if request.is_secure():  # also where a trusted proxy has TLS
             for cookie in response.cookies.values():
                 cookie["secure"] = True
-        if response.status_code in _REFUSALS:
+        if response.status_code in REFUSALS:
             _log_refusal(request, response.status_code)
         if request.is_secure() and not _is_local(request):
             # sent with 0 too: a browser that knows an earlier value forgets it
@@ -63,17 +64,16 @@ def response_headers(get_response: Next) -> Next:
 
 
 def _log_refusal(request: HttpRequest, status: int) -> None:
-    user = getattr(request, "_cached_user", None)  # unless nothing has asked who it is
-    address, number = request.META.get("REMOTE_ADDR", ""), request.number  # type: ignore[attr-defined]
+    fields = log_fields(request)
     logger.info(
         "%s %s refused with %d to %s from %s: request %s",
         request.method,
         request.path,
         status,
-        user if user is not None and user.is_authenticated else "an unknown user",
-        address,
-        number,
-        extra={"request_id": number},
+        fields["user"] or "an unknown user",
+        request.META.get("REMOTE_ADDR", ""),
+        fields["request_id"],
+        extra=fields,
     )
 
 

@@ -76,7 +76,7 @@ class Call(NamedTuple):
         credential = self.observed.credential
         assert credential is not None
         return Actor(
-            _ACTORS[credential.authentication],
+            ACTORS[credential.authentication],
             credential.name,
             self.observed.address,
             self.observed.agent.decode("latin-1"),
@@ -121,7 +121,7 @@ class Call(NamedTuple):
         return b"ETag", write_etag(timestamp, self.account.kind).encode()
 
 
-_ACTORS: Final = {
+ACTORS: Final = {
     Authentication.KEY: ActorKind.KEY,
     Authentication.SAS: ActorKind.SAS,
     Authentication.BEARER: ActorKind.BEARER,

@@ -58,7 +58,12 @@ def log_entry(
 
 def _redacted(text: str, limit: int) -> str:
     """Truncate the text and replace the value of every signature, also of one that is cut off."""
-    return _SIGNATURE.sub(r"\1XXXXX", text[:limit])
+    return redact_signatures(text[:limit])
+
+
+def redact_signatures(text: str) -> str:
+    """Replace the value of every signature in a URL or a part of one."""
+    return _SIGNATURE.sub(r"\1XXXXX", text)
 
 
 def _decoded(path: str) -> str:

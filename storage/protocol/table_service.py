@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
-from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.observed import REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.request_log import should_log
 from storage.domain.requests.routes import TargetKind, check_target
@@ -24,7 +24,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
-from storage.protocol.call import Answer, Call, OperationRequest, ServerSettings
+from storage.protocol.call import ACTORS, Answer, Call, OperationRequest, ServerSettings
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, ErrorOrigin, write_error
 from storage.protocol.http_connection import SERVER
@@ -168,13 +168,15 @@ class TableService:
                     check_target(authorized.grant, resolved.operation, resolved.target)
                 answer = await perform(self._call(request, resolved, authorized, content, observed, terms))
         except StorageError as error:
-            _observe_table(observed, head, request, account)
+            operation = _observe_table(observed, head, request, account)
             answer = _refuse(error, origin, request, account, head.headers, observed)
+            if answer.status in REFUSALS and logger.isEnabledFor(logging.INFO):
+                _log_refusal(answer.status, observed, operation)
         except ClientDisconnected:
             raise
         except Exception:
-            request_id = observed.request_id
-            logger.exception("Request %s failed", request_id, extra={"request_id": request_id})
+            fields = _log_fields(observed, observed.operation)
+            logger.exception("Request %s failed", observed.request_id, extra=fields)
             answer = _refuse(InternalError(), origin, request, account, head.headers, observed)
         return _complete(answer, origin, request, account, head, observed.request_id, terms)
 
@@ -270,12 +272,39 @@ def _observe_table(
     head: RequestHead,
     request: IncomingRequest | None,
     account: KnownAccount | None,
-) -> None:
-    """Note the table and the operation of a request that was refused before they were resolved."""
+) -> Operation | None:
+    """Note the table of a request that was refused before it was resolved, and return the operation, if it has one."""
     if observed.operation is None and not observed.table and request is not None and account is not None:
         with suppress(StorageError):
             resolved = resolve_request(request, head.fields, account.name, account.kind)
             observed.table = resolved.target.table
+            return resolved.operation
+    return observed.operation
+
+
+def _log_refusal(status: int, observed: ObservedRequest, operation: Operation | None) -> None:
+    """Log who may not do what, without keys of entities."""
+    logger.info(
+        "%s of %s refused with %d %s to %s: request %s",
+        operation or "A request",
+        observed.account or "an unknown account",
+        status,
+        observed.error,
+        observed.address,
+        observed.request_id,
+        extra=_log_fields(observed, operation),
+    )
+
+
+def _log_fields(observed: ObservedRequest, operation: Operation | None) -> dict[str, str]:
+    """Return the fields of `storage.server.logs.REQUEST_FIELDS`; an unknown one is empty."""
+    credential = observed.credential
+    return {
+        "request_id": observed.request_id,
+        "user": f"{ACTORS[credential.authentication]}:{credential.name}" if credential is not None else "",
+        "account": observed.account,
+        "operation": operation or "",
+    }
 
 
 def _cors_rules(account: KnownAccount | None) -> Sequence[CorsRule]:

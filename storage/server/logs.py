@@ -2,15 +2,21 @@
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from storage.protocol.request_log import redact_signatures
 from storage.server.options import Options
 
 REPEAT_AFTER: Final = 60.0  # seconds in which a message that is repeated is only counted
 _REMEMBERED: Final = 1000  # different messages
+REQUEST_FIELDS: Final = ("request_id", "user", "account", "operation")  # of a message about a request
+# a signature in a URL ends with its word; one of SharedKey follows the name of the account
+_WORD: Final = re.compile(r"\S+")
+_SHARED_KEY: Final = re.compile(r"\b(SharedKey(?:Lite)?\s+[^\s:]*:)\S+")
 _LIBRARIES: Final = ("asyncio", "django", "httptools", "psycopg", "urllib3", "uvicorn")
 
 
@@ -49,7 +55,7 @@ class TextFormatter(logging.Formatter):
         line = f"{_time(record)} {record.levelname} {record.name}: {_message(record)}"
         if number := getattr(record, "repeated", 0):
             line += f" (repeated {number} times)"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return f"{line}\n{_traceback(self, record)}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
@@ -65,10 +71,9 @@ class JsonFormatter(logging.Formatter):
         }
         if number := getattr(record, "repeated", 0):
             found["repeated"] = number
-        if request := getattr(record, "request_id", ""):
-            found["request_id"] = request
+        found |= {name: value for name in REQUEST_FIELDS if (value := getattr(record, name, ""))}
         if record.exc_info:
-            found["exception"] = self.formatException(record.exc_info)
+            found["exception"] = _traceback(self, record)
         return json.dumps(found, ensure_ascii=False)
 
 
@@ -111,4 +116,14 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _message(record: logging.LogRecord) -> str:
-    return " ".join(record.getMessage().split())
+    return _without_signatures(" ".join(record.getMessage().split()))
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    assert record.exc_info is not None
+    return _without_signatures(formatter.formatException(record.exc_info))
+
+
+def _without_signatures(text: str) -> str:
+    """Replace signatures, which grant access, also where a message of a library quotes what was sent."""
+    return _SHARED_KEY.sub(r"\1XXXXX", _WORD.sub(lambda word: redact_signatures(word[0]), text))

@@ -325,8 +325,24 @@ async def test_a_fault_of_ours_is_logged_and_told_without_details(send, people, 
 
     assert (reply.status, reply.error) == (500, "InternalError")
     assert b"vals" not in reply.body
-    assert reply.headers["x-ms-request-id"] in caplog.text
+    [logged] = caplog.records
+    assert logged.request_id == reply.headers["x-ms-request-id"]
+    assert (logged.user, logged.account, logged.operation) == ("key:key1", ACCOUNT, "QueryEntity")
     assert "vals" in caplog.text
+
+
+async def test_who_was_refused_is_logged_without_keys_and_signatures(send, people, caplog):
+    with caplog.at_level(logging.INFO, "storage.protocol.table_service"):
+        reply = await send("DELETE", f"{PATH}?sig=c2VjcmV0&sv=2019-02-02&sp=r", signed=False)
+
+    assert reply.status == 403
+    [logged] = caplog.records
+    assert logged.request_id == reply.headers["x-ms-request-id"]
+    assert (logged.user, logged.account, logged.operation) == ("", ACCOUNT, "DeleteEntity")
+    assert logged.getMessage().startswith(
+        f"DeleteEntity of {ACCOUNT} refused with 403 AuthenticationFailed to "
+    )
+    assert "c2VjcmV0" not in logged.getMessage() and "PartitionKey" not in logged.getMessage()
 
 
 async def test_who_finds_no_lane_is_asked_to_come_back(send, people, monkeypatch):

@@ -23,12 +23,22 @@ def failed():
 
 
 def test_json_is_one_line_with_the_exception_and_the_request():
-    line = logs.JsonFormatter().format(record("Request %s\nfailed", 7, error=failed(), request_id="abc"))
+    fields = {"request_id": "abc", "user": "ada", "account": "acme", "operation": ""}
+    line = logs.JsonFormatter().format(record("Request %s\nfailed", 7, error=failed(), **fields))
     assert "\n" not in line
     found = json.loads(line)
     assert (found["level"], found["logger"], found["message"]) == ("error", "storage", "Request 7 failed")
-    assert found["request_id"] == "abc"
+    assert (found["request_id"], found["user"], found["account"]) == ("abc", "ada", "acme")
+    assert "operation" not in found
     assert found["exception"].endswith("ValueError: first\nsecond")
+
+
+@pytest.mark.parametrize("formatter", [logs.JsonFormatter(), logs.TextFormatter()])
+def test_signatures_are_left_out_wherever_they_stand(formatter):
+    sent = "GET /acme/t()?sv=1&sig=c2VjcmV0%3D&se=2 with SharedKey acme:c2VjcmV0= and Next%3Fsig%3Dc2VjcmV0"
+    line = formatter.format(record("Failed: %s", sent, error=ValueError(f"cannot read '{sent}'")))
+    assert "c2VjcmV0" not in line
+    assert line.count("&se=2 with SharedKey acme:XXXXX and Next") == 2
 
 
 def test_text_puts_a_message_of_several_lines_on_one():

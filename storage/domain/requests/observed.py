@@ -10,6 +10,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 
+REFUSALS: Final = (401, 403, 429)  # statuses that tell a caller that it may not do this, or not now
 KEY_NAMES: Final = ("key1", "key2")
 
 

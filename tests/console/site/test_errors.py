@@ -47,7 +47,10 @@ def test_what_a_view_raises(visit, monkeypatch, caplog, error, status, text):
     if status == 500:
         number = answer["X-Request-Id"]
         assert f"<code>{number}</code>" in page
-        assert f"failed: request {number}" in caplog.text
+        [logged] = caplog.records  # one line with everything: Django adds none
+        assert logged.getMessage().endswith(f"failed: request {number}")
+        assert (logged.request_id, logged.user, logged.operation) == (number, "alice", "home:index")
+        assert logged.exc_info[1] is error
 
 
 def test_without_its_database_a_page_says_so(visit, monkeypatch):

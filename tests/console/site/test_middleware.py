@@ -51,6 +51,8 @@ def test_who_was_refused_is_logged(visit, caplog):
     with caplog.at_level(logging.INFO, "console.site.middleware"):
         assert visit("victor").post("/ui/a/acme/tables/new/", {"name": "orders"}).status_code == 403
         assert Client().get("/ui/api/v1/accounts").status_code == 401
+    of_page, _ = caplog.records
+    assert (of_page.user, of_page.account, of_page.operation) == ("victor", "acme", "tables:new")
     page, api = [record.getMessage() for record in caplog.records]
     assert page.startswith("POST /ui/a/acme/tables/new/ refused with 403 to victor from 127.0.0.1: request ")
     assert api.startswith(
