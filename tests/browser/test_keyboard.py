@@ -485,6 +485,13 @@ def test_the_palette_runs_the_commands_of_the_page(page):
     expect(options()).to_have_count(0)
     page.keyboard.press("Escape")
     expect(page.locator("#palette")).not_to_be_visible()
+    # a press of the mouse ends what G began; time does not
+    metrics = page.locator("[data-go=m]")
+    metrics.evaluate("link => link.addEventListener('click', () => link.dataset.clicked = '')")
+    page.keyboard.press("g")
+    page.locator("h1").click()
+    page.keyboard.press("m")
+    assert metrics.get_attribute("data-clicked") is None
     page.keyboard.press("g")
     page.keyboard.press("m")
     page.wait_for_url("**/devstoreaccount1/metrics/")

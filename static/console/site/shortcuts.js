@@ -2,8 +2,8 @@
 import { anywhere, bind } from "./commands.js";
 import { isModalOpen, open } from "./dialog.js";
 
-const SOON = 1500; // milliseconds in which the letter has to come after G
-let leader = -SOON;
+// after G the next key may name a page, however late it comes: keys must not ask anybody to be quick (WCAG 2.2.1)
+let isLed = false;
 
 /** The place of commands of one key, if they are on: where a key is not typed. */
 export function isPlain(event) {
@@ -30,12 +30,12 @@ bind(besideFilter, {
 
 /** Before the grid, for which a letter alone may mean something. */
 function go(_, event) {
-  const isSecond = event.timeStamp - leader < SOON && isPlain(event);
   const letter = event.key.toLowerCase();
-  leader = letter === "g" && isPlain(event) ? event.timeStamp : -SOON;
-  const page = isSecond && document.querySelector(`[data-go="${CSS.escape(letter)}"]`);
+  const page = isLed && isPlain(event) && document.querySelector(`[data-go="${CSS.escape(letter)}"]`);
+  isLed = !page && letter === "g" && isPlain(event);
   if (!page) return false;
   page.click();
 }
 
+for (const kind of ["pointerdown", "blur"]) addEventListener(kind, () => (isLed = false));
 bind(anywhere, { Any: go }, 2);
