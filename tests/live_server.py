@@ -57,7 +57,7 @@ class LiveServer:
         """Run a command of manage.py on the server's data, and return what it prints."""
         line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(self.data), *arguments]
         done = subprocess.run(
-            line, check=True, env=clean_environment(), stdout=subprocess.PIPE, text=True, timeout=60
+            line, check=True, env=clean_environment(), stdout=subprocess.PIPE, text=True, timeout=180
         )
         return done.stdout
 

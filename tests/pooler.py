@@ -14,7 +14,7 @@ from storage.server import installation, options
 from storage.server.data_folder import DataFolder
 
 SERVER_CONNECTIONS = 4
-START_TIMEOUT = 30
+START_TIMEOUT = 180
 
 # the pooler hands out another connection after each transaction, so that nothing of a session survives one by chance
 CONFIGURATION = """
@@ -65,7 +65,7 @@ def running(folder, data, name):
         yield Pooler(f"{url}/direct", f"{url}/pooled")
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
 
 
 def _let_in(postgres, folder):

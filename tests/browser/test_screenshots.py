@@ -114,7 +114,7 @@ def share(live):
         own = {"expiry": now + timedelta(hours=20)} if identifier == "partner" else {}
         token = generate_table_sas(credential, "people", policy_id=identifier, **own)
         headers = {"User-Agent": agent, "Accept": "application/json"}
-        found = requests.get(f"{live.url}/acme/people()?$top=1&{token}", headers=headers, timeout=30)
+        found = requests.get(f"{live.url}/acme/people()?$top=1&{token}", headers=headers, timeout=60)
         assert found.status_code == 200, found.text
 
 

@@ -221,7 +221,7 @@ def test_from_a_burst_of_errors_to_who_made_them(journey, exceptions):
 def test_from_an_exception_of_the_javascript_sdk(journey, console, sdk_folder, orders):
     script = JAVASCRIPT.format(connection=console.connection_string, table=TABLE)
     done = subprocess.run(
-        ["node", "-e", script], cwd=sdk_folder, check=True, stdout=subprocess.PIPE, text=True, timeout=60
+        ["node", "-e", script], cwd=sdk_folder, check=True, stdout=subprocess.PIPE, text=True, timeout=180
     )
     going = journey("JavaScript, no such entity")
     while "data-request" not in going.page.request.get(LOG, params={"q": done.stdout}).text():

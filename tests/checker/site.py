@@ -124,7 +124,7 @@ def kill_everything(site: Site, dice: Random) -> None:
         process.suspend()  # so that none has the time to do anything about it
     for process in family:
         process.kill()
-    site.first.process.wait(30)
+    site.first.process.wait(60)
     site.restart(FIRST)
 
 

@@ -29,7 +29,7 @@ def echo() -> Iterator[int]:
         thread.start()
         yield listening.getsockname()[1]
         listening.shutdown(socket.SHUT_RDWR)
-    thread.join(10)
+    thread.join(60)
 
 
 def _receive(connection: socket.socket) -> bytes:
@@ -40,7 +40,7 @@ def _receive(connection: socket.socket) -> bytes:
 
 
 def connect(link: Proxy) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", link.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", link.port), timeout=60)
 
 
 def exchange(connection: socket.socket) -> bytes:

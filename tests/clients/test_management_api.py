@@ -53,22 +53,22 @@ def test_a3_an_account_freezes_by_itself(server, token):
     session = requests.Session()
     session.headers["Authorization"] = f"Bearer {token}"
     base = f"{server.url}/ui/api/v1/accounts"
-    made = session.post(base, json={"name": "shortlived", "ttl": "1h"}, timeout=10).json()
+    made = session.post(base, json={"name": "shortlived", "ttl": "1h"}, timeout=60).json()
     with TableServiceClient.from_connection_string(made["connection_string"], retry_total=0) as service:
         service.create_table("people")
         end = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
-        session.patch(f"{base}/shortlived", json={"expires_at": end}, timeout=10).raise_for_status()
+        session.patch(f"{base}/shortlived", json={"expires_at": end}, timeout=60).raise_for_status()
         deadline = time.monotonic() + 60
-        while session.get(f"{base}/shortlived", timeout=10).json()["state"] != "expired":
+        while session.get(f"{base}/shortlived", timeout=60).json()["state"] != "expired":
             assert time.monotonic() < deadline
             time.sleep(0.5)
         with pytest.raises(HttpResponseError) as refused:
             service.create_table("more")
         assert (refused.value.status_code, refused.value.error_code) == (403, "AccountIsDisabled")
-        thawed = session.patch(f"{base}/shortlived", json={"ttl": "1h"}, timeout=10).json()
+        thawed = session.patch(f"{base}/shortlived", json={"ttl": "1h"}, timeout=60).json()
         assert (thawed["state"], thawed["deleted_at"]) == ("active", None)
         assert [table.name for table in service.list_tables()] == ["people"]
-    session.delete(f"{base}/shortlived?with_tables=true", timeout=10).raise_for_status()
+    session.delete(f"{base}/shortlived?with_tables=true", timeout=60).raise_for_status()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_of_many_that_ask_for_the_same_at_once_one_makes_it(server, token, path,
     headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"at-once-{name}"}
 
     def ask(_):
-        return requests.post(f"{server.url}/ui/api/v1/{path}", json=body, headers=headers, timeout=30)
+        return requests.post(f"{server.url}/ui/api/v1/{path}", json=body, headers=headers, timeout=60)
 
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(ask, range(6)))
@@ -93,15 +93,15 @@ def test_of_many_that_ask_for_the_same_at_once_one_makes_it(server, token, path,
 def test_a_body_may_come_in_chunks(server, token):
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     parts = (part for part in (b'{"na', b'me": "chunky"}'))
-    made = requests.post(f"{server.url}/ui/api/v1/accounts", data=parts, headers=headers, timeout=10)
+    made = requests.post(f"{server.url}/ui/api/v1/accounts", data=parts, headers=headers, timeout=60)
     assert (made.status_code, made.json()["name"]) == (201, "chunky")
-    requests.delete(f"{server.url}/ui/api/v1/accounts/chunky", headers=headers, timeout=10).raise_for_status()
+    requests.delete(f"{server.url}/ui/api/v1/accounts/chunky", headers=headers, timeout=60).raise_for_status()
 
 
 def test_a_body_that_is_too_large_is_a_problem(server, token):
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = b'{"label": "' + b"x" * 2**20 + b'"}'
-    refused = requests.post(f"{server.url}/ui/api/v1/accounts", data=body, headers=headers, timeout=10)
+    refused = requests.post(f"{server.url}/ui/api/v1/accounts", data=body, headers=headers, timeout=60)
     assert (refused.status_code, refused.json()["status"]) == (413, 413)
     assert refused.headers["Content-Type"] == "application/problem+json"
 
@@ -112,17 +112,17 @@ def api(server, token):
     session = requests.Session()
     session.headers["Authorization"] = f"Bearer {token}"
     base = f"{server.url}/ui/api/v1"
-    session.post(f"{base}/accounts", json={"name": "fuzz"}, timeout=10).raise_for_status()
-    session.post(f"{base}/accounts/fuzz/tables", json={"name": "people"}, timeout=10).raise_for_status()
+    session.post(f"{base}/accounts", json={"name": "fuzz"}, timeout=60).raise_for_status()
+    session.post(f"{base}/accounts/fuzz/tables", json={"name": "people"}, timeout=60).raise_for_status()
     issued = session.post(
         f"{base}/accounts/fuzz/sas",
         json={"label": "x", "table": "people", "permissions": "r", "ttl": "1h"},
-        timeout=10,
+        timeout=60,
     ).json()
     yield schemathesis.openapi.from_url(f"{base}/schema"), issued["fingerprint"]
-    for account in session.get(f"{base}/accounts?limit=500", timeout=10).json()["items"]:
+    for account in session.get(f"{base}/accounts?limit=500", timeout=60).json()["items"]:
         if account["name"] != server.account:
-            session.delete(f"{base}/accounts/{account['name']}?with_tables=true", timeout=10)
+            session.delete(f"{base}/accounts/{account['name']}?with_tables=true", timeout=60)
 
 
 SETTINGS = hypothesis.settings(

@@ -16,7 +16,7 @@ EXPECTED = "ada Ada Lovelace\n"
 def run(program: str, folder: Path, *command: str) -> str:
     (folder / "sample.mjs").write_text(program)
     finished = subprocess.run(
-        [*command, "sample.mjs"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [*command, "sample.mjs"], cwd=folder, capture_output=True, text=True, timeout=180, check=False
     )
     assert finished.returncode == 0, finished.stderr
     return finished.stdout

@@ -31,7 +31,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from tests.live_server import LiveServer
 
 TABLE = "snippets"
-RUN_TIMEOUT = 60
+RUN_TIMEOUT = 180
 KEYS = [EntityKey("", ""), EntityKey('it\'s "%2F" $HOME `x`', "é 🦊 \u202e <b> & + '' {}")]
 PROPERTIES = {
     "Text": EdmValue(Edm.STRING, "'\"\\%s ${x} `x` \n\r\t \x00 \u2028 🦊"),

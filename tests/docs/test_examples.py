@@ -46,7 +46,7 @@ def with_example(language: str) -> list[Path]:
 
 def run(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -132,7 +132,7 @@ def test_an_account_per_branch(server: LiveServer, shell: Callable[..., str], tm
 
     def found() -> list[tuple[dict[str, str], str]]:
         headers = {"Authorization": f"Bearer {token}"}
-        answer = requests.get(f"{server.url}/ui/api/v1/accounts?label=branch", headers=headers, timeout=10)
+        answer = requests.get(f"{server.url}/ui/api/v1/accounts?label=branch", headers=headers, timeout=60)
         return [(account["labels"], account["state"]) for account in answer.json()["items"]]
 
     assert "1 passed" in shell(*lines, **given)
@@ -169,7 +169,7 @@ def test_a_branch_with_data_per_pull_request(
     text = requests.get(
         f"{api}/baseline/connection-string",
         headers={**headers, "Accept": "text/plain"},
-        timeout=10,
+        timeout=60,
     ).text
     with TableServiceClient.from_connection_string(text) as service:
         service.create_table("people").create_entity({"PartitionKey": "se", "RowKey": "ada"})
@@ -178,7 +178,7 @@ def test_a_branch_with_data_per_pull_request(
 
     for _ in range(2):
         assert "1 passed" in shell(*lines, **given)
-    [branch] = requests.get(f"{api}/baseline/branches", headers=headers, timeout=10).json()["items"]
+    [branch] = requests.get(f"{api}/baseline/branches", headers=headers, timeout=60).json()["items"]
     assert (branch["snapshot"], branch["state"]) == ("ci-baseline", "active")
     account = f"account={branch['name']}"
     [promotion] = blocks(SNAPSHOTS, "bash")
@@ -188,7 +188,7 @@ def test_a_branch_with_data_per_pull_request(
         people = service.get_table_client("people")
         assert [it["RowKey"] for it in people.list_entities()] == ["bob"]
     shell(*(line for line in lines if "pytest" not in line), delete, **given)
-    assert requests.get(f"{api}/baseline/branches", headers=headers, timeout=10).json()["items"] == []
+    assert requests.get(f"{api}/baseline/branches", headers=headers, timeout=60).json()["items"] == []
 
 
 CONSUMERS = {

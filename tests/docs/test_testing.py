@@ -60,7 +60,7 @@ def folders() -> set[Path]:
 
 
 def until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -90,7 +90,7 @@ def test_pytest(environment: Mapping[str, str], tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=180,
         check=False,
     )
     assert "5 passed" in done.stdout, done.stdout + done.stderr
@@ -122,7 +122,7 @@ def test_a_link_in_place_of_its_folder_is_refused(environment: Mapping[str, str]
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=180,
         check=False,
     )
     assert "is no folder" in done.stderr
@@ -151,7 +151,7 @@ def test_node(
         env={**environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -45,7 +45,7 @@ class Forge:
     def __exit__(self, *_):
         self.process.stdin.close()
         self.process.stdout.close()
-        self.process.wait(30)
+        self.process.wait(60)
 
     def ask(self, question):
         self.process.stdin.write(json.dumps(question) + "\n")

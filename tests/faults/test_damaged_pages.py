@@ -21,7 +21,7 @@ DAMAGED = 1  # the page: the first of an index describes the others
 def manage(*arguments, status=0):
     command = [sys.executable, ROOT / "manage.py", *arguments]
     done = subprocess.run(
-        command, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False
+        command, env=clean_environment(), capture_output=True, text=True, timeout=180, check=False
     )
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -73,7 +73,7 @@ def test_only_requests_that_need_a_damaged_page_fail(damage):
         answer = connection.insert("index", {"PartitionKey": "p", "RowKey": "new"})
         assert (answer.status, answer.code) == (500, "InternalError")
         assert b"tablero doctor --pages" in answer.body
-    assert requests.get(f"{live.url}/ui/readyz", timeout=30).ok
+    assert requests.get(f"{live.url}/ui/readyz", timeout=60).ok
     said = "\n".join(live.output)
     assert "The table devstoreaccount1/entities has a damaged page." in said
     assert "The table devstoreaccount1/index has a damaged page." in said

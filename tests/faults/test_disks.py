@@ -67,14 +67,14 @@ def check_nothing_is_lost(load, live):
 
 
 def readiness(live):
-    answer = requests.get(f"{live.url}/ui/readyz", timeout=30)
+    answer = requests.get(f"{live.url}/ui/readyz", timeout=60)
     return answer.json().get("reason", "")
 
 
 def doctor(data):
     command = [sys.executable, ROOT / "manage.py", "doctor", "--data", data]
     done = subprocess.run(
-        command, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False
+        command, env=clean_environment(), capture_output=True, text=True, timeout=180, check=False
     )
     return done.stdout + done.stderr
 

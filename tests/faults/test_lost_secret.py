@@ -15,7 +15,7 @@ from tests.seeds import seeded
 def manage(*arguments):
     command = [sys.executable, ROOT / "manage.py", *arguments]
     done = subprocess.run(
-        command, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False
+        command, env=clean_environment(), capture_output=True, text=True, timeout=180, check=False
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout + done.stderr

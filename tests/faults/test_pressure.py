@@ -82,7 +82,7 @@ def begin_upload(connection):
 
 
 def refusals(live):
-    answer = requests.get(f"{live.url}/ui/metrics", headers={"Authorization": "Bearer a"}, timeout=30)
+    answer = requests.get(f"{live.url}/ui/metrics", headers={"Authorization": "Bearer a"}, timeout=60)
     found = re.findall('^tablero_memory_refusals_total{share="service"} (.+)$', answer.text, re.MULTILINE)
     return sum(map(float, found))
 

@@ -202,5 +202,5 @@ def test_changes_are_told_to_the_servers():
         accounts.add("ada")
         accounts.rotate("ada", 1)
         removal.remove("ada")
-        heard = [notification.payload for notification in listener.notifies(timeout=30, stop_after=4)]
+        heard = [notification.payload for notification in listener.notifies(timeout=60, stop_after=4)]
     assert sorted(heard) == ["access", "change", "change", "change"]  # streams of a removed account end

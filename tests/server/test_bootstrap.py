@@ -77,7 +77,7 @@ def run(copy, wheels, bare_python, tmp_path_factory):
         source = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
         environ = {**own, **source, "PYTHONPATH": str(patches), **env}
         command = [python, copy / "manage.py", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=120, cwd=copy)
+        return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=180, cwd=copy)
 
     return run_in_copy
 

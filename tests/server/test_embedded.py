@@ -26,7 +26,7 @@ def wait_until(condition, timeout=60):
 
 def is_ready(live):
     try:
-        return requests.get(live.url + "/ui/readyz", timeout=30).ok
+        return requests.get(live.url + "/ui/readyz", timeout=60).ok
     except requests.ConnectionError:
         return False
 

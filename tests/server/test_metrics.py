@@ -22,7 +22,7 @@ HOURS = "$MetricsHourPrimaryTransactionsTable"
 
 def get(url, authorization=None):
     headers = {"Authorization": authorization.encode()} if authorization else {}
-    response = requests.get(url, headers=headers, timeout=30)
+    response = requests.get(url, headers=headers, timeout=60)
     return response.status_code, response.text
 
 
@@ -119,17 +119,17 @@ def test_metrics_are_for_who_has_the_token_and_tell_what_the_server_is(server, u
         status, text = get(url)
         assert status == 200
         assert 'operation="QueryTables",status="200"' in text
-        head = requests.head(url, timeout=30)
+        head = requests.head(url, timeout=60)
         assert (head.status_code, head.content) == (200, b"")
         port = url.rpartition(":")[2].partition("/")[0]
         with start_server(used / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
-            assert other.process.wait(30) == 1
+            assert other.process.wait(60) == 1
             assert "choose another address with --metrics-listen" in other.output[-1]
 
-        assert requests.get(f"{live.url}/missing/Tables", timeout=30).status_code == 403
+        assert requests.get(f"{live.url}/missing/Tables", timeout=60).status_code == 403
         assert get(f"{live.url}/ui/login/")[0] == 200
         assert get(f"{live.url}/ui/api/v1/accounts")[0] == 401
-        assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=30).status_code >= 400
+        assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=60).status_code >= 400
         wanted = [
             f'tablero_build_info{{version="{release.version()}"}} 1.0',
             'tablero_page_requests_total{method="GET",part="console",status="200"} 1.0',

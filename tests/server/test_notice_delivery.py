@@ -57,7 +57,7 @@ def test_a_kill_in_the_middle_loses_no_message_and_repeats_it_with_its_id(used):
                 f"{live.url}/ui/api/v1/webhooks",
                 json={"name": "hook", "url": f"http://{host}:{port}/"},
                 headers={"Authorization": f"Bearer {live.add_token('robot', 'hooks')}"},
-                timeout=30,
+                timeout=60,
             )
             assert response.status_code == 201, response.text
             with psycopg.connect(f"host={DataFolder(used).socket_folder} user=tablero dbname=tablero") as db:

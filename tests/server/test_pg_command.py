@@ -15,7 +15,7 @@ def pg(*arguments, **environment):
         env={**clean_environment(), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=180,
         check=False,
     )
 

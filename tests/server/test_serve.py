@@ -34,12 +34,12 @@ UNFINISHED = (
 
 
 def get(url, host=None):
-    response = requests.get(url, headers={"Host": host} if host else {}, timeout=30)
+    response = requests.get(url, headers={"Host": host} if host else {}, timeout=60)
     return response.status_code, response.content
 
 
 def begin_request(live):
-    connection = socket.create_connection(("127.0.0.1", live.port), timeout=20)
+    connection = socket.create_connection(("127.0.0.1", live.port), timeout=60)
     connection.sendall(UNFINISHED)
     assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
     connection.sendall(b"{")
@@ -48,7 +48,7 @@ def begin_request(live):
 
 def is_listening(live):
     try:
-        socket.create_connection(("127.0.0.1", live.port), timeout=5).close()
+        socket.create_connection(("127.0.0.1", live.port), timeout=60).close()
     except ConnectionRefusedError:
         return False
     return True
@@ -58,7 +58,7 @@ def refusal(*arguments, data, env=None):
     """What a server says that does not start."""
     with start_server(data, *arguments, env=env, wait=False) as live:
         assert live.process.wait(60) == 1
-        live.reader.join(10)
+        live.reader.join(60)
         assert not any("Traceback" in line for line in live.output), live.output
         return live.output[-1]
 
@@ -80,8 +80,8 @@ def test_health(server):
 def test_nobody_fills_the_disk_through_the_console(server, path):
     """Django writes bodies down before it looks at a request."""
     megabyte = b"x" * 1024 * 1024
-    assert requests.post(server.url + path, data=megabyte, timeout=30).status_code in (200, 403, 404)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    assert requests.post(server.url + path, data=megabyte, timeout=60).status_code in (200, 403, 404)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
         )
@@ -103,7 +103,7 @@ def test_drains_requests_in_flight(used):
         assert live.process.poll() is None
         connection.sendall(b" " * 19)
         assert connection.recv(100).startswith(b"HTTP/1.1 ")
-        assert live.process.wait(30) == 0
+        assert live.process.wait(60) == 0
         connection.close()
 
 
@@ -122,10 +122,10 @@ def test_second_signal_stops_at_once(used):
         while is_listening(live):  # two signals that wait together are one
             time.sleep(0.1)
         live.process.send_signal(signal.SIGINT)
-        live.process.wait(30)
+        live.process.wait(60)
         assert time.monotonic() - began < 10  # which the first signal alone would have taken
         assert not psutil.pid_exists(postmaster)
-        live.reader.join(10)
+        live.reader.join(60)
         assert live.output[-2:] == [
             "Ready. Stop with Ctrl-C.",
             "Stopping ...",
@@ -171,7 +171,7 @@ def test_workers_end_with_a_killed_server(used):
     with start_server(used, "--workers", "2") as live:
         workers = find_workers(live)
         live.kill()
-        assert psutil.wait_procs(workers, timeout=30)[1] == []
+        assert psutil.wait_procs(workers, timeout=60)[1] == []
 
 
 def find_workers(live):

@@ -204,7 +204,7 @@ def preflights(live):
     headers = {"Origin": "https://example.com", "Access-Control-Request-Method": "GET"}
     statuses = set()
     for _ in range(CONNECTIONS):
-        with requests.options(f"{live.endpoint}/people", headers=headers, timeout=30) as response:
+        with requests.options(f"{live.endpoint}/people", headers=headers, timeout=60) as response:
             statuses.add(response.status_code)
     return statuses
 
@@ -300,6 +300,6 @@ def test_a_server_behind_a_pooler_is_one_of_them(first, behind, table):
         ):
             client.set_table_access_policy({"readers": policy(permission)})
             assert [readers.statuses() for readers in at_both] == [{status}, {status}]
-    with requests.get(f"{behind.url}/ui/readyz", timeout=30) as ready:
+    with requests.get(f"{behind.url}/ui/readyz", timeout=60) as ready:
         assert ready.status_code == 200
     assert "Traceback" not in "\n".join(behind.output)

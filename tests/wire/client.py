@@ -22,7 +22,7 @@ from . import atom, tokens
 from .cases import repeat
 
 VERSION = "2019-02-02"
-TIMEOUT = 30
+TIMEOUT = 60
 REQUEST_KEYS = {
     "line", "query", "headers", "json", "body", "base64", "crlf", "batch", "repeat", "http", "chunk", "abort",
     "same_connection", "sign", "key", "account", "age", "date", "signed_path", "signed_verb", "pause",

@@ -53,7 +53,7 @@ def cosmos_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpo
 
 def _server_header(url: str) -> str:
     parts = urlsplit(url)
-    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=10)) as connection:
+    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=60)) as connection:
         connection.request("GET", parts.path)
         return connection.getresponse().getheader("Server", "")
 

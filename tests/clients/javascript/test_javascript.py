@@ -18,7 +18,7 @@ NAMES = [
     for file in sorted(HERE.glob("*.mjs"))
     for name in re.findall(r'^check\("(.+)",', file.read_text(), re.MULTILINE)
 ]
-RUN_TIMEOUT = 120
+RUN_TIMEOUT = 180
 
 
 @pytest.fixture(scope="session")

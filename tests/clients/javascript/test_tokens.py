@@ -30,7 +30,7 @@ def tokens(sdk_folder: Path, require: Callable[[str, str], str]) -> list[dict[st
         [require("node", "the JavaScript SDK"), str(Path(__file__).parent / "tokens.mjs")],
         env=environment,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     return [
         dict(parse_qsl(token, keep_blank_values=True, strict_parsing=True)) for token in json.loads(printed)

@@ -169,7 +169,7 @@ def ask(url: str, certificate: Path, **headers: str) -> Reply:
     request = urllib.request.Request(url, headers=names)
     context = ssl.create_default_context(cafile=certificate)
     try:
-        with urllib.request.urlopen(request, timeout=10, context=context) as response:
+        with urllib.request.urlopen(request, timeout=180, context=context) as response:
             return Reply(response.status, response.headers, response.read())
     except urllib.error.HTTPError as error:
         with error:
@@ -447,7 +447,7 @@ class TestJavaScript:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
         )
         assert finished.returncode == 0, finished.stderr
         assert json.loads(finished.stdout) == {

@@ -140,7 +140,7 @@ class TestCors:
     def preflight(self, server):
         def ask(method="GET", path="/people", origin=self.ORIGIN, **headers):
             asked = {"Origin": origin, "Access-Control-Request-Method": method, **headers}
-            return requests.options(server.endpoint + path, headers=asked, timeout=10)
+            return requests.options(server.endpoint + path, headers=asked, timeout=60)
 
         return ask
 

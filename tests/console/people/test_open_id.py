@@ -111,7 +111,7 @@ def test_an_answer_of_one_provider_is_none_of_the_other(visit, two):
     one, _ = two
     client = visit(None)
     there = client.post(f"/ui/login/with/{one.id}/")["Location"]
-    back = urlsplit(requests.get(there, allow_redirects=False, timeout=10).headers["Location"])
+    back = urlsplit(requests.get(there, allow_redirects=False, timeout=60).headers["Location"])
     assert client.get(f"/ui/login/with/other/callback/?{back.query}")["Location"] == "/ui/login/"
     stranger = visit(None)
     assert stranger.get(f"{back.path}?{back.query}")["Location"] == "/ui/login/"

@@ -26,7 +26,7 @@ def go(client, address, **sent):
     answer = client.post(address, sent)
     if not answer["Location"].startswith("http"):
         return answer
-    back = requests.get(answer["Location"], allow_redirects=False, timeout=10).headers["Location"]
+    back = requests.get(answer["Location"], allow_redirects=False, timeout=60).headers["Location"]
     parts = urlsplit(back)
     return client.get(f"{parts.path}?{parts.query}")
 
