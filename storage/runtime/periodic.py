@@ -20,7 +20,7 @@ from storage.models import PeriodicRun
 from storage.operations.access import api_tokens, retired_keys
 from storage.operations.accounts import expiry
 from storage.operations.activity import activity
-from storage.operations.changes import feed, retention
+from storage.operations.changes import feed, key_changes, retention
 from storage.operations.comments import comments
 from storage.operations.counting import metrics, series, sizes, table_use, usage
 from storage.operations.health import database_version, disk
@@ -246,6 +246,7 @@ def _tidy(now: datetime) -> None:
     jobs.tidy(now)
     evaluation.tidy(now)
     comments.tidy(now)
+    key_changes.tidy(now)
     links.tidy(now)
 
 

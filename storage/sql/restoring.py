@@ -288,12 +288,22 @@ def spans() -> Statement[list[Span]]:
 
 
 _LEAVE_OUT: Final = "DELETE FROM restored_images WHERE (pk, rk) <= ($1, $2)"
+_AMONG: Final = """
+SELECT i.pk, i.rk FROM restored_images AS i
+JOIN unnest($3::text[], $4::text[]) AS given (pk, rk) ON i.pk = given.pk AND i.rk = given.rk
+WHERE number BETWEEN $1::bigint AND $2::bigint
+"""
 _LAST_KEY: Final = "SELECT pk, rk FROM restored_images WHERE number = $1::bigint"
 
 
 def leave_out(upto: EntityKey) -> Statement[None]:
     """Drop the images up to a key, which were applied before."""
     return Statement(_LEAVE_OUT, (upto.partition_key, upto.row_key), Lane.KEY, lambda _: None)
+
+
+def among(span: Span, keys: Sequence[EntityKey]) -> Statement[list[EntityKey]]:
+    """Return those of the keys that images of a chunk have."""
+    return Statement(_AMONG, (*span.parameters, *arrays.columns(keys)), Lane.KEY, _read_keys)
 
 
 def last_key(span: Span) -> Statement[EntityKey]:

@@ -15,6 +15,7 @@ from storage.domain.errors import OperationTimedOut
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.operations.accounts import accounts
+from storage.operations.changes import key_changes
 from storage.operations.changes.outcomes import EXAMPLES, TableOutcome
 from storage.operations.counting import table_use
 from storage.operations.relations import history, table_relations
@@ -59,12 +60,16 @@ def apply_images(
     table_relations.refuse_distributed(table)
     relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
     recorder = history.recorder(account, by)
+    moves = key_changes.read_moves(table)
 
     with _collected(images, outcome, kind, after) as has_long:
         spans = sql.run(restoring.spans())
 
         def count(chunk: Chunk, span: Span) -> None:
             outcome.add(chunk)
+            if moves:
+                written = sql.run(restoring.among(span, list(moves)))
+                key_changes.follow(table, moves, written, recorder)
             if save is not None:
                 save(sql.run(restoring.last_key(span)), spans[-1].last - span.last)
 

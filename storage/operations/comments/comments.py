@@ -11,7 +11,6 @@ from django.db.models import Q
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
-from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.domain.service.comments import (
@@ -19,7 +18,6 @@ from storage.domain.service.comments import (
     MOST_AT_ONCE,
     RETENTION_DAYS,
     Subject,
-    SubjectKind,
     mentioned_names,
 )
 from storage.domain.service.quotas import COMMENTS
@@ -189,17 +187,6 @@ def mark_seen(user: Person, threads: Sequence[CommentThread]) -> bool:
     """Note that a user has seen threads; return whether a mention there was not seen before."""
     found = CommentMention.objects.filter(user_id=user.pk, comment__thread__in=threads, seen_at=None)
     return bool(threads) and bool(found.update(seen_at=timezone.now()))
-
-
-# keys
-
-
-def move(table: Table, old: EntityKey, new: EntityKey) -> None:
-    """Let the comments of an entity follow a change of its key, in the caller's transaction."""
-    pk, rk = new
-    CommentThread.objects.filter(table=table, digest=Subject(old).digest, subject=SubjectKind.ENTITY).update(
-        digest=Subject(new).digest, partition_key=pk, row_key=rk
-    )
 
 
 # the activity log, which has no texts: they are deleted with the account

@@ -7,10 +7,13 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import OperationTimedOut
 from storage.editing.bulk_edit import Edited
+from storage.models import Table
+from storage.operations.changes import key_changes
 from storage.sql import django as sql
 from storage.sql import long_keys, restoring
 from storage.sql.failures import Canceled
 from storage.sql.history import Recorder
+from storage.sql.relations import relation_name
 from storage.sql.restoring import Image
 
 
@@ -23,29 +26,35 @@ class Written(NamedTuple):
     skipped: list[Skipped]
 
 
-def write(relation: str, edited: Sequence[Edited], recorder: Recorder | None) -> Written:
+def write(table: Table, edited: Sequence[Edited], recorder: Recorder | None) -> Written:
     """Write entities in the caller's transaction; skip those that were changed meanwhile or whose new key is taken."""
+    relation = relation_name(table.pk)
     staying, moving = [it for it in edited if not it.is_moved], [it for it in edited if it.is_moved]
     changed, deleted, skipped = 0, 0, list[Skipped]()
     if staying:
         done = _apply(relation, [_image(it) for it in staying], recorder)
         changed, deleted, skipped = done.changed, done.deleted, done.examples
-    moved, failed = _move(relation, moving, recorder) if moving else (0, [])
-    return Written(changed, moved, deleted, [*skipped, *failed])
+    if not moving:
+        return Written(changed, 0, deleted, skipped)
+    moved, failed = _move(relation, moving, recorder)
+    key_changes.move(table, ((it.old_key, it.key) for it in moved))
+    return Written(changed, len(moved), deleted, [*skipped, *failed])
 
 
 def _image(edited: Edited) -> Image:
     return Image(*edited.old_key, edited.stored.timestamp, edited.annotations, edited.values, edited.patch)
 
 
-def _move(relation: str, moved: Sequence[Edited], recorder: Recorder | None) -> tuple[int, list[Skipped]]:
-    """Insert entities under their new keys, where none is, and then delete the old ones.
+def _move(
+    relation: str, moving: Sequence[Edited], recorder: Recorder | None
+) -> tuple[list[Edited], list[Skipped]]:
+    """Insert entities under their new keys, where none is, and then delete the old ones; return those that were moved.
 
     They are locked first: an entity is never under both keys, and never under none.
     """
-    old = [Image(*it.old_key, it.stored.timestamp, None, None) for it in moved]
+    old = [Image(*it.old_key, it.stored.timestamp, None, None) for it in moving]
     places = sql.run_in_lane(restoring.lock(relation, old))
-    new = sorted((moved[place] for place in places), key=lambda it: it.key)
+    new = sorted((moving[place] for place in places), key=lambda it: it.key)
     taken: set[EntityKey] = set()
     if new:
         images = [Image(*it.key, None, it.annotations, it.values) for it in new]
@@ -54,7 +63,9 @@ def _move(relation: str, moved: Sequence[Edited], recorder: Recorder | None) -> 
     deleted = [image for image in old if EntityKey(*image[:2]) not in exists]
     done = _apply(relation, deleted, recorder) if deleted else None
     skipped = [Skipped(key, Skip.EXISTS) for key in exists]
-    return (0, skipped) if done is None else (done.deleted, [*skipped, *done.examples])
+    skipped += [] if done is None else done.examples
+    left = {it.key for it in skipped}
+    return [it for it in new if it.old_key not in left], skipped
 
 
 def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> restoring.Chunk:

@@ -323,7 +323,7 @@ def _write(
     """Write what became of entities, count it, and return those that were skipped."""
     if not edited:
         return []
-    written = bulk_edit_writing.write(work.relation, edited, recorder)
+    written = bulk_edit_writing.write(work.table, edited, recorder)
     counts.changed += written.changed
     counts.moved += written.moved
     counts.deleted += written.deleted

@@ -31,7 +31,7 @@ from storage.models import Activity, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.activity.activity import make_change
-from storage.operations.comments import comments
+from storage.operations.changes import key_changes
 from storage.operations.counting import table_use
 from storage.operations.relations import history, table_relations
 from storage.operations.tables import analytics
@@ -134,7 +134,7 @@ def change_key(
         done = apply(table, [copy, Delete(old, condition)], by=by, verb=Verb.ENTITY_REKEY)
     except ChangeSetError as failure:
         raise failure.error from None
-    comments.move(table, old, new)
+    key_changes.move(table, [(old, new)])
     return done
 
 

@@ -29,7 +29,7 @@ from storage.operations.accounts import account_settings, service_properties
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.changes import changes, versions
+from storage.operations.changes import changes, key_changes, versions
 from storage.operations.comments import comments
 from storage.operations.entities import edits
 from storage.operations.jobs import running
@@ -186,7 +186,7 @@ def _move_comments(table: Table, changed: Sequence[RecordedChange]) -> None:
     current = [it.key for it in changed if it.op is Op.INSERT]
     former = [it.key for it in changed if it.op is Op.DELETE]
     if len(current) == len(former) == 1:
-        comments.move(table, current[0], former[0])
+        key_changes.move(table, [(current[0], former[0])])
 
 
 def _table(done: Activity) -> Table:

@@ -1,0 +1,106 @@
+"""Let the comments of entities follow changes of their keys, and whatever takes these changes back.
+
+A thread is found by the key of its entity. An operation that changes keys calls ``move``, which notes the moves of
+entities that have comments. One that makes entities equal to images, such as an undo or a restore, knows nothing of
+keys that were changed: it calls ``follow`` for what it has written. Then the threads of an entity that it has deleted
+go to the key that the entity had before or afterwards, if it has inserted that.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from storage.domain.entities.entity import EntityKey
+from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
+from storage.domain.service.comments import Subject, SubjectKind
+from storage.models import CommentMove, CommentThread, Table
+from storage.operations.changes import versions
+from storage.sql import django as sql
+from storage.sql import restoring
+from storage.sql.history import Recorder
+from storage.sql.relations import relation_name
+
+# the keys that comments were moved to or from, with those at the other ends of these moves
+Moves = Mapping[EntityKey, Collection[EntityKey]]
+
+
+def move(table: Table, moved: Iterable[tuple[EntityKey, EntityKey]]) -> None:
+    """Let comments follow entities from their old keys to their new ones, in the caller's transaction."""
+    # a job has read its table long ago
+    if not Table.objects.filter(pk=table.pk, has_comments=True).exists():
+        return
+    new_keys = {Subject(old).digest: (old, new) for old, new in moved}
+    found = CommentThread.objects.filter(
+        table=table, subject=SubjectKind.ENTITY, digest__in=list(new_keys)
+    ).values_list("digest", flat=True)
+    several = [new_keys[digest] for digest in sorted({bytes(it) for it in found})]
+    for old, new in several:
+        _move_threads(table, old, new)
+    CommentMove.objects.bulk_create(
+        CommentMove(
+            table=table,
+            partition_key=old.partition_key,
+            row_key=old.row_key,
+            new_partition_key=new.partition_key,
+            new_row_key=new.row_key,
+            moved_at=timezone.now(),
+        )
+        for old, new in several
+    )
+
+
+def _move_threads(table: Table, old: EntityKey, new: EntityKey) -> None:
+    CommentThread.objects.filter(table=table, digest=Subject(old).digest, subject=SubjectKind.ENTITY).update(
+        digest=Subject(new).digest, partition_key=new.partition_key, row_key=new.row_key
+    )
+
+
+def read_moves(table: Table) -> Moves:
+    """Return the moves of a table that are remembered."""
+    moves: dict[EntityKey, set[EntityKey]] = {}
+    for pk, rk, new_pk, new_rk in CommentMove.objects.filter(table=table).values_list(
+        "partition_key", "row_key", "new_partition_key", "new_row_key"
+    ):
+        old, new = EntityKey(pk, rk), EntityKey(new_pk, new_rk)
+        moves.setdefault(old, set()).add(new)
+        moves.setdefault(new, set()).add(old)
+    return moves
+
+
+def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: Recorder | None) -> None:
+    """Let comments follow entities whose keys are changed back, or again, in the caller's transaction.
+
+    ``written``: keys of which entities may have been inserted or deleted just now, as the ``recorder`` knows. What
+    other requests have deleted or inserted under these keys is another entity.
+    """
+    touched = list(dict.fromkeys(it for key in written for it in _reachable(moves, key)))
+    if not touched:
+        return
+    present = set(sql.run(restoring.existing(relation_name(table.pk), touched)))
+    ours = set(touched)
+    if recorder is not None:
+        latest = versions.newest_of(table.account_id, [(table.pk, key) for key in touched])
+        ours = {key for (_, key), change in latest.items() if change.actor.request_id == recorder.request}
+    for key in touched:
+        if key in ours and key not in present:
+            target = next((it for it in _reachable(moves, key) if it in ours and it in present), None)
+            if target is not None:
+                _move_threads(table, key, target)
+
+
+def _reachable(moves: Moves, key: EntityKey) -> Iterator[EntityKey]:
+    """Yield a key that has moves, and all that these lead to, the nearest first."""
+    seen, waiting = {key}, deque([key] if key in moves else [])
+    while waiting:
+        key = waiting.popleft()
+        yield key
+        following = [it for it in moves[key] if it not in seen]
+        seen.update(following)
+        waiting.extend(following)
+
+
+def tidy(now: datetime) -> None:
+    """Forget moves that no history reaches back to."""
+    CommentMove.objects.filter(moved_at__lt=now - timedelta(days=HISTORY_DAYS_LIMIT)).delete()
