@@ -3,7 +3,6 @@
 import errno
 import logging
 import socket
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,7 +12,7 @@ import uvicorn
 
 from storage.protocol.http_connection import Applications, HttpConnection
 from storage.protocol.uvicorn_parts import import_from_string
-from storage.server import descriptors, garbage
+from storage.server import descriptors, garbage, tls
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
@@ -25,6 +24,7 @@ BACKLOG = 2048
 # for TLS 1.2; by default uvicorn offers only suites that are older than authenticated encryption
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they close first
+WATCH = 20  # ticks of a tenth of a second between two looks at the files of the certificate
 DRAIN = 10  # seconds for requests in flight when the server ends
 
 
@@ -36,6 +36,7 @@ class Server(uvicorn.Server):
         self._options = options
         self._started = started
         self._is_reload_wanted = False
+        self._certificate = tls.FileWatch(options.tls_cert, options.tls_key)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -50,6 +51,9 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         if self._is_reload_wanted:
             self._is_reload_wanted = False
+            self._certificate.accept()
+            self._load_certificate()
+        elif counter % WATCH == 0 and self._certificate.has_changed():
             self._load_certificate()
         return await super().on_tick(counter)
 
@@ -62,7 +66,7 @@ class Server(uvicorn.Server):
         if self.config.ssl is None:
             return
         try:
-            check_tls(self._options)
+            tls.check(self._options)
             self.config.ssl.load_cert_chain(self._options.tls_cert, self._options.tls_key)
         except (OSError, Refusal) as error:
             logger.error("%s The server goes on with the certificate it has.", error)
@@ -85,23 +89,6 @@ def bind(options: Options) -> socket.socket:
         bound.close()
         raise Refusal(_why(options, error)) from None
     return bound
-
-
-def check_tls(options: Options) -> None:
-    if not options.tls_cert:
-        return
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-
-    def ask_nobody() -> str:
-        raise Refusal(f"The private key in {options.tls_key} needs a password; give one without.")
-
-    try:
-        context.load_cert_chain(options.tls_cert, options.tls_key, ask_nobody)
-    except OSError as error:  # ssl.SSLError is one
-        reason = error.strerror or str(error)
-        raise Refusal(
-            f"The certificate {options.tls_cert} with {options.tls_key} cannot be used: {reason}."
-        ) from None
 
 
 def _config(options: Options) -> uvicorn.Config:

@@ -17,6 +17,7 @@ from storage.server import (
     migration,
     postgresql_upgrade,
     startup_message,
+    tls,
 )
 from storage.server.archive import archiving, keeper
 from storage.server.backups import schedule
@@ -72,7 +73,7 @@ def run(options: Options, say: Say) -> None:
     """Serve until a signal comes; raises Refusal when that is not possible."""
     signals = Signals()
     descriptors.raise_limit()
-    http_server.check_tls(options)
+    tls.check(options)
     schedule.check(options)
     archiving.check(options)
     try:

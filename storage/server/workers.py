@@ -30,7 +30,6 @@ class Worker:
     def __init__(self, listener: socket.socket) -> None:
         self.started_at = time.monotonic()
         self.is_serving = False
-        self._is_reload_wanted = False
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "storage.server.worker", str(listener.fileno())],
             stdin=subprocess.PIPE,  # ends when we do
@@ -48,13 +47,10 @@ class Worker:
     def read(self) -> bool:
         """False when the worker is gone."""
         self.is_serving = self.output.readline() != b""
-        if self.is_serving and self._is_reload_wanted:
-            self.reload()
         return self.is_serving
 
     def reload(self) -> None:
-        """Let it read the certificate again: at once, or as soon as it takes signals; it may have read the old one."""
-        self._is_reload_wanted = not self.is_serving
+        """Let it read the certificate again; one that takes no signals yet notices a change of the files by itself."""
         if self.is_serving:
             self.process.send_signal(signal.SIGHUP)
 

@@ -241,28 +241,9 @@ def test_sighup_reads_the_certificate_again(used, scratch, workers):
         make_certificate(scratch)
         live.process.send_signal(signal.SIGHUP)
         wait_until(lambda: all(shown() == cert.read_text().strip() for _ in range(10)))
-        assert live.stop() == 0
-
-
-def test_sighup_reaches_a_worker_that_is_not_yet_known_to_serve(used, scratch):
-    cert, key = make_certificate(scratch)
-    options = ("--tls-cert", str(cert), "--tls-key", str(key), "--workers", "2")
-    with start_server(used, *options) as live:
-
-        def shown():
-            return ssl.get_server_certificate(("127.0.0.1", live.port)).strip()
-
-        first, second = find_workers(live)
-        first.kill()
-        wait_until(lambda: any(worker not in (first, second) for worker in find_workers(live)))
-        live.process.send_signal(signal.SIGSTOP)  # reads no more what its new worker says
-        second.suspend()  # so that the new one answers
-        assert shown() == cert.read_text().strip()
-        make_certificate(scratch)
-        live.process.send_signal(signal.SIGHUP)
-        live.process.send_signal(signal.SIGCONT)
-        wait_until(lambda: shown() == cert.read_text().strip())
-        second.resume()
+        if workers == "2":  # also without a signal, as where a volume of secrets is renewed
+            make_certificate(scratch)
+            wait_until(lambda: all(shown() == cert.read_text().strip() for _ in range(10)))
         assert live.stop() == 0
 
 
