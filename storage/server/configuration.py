@@ -67,6 +67,18 @@ def _without_passwords(value: str) -> str:
     return _PARAMETER.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", value))
 
 
+def _without_secrets(value: Any) -> Any:
+    """Return a value of a wrong form as a message may show it."""
+    match value:
+        case str():
+            return _without_passwords(value)
+        case list():
+            return [_without_secrets(it) for it in value]
+        case dict():
+            return dict.fromkeys(value, ...)
+    return value
+
+
 def _read(path: Path) -> dict[str, str]:
     """The values in a file by variable; raises Refusal for an unknown setting or a value of a wrong form."""
     try:
@@ -83,7 +95,8 @@ def _read(path: Path) -> dict[str, str]:
             raise Refusal(f"{path} has an unknown setting {written}{nearest(name, list(_KEYS))}.")
         text = _text(value, _VARIABLES.get(name))
         if text is None:
-            raise Refusal(f"{path} sets {written} to {value!r}, which is not {_form(_VARIABLES.get(name))}.")
+            shown = "(secret)" if _KEYS[name] in _SECRETS else repr(_without_secrets(value))
+            raise Refusal(f"{path} sets {written} to {shown}, which is not {_form(_VARIABLES.get(name))}.")
         values[_KEYS[name]] = _absolute(text, _VARIABLES.get(name), path.absolute().parent)
     return values
 

@@ -116,6 +116,25 @@ def test_refuses_what_means_nothing(tmp_path, text, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret = ['hidden']",
+        "metrics-token = ['hidden']",
+        "login-oidc-client-secret = {value = 'hidden'}",
+        "smtp-url = ['smtp://user:hidden@example.com']",
+        "database-url = [['host=db password=\"hidden\"']]",
+        "[database-url]\nhost = 'db'\npassword = 'hidden'",
+        "[[replicas]]\npassword = 'hidden'",
+    ],
+)
+def test_a_refusal_has_no_secret(tmp_path, text):
+    (tmp_path / "tablero.toml").write_text(text)
+    with pytest.raises(Refusal) as refused:
+        applied(tmp_path / "tablero.toml")
+    assert "hidden" not in str(refused.value)
+
+
 def test_refuses_a_missing_file(tmp_path):
     with pytest.raises(Refusal, match=r"cannot be read: No such file or directory\.$"):
         applied(tmp_path / "missing.toml")
