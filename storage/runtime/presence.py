@@ -38,7 +38,8 @@ class PresenceBoard:
             known: Sequence[PresentTab] | None = None
             while True:
                 news, seen = self._news, self._seen.get(tab.table_id)
-                if seen is not None and seen != known:
+                # not before this tab is among them: the browser then says what it shows meanwhile
+                if seen is not None and seen != known and tab not in self._new:
                     known = seen
                     yield seen
                 else:
@@ -83,7 +84,10 @@ class PresenceBoard:
             await in_access_thread(partial(presence.leave, self._process, [tab]))
         except ServerBusy:
             pass  # it expires
-        self._wanted.set()
+        except Exception:
+            logger.exception("Presence could not be ended")
+        finally:
+            self._wanted.set()
 
     async def _run(self) -> None:
         """Beat until no tab is left."""

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from django.conf import settings
+from django.db import InternalError
 
 from storage.domain.access.actor import SERVER
 from storage.models import Presence
@@ -93,6 +94,42 @@ async def test_a_process_asks_once_for_all_its_streams(cast, people, monkeypatch
         await each.aclose()
     await board.close()
     assert not await in_thread(Presence.objects.exists)
+
+
+async def test_people_are_told_of_when_the_server_knows_the_tab(cast, people):
+    """Then the browser tells what it shows meanwhile: said before, it would be lost."""
+    board = PresenceBoard()
+    first = board.follow(Tab(uuid.uuid4(), cast["victor"].pk, people.pk))
+    tab = Tab(uuid.uuid4(), cast["eve"].pk, people.pk, "before")
+    second = board.follow(tab)
+    async with asyncio.timeout(PATIENCE):
+        await anext(first)
+        await anext(second)
+    assert await in_thread(presence.move, cast["eve"], tab.tab, people.pk, "meanwhile")
+    board.announce(people.pk)
+    await until(first, [("eve", "meanwhile"), ("victor", "")])
+    for each in (first, second):
+        await each.aclose()
+    await board.close()
+
+
+async def test_a_lost_database_at_the_end_of_a_stream_is_survived(cast, people, monkeypatch, caplog):
+    board = PresenceBoard()
+    followed = [board.follow(Tab(uuid.uuid4(), cast[name].pk, people.pk)) for name in ("eve", "victor")]
+    async with asyncio.timeout(PATIENCE):
+        for each in followed:
+            await anext(each)
+
+    def fail(process, tabs):
+        raise InternalError("the connection is lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(presence, "leave", fail)
+        await followed[1].aclose()
+        await until(followed[0], [("eve", "")])
+    await followed[0].aclose()
+    await board.close()
+    assert "Presence could not be ended" in caplog.text
 
 
 async def until(followed, wanted):

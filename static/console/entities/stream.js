@@ -21,6 +21,7 @@ let token = results()?.dataset.token ?? "";
 let attempts = 0;
 let retry;
 let told = ""; // the entity that the server knows of
+let isKnown = false; // whether the server knows this tab
 
 const tell = (kind, detail) => document.dispatchEvent(new CustomEvent(kind, { detail }));
 
@@ -46,7 +47,8 @@ function connect() {
   });
   source.addEventListener("presence", ({ data }) => {
     tell("table:people", JSON.parse(data));
-    move(); // what was opened before the server knew this tab
+    isKnown = true;
+    move(); // what was opened before
   });
   source.addEventListener("error", () => {
     if (source.readyState === EventSource.CLOSED) token = ""; // refused: it may have expired
@@ -60,19 +62,20 @@ function disconnect() {
   clearTimeout(retry);
   source?.close();
   source = null;
+  isKnown = false;
   tell("table:people", []);
 }
 
 /** Tell the server which entity is shown now. */
 function move() {
   const now = shownEntity()?.dataset.entity ?? "";
-  if (!source || now === told) return;
+  if (!isKnown || now === told) return;
   told = now;
   const body = new FormData();
   body.set("tab", tab);
   body.set("entity", now);
   body.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
-  postInBackground(place.dataset.move, body).catch(() => {});
+  postInBackground(place.dataset.move, body).catch(() => (told = null)); // told again with the next news
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
