@@ -1,12 +1,13 @@
 """The members of an account and their roles. The last owner of an account cannot be removed."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Protocol
 
 from django.apps import apps
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role
@@ -23,6 +24,7 @@ class Person(Protocol):
     username: str
     is_admin: bool
     is_active: bool
+    created_at: datetime
 
 
 class LastOwner(Exception):
@@ -63,8 +65,11 @@ def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Ro
 
 def was_removed(user: Person, account: Account) -> bool:
     """Return whether the user was a member of the account and was removed, as far as the activity log goes back."""
-    removed = Activity.objects.filter(account=account, verb=Verb.MEMBER_REMOVE, detail__user=user.username)
-    return removed.exists()
+    removed = Q(verb=Verb.MEMBER_REMOVE) | Q(verb=Verb.UNDO, detail__verb=Verb.MEMBER_REMOVE)
+    # of an older server, which has recorded names only: not of another user, who had the name before
+    named = Q(detail__user_id__isnull=True, detail__user=user.username, at__gte=user.created_at)
+    found = Activity.objects.filter(removed, account=account)
+    return found.filter(Q(detail__user_id=user.pk) | named).exists()
 
 
 def find_person(username: str) -> Person | None:
@@ -173,7 +178,8 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     """Restore the previous role; raises ChangedSince, LastOwner."""
     account = Account.objects.filter(name=done.account_name).first()
     user = find_person(str(done.detail.get("user")))
-    if account is None or user is None:
+    # another user may have the name now
+    if account is None or user is None or user.created_at > done.at:
         raise activity.ChangedSince
     locking.lock(account)
     if _role(account, user) != done.after:
@@ -208,7 +214,11 @@ def _record(
     invited_by: str = "",
 ) -> Activity:
     before, after = (None if role is None else int(role) for role in roles)
-    detail = {"user": user.username, **({"invited_by": invited_by} if invited_by else {})}
+    detail: dict[str, object] = {"user": user.username}
+    if invited_by:
+        detail["invited_by"] = invited_by
+    if verb is Verb.MEMBER_REMOVE:
+        detail["user_id"] = user.pk  # who is told of it, whatever the name is then
     return activity.record(
         verb, by, account=account, detail=detail, before=before, after=after, undoes=undoes
     )

@@ -16,6 +16,7 @@ from storage.models import Account, Activity, Membership
 from storage.operations.access import members
 from storage.operations.access.members import LastOwner
 from storage.operations.accounts import accounts, removal
+from storage.operations.activity import activity
 from storage.operations.activity.activity import ChangedSince
 
 MEMBERS = "/ui/a/acme/members/"
@@ -120,6 +121,31 @@ def test_undo(account, cast):
     with pytest.raises(ChangedSince):
         members.undo(done, by=SERVER)
     assert role_of("eve") == Role.OWNER
+
+
+def test_who_was_removed_is_known_by_more_than_the_name(account, cast):
+    given = members.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
+    removed = members.remove(account, cast["eve"], by=SERVER)
+    assert members.was_removed(cast["eve"], account)
+    assert not members.was_removed(cast["sam"], account)
+    # as older servers have recorded it
+    activity.record(Verb.MEMBER_REMOVE, SERVER, account=account, detail={"user": "sam"})
+    assert members.was_removed(cast["sam"], account)
+    activity.record(Verb.MEMBER_REMOVE, SERVER, account=account, detail={"user": "eve"})
+    cast["eve"].username = "eva"
+    cast["eve"].save()
+    another = User.objects.create_user("eve", "x")
+    assert members.was_removed(cast["eve"], account)
+    assert not members.was_removed(another, account)
+    for done in (removed, given):
+        with pytest.raises(ChangedSince):
+            members.undo(done, by=SERVER)
+    assert role_of("eve") is None
+
+
+def test_who_was_removed_by_an_undo_was_removed(account, cast):
+    members.undo(members.set_role(account, cast["sam"], Role.VIEWER, by=SERVER), by=SERVER)
+    assert members.was_removed(cast["sam"], account)
 
 
 def test_nobody_becomes_a_member_of_an_account_that_is_gone(account, cast):
