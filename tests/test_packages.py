@@ -20,14 +20,14 @@ import django
 django.setup()
 from django.template.loader import get_template
 from django.utils import translation
-from console.help import documents, vendored
+from console.help import contents, documents, vendored
 from console.site import static_files
 import console, storage
 
 assert get_template("console/help/about.html")
 assert {static_files.STYLESHEET, "console/main.js"} <= set(static_files.files())
 assert vendored.packages()
-assert all(documents.read(name).content for name in documents.titles())
+assert all(documents.read(name).content for name in contents.entries())
 assert translation.gettext("Sign in") == "Sign in"
 with translation.override("tr"):
     assert translation.gettext("Sign in") != "Sign in"

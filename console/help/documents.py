@@ -1,8 +1,9 @@
 """The documentation: the Markdown pages of docs/, rendered when they are asked for."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 ROOT: Final = settings.PACKAGE / "docs"
-INDEX: Final = "README"  # code hosts show it for the folder; its list of links is the navigation
+INDEX: Final = "README"  # code hosts show it for the folder; in the console, the contents are in its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,17 @@ class Document:
     content: SafeString
 
 
-def titles() -> Mapping[str, str]:
-    """The titles of all pages by name, in the order of the navigation."""
-    text = (ROOT / f"{INDEX}.md").read_text("utf-8")
-    return {name: title for title, name in re.findall(r"^- \[(.+?)\]\(([\w-]+)\.md\)", text, re.MULTILINE)}
+@cache
+def sections(name: str) -> Sequence[Heading]:
+    """Return the headings below the title; without a rendering, since a search asks for those of all pages."""
+    text = re.sub(
+        r"^```.*?^```$", "", (ROOT / f"{name}.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    found = re.findall(r"^(##+) (.+)$", text, re.MULTILINE)
+    return [Heading(len(marks), title.replace("`", "")) for marks, title in found]
 
 
-def read(name: str) -> Document | None:
-    """The page of this name, if it is the index or in the navigation."""
-    if name != INDEX and name not in titles():
-        return None
+def read(name: str) -> Document:
     markdown = MarkdownIt("commonmark", renderer_cls=_Renderer).enable("table")
     tokens = markdown.parse((ROOT / f"{name}.md").read_text("utf-8"))
     title, *others = headings(tokens)

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.grid import bookmarks
-from console.help import documents
+from console.help import contents
 from console.models import User
 from console.queries.saved import search_queries
 from console.site import layout
@@ -32,6 +32,7 @@ _OTHERS: Final = 5  # accounts to change to
 _ACCOUNTS: Final = 20  # that match a text
 _WORDS: Final = 4  # of a text
 _PAGES: Final = 12  # of other tables and accounts
+_DOCUMENTS: Final = 8  # and sections of them
 _SIMILAR_LENGTH: Final = 4  # letters of a word at least
 _LOOKED_AT: Final = 200  # accounts whose pages can be found
 _KEY: Final = re.compile(
@@ -144,8 +145,8 @@ def _named_alike(
     distinct = list({hit.address: hit for hit in reversed(places)}.values())[::-1]
     found = [hit for hit in distinct if _matches(hit, words, _contains)]
     found = found or [hit for hit in distinct if _matches(hit, words, _is_similar)]
-    pages = [hit for hit in found if hit.kind is ResultKind.PAGE][:_PAGES]
-    return [*pages, *(hit for hit in found if hit.kind is not ResultKind.PAGE)]
+    most = {ResultKind.PAGE: _PAGES, ResultKind.SETTING: None, ResultKind.HELP: _DOCUMENTS}
+    return [hit for kind, count in most.items() for hit in [it for it in found if it.kind is kind][:count]]
 
 
 def _pages_elsewhere(
@@ -315,9 +316,9 @@ def _settings(user: User, current: AccountContext | None) -> Iterator[SearchResu
 
 
 def _documents() -> Iterator[SearchResult]:
-    for name, title in documents.titles().items():
-        address = reverse("help:document", args=(name,))
-        yield SearchResult(ResultKind.HELP, title, address, name=f"help:{name}")
+    for place in contents.places():
+        name = f"help:{place.name}{'#' * bool(place.anchor)}{place.anchor}"
+        yield SearchResult(ResultKind.HELP, place.title, place.address, detail=place.within, name=name)
 
 
 def _allowed(

@@ -9,11 +9,13 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.help import documents, vendored
+from console.help import contents, documents, vendored
+from console.site.addresses import read_text
+from console.site.responses import render_part
 from storage.operations.health import release
 
 
@@ -40,6 +42,9 @@ def _database() -> str:
 @login_required
 def shortcuts(request: HttpRequest) -> HttpResponse:
     return render(request, "console/help/shortcuts.html")
+
+
+LONGEST: Final = 100  # text of a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +76,18 @@ def limits(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the start page of the documentation."""
-    return document(request, documents.INDEX)
+    """Show the documents by task, or with ?q= those that a text finds."""
+    text = read_text(request.GET, "q", longest=LONGEST)
+    context = {"text": text, "places": contents.find(text), "groups": contents.GROUPS}
+    return render_part(request, page="console/help/index.html", part="_contents.html", context=context)
 
 
 @login_required
 def document(request: HttpRequest, page: str) -> HttpResponse:
     """Show one page of the documentation."""
-    found = documents.read(page)
-    if found is None:
+    if page == documents.INDEX:
+        return redirect("help:index")
+    if page not in contents.entries():
         raise Http404
-    context = {"document": found, "page": page, "titles": documents.titles()}
+    context = {"document": documents.read(page), "page": page, "groups": contents.GROUPS}
     return render(request, "console/help/document.html", context)

@@ -1,24 +1,56 @@
 """The documentation in the console."""
 
 import re
+from html import unescape
 
 import pytest
+from django.utils.translation import override
 
-from console.help import documents
+from console.help import contents, documents
 from tests.docs.pages import PAGES, anchors
 
 NAMES = [page.stem for page in PAGES if page.stem != documents.INDEX]
+LINES = [
+    line
+    for group in contents.GROUPS
+    for line in (
+        f"## {group.title}",
+        *(f"- [{one.title}]({one.name}.md): {one.description}" for one in group.entries),
+    )
+]
 
 
 def article_of(page):
     return page.partition("<article")[2].partition("</article")[0]
 
 
-def test_the_index_links_to_every_page(visit):
-    page = visit("victor").get("/ui/help/").content.decode()
-    assert documents.titles()
-    for name, title in documents.titles().items():
-        assert f'<a href="/ui/help/{name}/">{title}</a>' in page
+def test_the_contents_are_those_that_code_hosts_show():
+    text = (documents.ROOT / f"{documents.INDEX}.md").read_text("utf-8")
+    assert re.findall(r"^(?:## |- ).*", text, re.MULTILINE) == LINES
+
+
+@pytest.mark.parametrize("language", ["en", "tr", "zh-hans"])
+def test_every_document_is_described_in_the_language_of_the_page(visit, language):
+    reader = visit("victor")
+    reader.cookies["tablero_language"] = language
+    page = unescape(reader.get("/ui/help/").content.decode())
+    for name, entry in contents.entries().items():
+        with override("en"):
+            english = str(entry.description)
+        with override(language):
+            assert f'<a href="/ui/help/{name}/">{entry.title}</a>' in page
+            assert str(entry.description) in page
+        assert (english in page) == (language == "en")
+
+
+def test_a_search_finds_documents_and_sections(visit):
+    page = visit("victor").get("/ui/help/", {"q": "scheduled backup"}).content.decode()
+    assert '<a href="/ui/help/operations/#scheduled-backups" lang="en">Scheduled backups</a>' in page
+    assert "/ui/help/glossary/" not in page
+    assert (
+        "No results for “nothing at all”."
+        in visit("victor").get("/ui/help/?q=nothing at all").content.decode()
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,10 +58,11 @@ def test_a_page_has_its_headings_and_its_links_lead_somewhere(visit, name):
     reader = visit("victor")
     page = reader.get(f"/ui/help/{name}/").content.decode()
     source = next(page for page in PAGES if page.stem == name)
-    title = documents.Heading(1, documents.titles()[name]).anchor
+    title = documents.Heading(1, str(contents.entries()[name].title)).anchor
     article = article_of(page)
     assert set(re.findall(r'<h\d id="([^"]+)">', article)) == anchors(source) - {title}
-    assert f'<h1 lang="en">{documents.titles()[name]}</h1>' in page
+    assert f'<h1 lang="en">{contents.entries()[name].title}</h1>' in page
+    assert {section.anchor for section in documents.sections(name)} == anchors(source) - {title}
     for path in set(re.findall(r'href="([^":#]+)', article)):
         assert reader.get(path).status_code == 200, path
 

@@ -48,7 +48,7 @@ def test_finds_tables_the_exact_one_first(visit, named):
 def test_finds_nothing_that_one_may_not_see(visit, cast, named):
     other = accounts.add("other", NewAccount(label="People of another"))
     tables.create(other, "people2")
-    assert found(visit("sam"), "people") == {}
+    assert found(visit("sam"), "people").keys() == {"Help"}
     assert found(visit("victor"), "people")["Tables"] == ["People", "peopleOld", "oldPeople"]
     assert "Accounts" not in found(visit("victor"), "people")
     Membership.objects.create(user=cast["victor"], account=other, role=Role.VIEWER)
@@ -124,7 +124,9 @@ def test_finds_pages_of_other_tables_and_accounts_by_both_names(visit, named):
     # what is misspelled, or lacks letters
     assert addresses("setings", **{"in": "acme"})[0] == "/ui/a/acme/settings/"
     assert "carts" in found(client, "crts")["Tables"]
+    # documents, and their sections
     assert found(client, "glossary")["Help"] == ["Glossary"]
+    assert addresses("scheduled backups operations") == ["/ui/help/operations/#scheduled-backups"]
 
 
 def test_names_are_found_without_their_marks(visit, named):

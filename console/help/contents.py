@@ -1,0 +1,193 @@
+"""The contents of the documentation: documents by task, with titles and descriptions in the language of the page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override, pgettext_lazy
+
+from console.help import documents
+from storage.operations.access.search import fold
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document: the name of its file without .md; docs/README.md lists the same for code hosts."""
+
+    name: str
+    title: Promise
+    description: Promise
+
+    @property
+    def original_title(self) -> str:
+        """The title of the document itself."""
+        with override("en"):
+            return str(self.title)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    title: Promise
+    icon: str
+    entries: Sequence[Entry]
+
+
+GROUPS: Final = (
+    Group(
+        _("First steps"),
+        "rocket",
+        (
+            Entry(
+                "getting-started", _("Getting started"), _("Run a server, connect an SDK, open the console.")
+            ),
+            Entry("console", _("Console guide"), _("Tables, queries, editing, conflicts, undo and people.")),
+            Entry(
+                "testing",
+                _("In your tests"),
+                _("Fixtures for pytest, a server for Node, fresh data for each test."),
+            ),
+        ),
+    ),
+    Group(
+        _("Work with data"),
+        "table-2",
+        (
+            Entry(
+                "transfer",
+                _("Import and export"),
+                _("Move files into and out of tables; types and rejected rows."),
+            ),
+            Entry("bulk-edit", _("Bulk edit"), _("Change, move or delete every entity that a query finds.")),
+            Entry(
+                "history",
+                _("History"),
+                _("Review and undo changes; how long they are kept and what they cost."),
+            ),
+            Entry(
+                "snapshots",
+                _("Snapshots and branches"),
+                _("Keep, restore and branch an account; mask personal data."),
+            ),
+            Entry("change-feed", _("Change feed"), _("Follow changes as they happen, from any language.")),
+        ),
+    ),
+    Group(
+        _("Access and people"),
+        "users",
+        (
+            Entry(
+                "access", _("Access"), _("Accounts, keys, shared access signatures, bearer tokens and roles.")
+            ),
+            Entry("security", _("Security"), _("Threats, sessions, cryptography, records, and OWASP ASVS.")),
+            Entry(
+                "collaboration", _("Working together"), _("Presence, live changes, short links and comments.")
+            ),
+            Entry(
+                "notices", _("Notices"), _("What needs attention, in the console, by webhook and by e-mail.")
+            ),
+        ),
+    ),
+    Group(
+        _("Run a server"),
+        "settings",
+        (
+            Entry(
+                "operations",
+                pgettext_lazy("document", "Operations"),
+                _("Data folder, backups, upgrades, workers, external PostgreSQL."),
+            ),
+            Entry("options", _("Options"), _("Every option of the server and every environment variable.")),
+            Entry("request-log", _("Request log"), _("Why a request was refused, failed or slow.")),
+            Entry(
+                "metrics",
+                _("Metrics"),
+                _("Traffic, errors, latency and sizes over time; dashboard and alerts."),
+            ),
+            Entry("tracing", _("OpenTelemetry"), _("Send traces and metrics to a collector.")),
+            Entry(
+                "deployment",
+                _("Deployment in several regions"),
+                _("Replicas, standby and failover, and what each level costs."),
+            ),
+            Entry(
+                "consistency",
+                _("Consistency and replicas"),
+                _("Consistency levels, session tokens and the secondary address."),
+            ),
+            Entry("cluster", _("Cluster"), _("Distribute tables over the nodes of a Citus cluster.")),
+            Entry(
+                "releases",
+                _("Releases"),
+                _("What stays stable and for how long, upgrades, verified downloads."),
+            ),
+            Entry(
+                "reliability",
+                _("Reliability"),
+                _("What is promised, and the command that proves each promise."),
+            ),
+        ),
+    ),
+    Group(
+        _("Reference"),
+        "book-open",
+        (
+            Entry(
+                "management-api",
+                _("Management API"),
+                _("Manage accounts, tables and tokens from scripts; recipes for CI."),
+            ),
+            Entry(
+                "compatibility",
+                _("Compatibility"),
+                _("What the service supports, its limits, and how it differs from Azure."),
+            ),
+            Entry("comparison", _("Comparison"), _("Tablero, Azurite, Azure and the emulator of Cosmos DB.")),
+            Entry("performance", _("Performance"), _("Measurements, and how to repeat them.")),
+            Entry("architecture", _("Architecture"), _("Layers, flows and a code map, for contributors.")),
+            Entry("glossary", _("Glossary"), _("Terms used in the code, the console and the documents.")),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A document, or a section of one: then with the anchor and the title of the document."""
+
+    title: str
+    name: str
+    anchor: str = ""
+    within: str = ""
+
+    @property
+    def address(self) -> str:
+        return reverse("help:document", args=(self.name,), fragment=self.anchor or None)
+
+
+def entries() -> Mapping[str, Entry]:
+    """The documents by name, in their order."""
+    return {entry.name: entry for group in GROUPS for entry in group.entries}
+
+
+def places() -> Iterator[Place]:
+    """Yield what a search finds: all documents, then their sections."""
+    for name, entry in entries().items():
+        original = entry.original_title
+        yield Place(str(entry.title), name, within=original if original != str(entry.title) else "")
+    for name, entry in entries().items():
+        for section in documents.sections(name):
+            yield Place(section.title, name, section.anchor, str(entry.title))
+
+
+def find(text: str) -> list[Place]:
+    """Return the documents and sections whose titles have all words, a section together with its document."""
+    words = fold(text).split()
+    return [
+        place
+        for place in places()
+        if words and all(word in fold(f"{place.title} {place.within}") for word in words)
+        if any(word in fold(place.title) for word in words)
+    ]
