@@ -31,6 +31,7 @@ SLOW = (
     "tests/replication",
     "tests/bench",
     "tests/docs",
+    "tests/service",
 )
 # folders whose tests need a database: the fast tier takes a sample of them
 SAMPLED = {"api", "console", "operations", "sql", "wire"}

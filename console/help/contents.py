@@ -95,6 +95,11 @@ GROUPS: Final = (
         "settings",
         (
             Entry(
+                "service",
+                _("As a service"),
+                _("Under systemd, in containers and Kubernetes, behind nginx and Caddy."),
+            ),
+            Entry(
                 "operations",
                 pgettext_lazy("document", "Operations"),
                 _("Data folder, backups, upgrades, workers, external PostgreSQL."),

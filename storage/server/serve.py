@@ -22,6 +22,7 @@ from storage.server import (
 from storage.server.archive import archiving, keeper
 from storage.server.backups import schedule
 from storage.server.options import Options
+from storage.server.service_manager import READY, STOPPING, ServiceManager
 from storage.server.workers import Workers
 
 Say = Callable[[str], None]
@@ -72,6 +73,7 @@ def has_terminal() -> bool:
 def run(options: Options, say: Say) -> None:
     """Serve until a signal comes; raises Refusal when that is not possible."""
     signals = Signals()
+    manager = ServiceManager()
     descriptors.raise_limit()
     tls.check(options)
     schedule.check(options)
@@ -81,12 +83,14 @@ def run(options: Options, say: Say) -> None:
             listener = stack.enter_context(http_server.bind(options))
             stack.enter_context(metrics.counting())
             metrics_url = stack.enter_context(metrics.listening(options))
+            manager.describe("Starting the database")
             stack.enter_context(_database(options, signals, say))
             stack.callback(database.close_pools)
+            manager.describe("Preparing the database")
             migration.prepare(options, say)
             stack.enter_context(schedule.running(options))
             stack.enter_context(keeper.running(options))
-            _serve(options, listener, metrics_url, signals, say)
+            _serve(options, listener, metrics_url, signals, manager, say)
             say("Stopping ...")
     except Stopped:
         say("Stopped.")
@@ -112,7 +116,12 @@ def _database(options: Options, signals: Signals, say: Say) -> Iterator[None]:
 
 
 def _serve(
-    options: Options, listener: socket.socket, metrics_url: str | None, signals: Signals, say: Say
+    options: Options,
+    listener: socket.socket,
+    metrics_url: str | None,
+    signals: Signals,
+    manager: ServiceManager,
+    say: Say,
 ) -> None:
     lines = list(startup_message.lines(options, listener.getsockname()[1]))
     if metrics_url is not None:
@@ -122,11 +131,17 @@ def _serve(
     def announce() -> None:
         for line in lines:
             say(line)
+        manager.notify(f"{READY}\nSTATUS={lines[0]}")
 
     server = (
         Workers(options, listener, announce) if options.workers > 1 else http_server.Server(options, announce)
     )
-    signals.first = server.drain
+
+    def end() -> None:
+        manager.notify(STOPPING)
+        server.drain()
+
+    signals.first = end
     signals.reload = server.reload
     signals.second.insert(0, server.stop_at_once)
     server.run([listener])

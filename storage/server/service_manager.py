@@ -1,0 +1,32 @@
+"""Messages to the service manager that started the server, in the protocol of sd_notify.
+
+https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
+"""
+
+import os
+import socket
+from contextlib import suppress
+from typing import Final
+
+READY: Final = "READY=1"
+STOPPING: Final = "STOPPING=1"
+
+
+class ServiceManager:
+    """The manager of this process; without one, messages go nowhere."""
+
+    def __init__(self) -> None:
+        # what we start must not speak for us: PostgreSQL knows the protocol, too
+        self._address = os.environ.pop("NOTIFY_SOCKET", "")
+
+    def notify(self, message: str) -> None:
+        """Send a message; a manager that cannot be reached is not worth an end of the server."""
+        if not self._address:
+            return
+        address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.sendto(message.encode(), address)
+
+    def describe(self, status: str) -> None:
+        """Show what the server is doing in the status of the service."""
+        self.notify(f"STATUS={status}")

@@ -1,0 +1,107 @@
+"""The unit of systemd: what systemd says of it, and a server within its limits."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from ctypes.util import find_library
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from azure.data.tables import TableServiceClient
+
+from tests.live_server import ROOT, LiveServer, clean_environment
+from tests.service.conftest import SERVICE
+
+UNIT = SERVICE / "tablero.service"
+EXPOSURE = 20  # in tenths, of 100; systemd calls what is below 20 well protected
+
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
+)
+
+
+def can_be_limited():
+    """Whether this machine lets us make namespaces and filters, as systemd does."""
+    is_root = os.geteuid() == 0
+    return (
+        is_root
+        and find_library("seccomp")
+        and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
+    )
+
+
+@needs_systemd
+def test_systemd_accepts_the_unit(tmp_path):
+    text = UNIT.read_text()
+    assert "/opt/tablero/bin/tablero" in text
+    unit = tmp_path / "tablero.service"
+    unit.write_text(text.replace("/opt/tablero/bin/tablero", sys.executable))
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
+
+
+@needs_systemd
+def test_little_is_exposed():
+    command = ["systemd-analyze", "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", UNIT]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@needs_systemd
+@pytest.mark.skipif(
+    not can_be_limited(), reason="this machine makes no mount namespaces, or lacks libseccomp"
+)
+def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
+    """From the start to the end; and systemd is told of both."""
+    address = f"tablero-{uuid4().hex}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(f"\0{address}")
+        manager.settimeout(60)
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.service.sandbox", UNIT, folder_of_nobody, "--"),
+                *(sys.executable, ROOT / "manage.py", "serve", "--data", folder_of_nobody / "data"),
+                *("--listen", "127.0.0.1:0"),
+            ],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={
+                **clean_environment(),
+                "HOME": str(folder_of_nobody),
+                "TMPDIR": str(folder_of_nobody),
+                "NOTIFY_SOCKET": f"@{address}",
+            },
+        )
+        live = LiveServer(process, folder_of_nobody / "data")
+        try:
+            live.wait_until_ready()
+            limits = status(process.pid)
+            assert (limits["NoNewPrivs"], limits["Seccomp"], limits["CapEff"]) == ("1", "2", "0" * 16)
+            assert status(live.postmaster())["Seccomp"] == "2"
+            with TableServiceClient.from_connection_string(live.connection_string) as service:
+                people = service.create_table("people")
+                people.upsert_entity({"PartitionKey": "se", "RowKey": "ada"})
+                assert [it["RowKey"] for it in people.list_entities()] == ["ada"]
+            assert live.stop() == 0
+        finally:
+            if process.poll() is None:
+                live.kill()
+            live.reader.join(60)
+            process.stdout.close()
+        told = []
+        while "STOPPING=1" not in told:
+            told += manager.recv(4096).decode().splitlines()
+    assert told.index("READY=1") < told.index("STOPPING=1")
+    assert f"STATUS=Tablero serves on {live.url}" in told
+
+
+def status(pid):
+    """What the kernel says of a process, by name."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
