@@ -47,6 +47,15 @@ class LogQuery:
         return any(value for name, value in asdict(self).items() if name not in {"before", "after", "span"})
 
     @property
+    def kind(self) -> str:
+        """Of changes of entities, one of OPS; empty for all kinds."""
+        return self.what if self.what in OPS else ""
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        return (OPS[self.what],) if self.what in OPS else ()
+
+    @property
     def selects_changes(self) -> bool:
         """Whether it names some changes of entities, as an undo must."""
         of_entities = self.what in {"", Group.ENTITIES, *OPS}
@@ -89,7 +98,7 @@ class LogQuery:
             table=self.table,
             actor=self.who,
             doors=(ActorKind(self.how),) if self.how else (),
-            ops=(OPS[self.what],) if self.what in OPS else (),
+            ops=self.ops,
             key=self.key,
             since=self.since_moment,
             until=self.until_moment,

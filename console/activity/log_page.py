@@ -71,7 +71,7 @@ def _read_older(account: Account | None, query: LogQuery, before: datetime | Non
         end = time_of(shown[top - 1])
     if end is not None and written.entries:
         # requests of a minute may be one entry, so that no minute is divided, unless it has too many activities
-        start = _minute(end) if written.next is None else max(_minute(end), to_datetime(written.next))
+        start = minute_of(end) if written.next is None else max(minute_of(end), to_datetime(written.next))
         rest = activity.page(_within(wanted, start, end), top=_MOST)
         if start < end and rest.older is None:
             end = start
@@ -96,12 +96,12 @@ def _read_newer(account: Account | None, query: LogQuery, after: datetime, top: 
     shown = [entry for entry in found if end is None or time_of(entry) <= end]
     has_newer = bool(ends) or len(shown) > top
     if len(shown) > top:
-        end = _minute(time_of(shown[-top])) + _MINUTE
+        end = minute_of(time_of(shown[-top])) + _MINUTE
         shown = [entry for entry in shown if time_of(entry) < end]
         has_newer = bool(ends) or len(shown) < len(found)
     oldest = time_of(shown[-1]) if shown else start
     newer = {"after": write_position(time_of(shown[0]))} if has_newer and shown else None
-    return LogPage(shown, {"before": write_position(_minute(oldest) if written.entries else oldest)}, newer)
+    return LogPage(shown, {"before": write_position(minute_of(oldest) if written.entries else oldest)}, newer)
 
 
 def _filters(account: Account | None, query: LogQuery) -> tuple[ActivityFilter, ChangeFilter | None]:
@@ -130,7 +130,7 @@ def _changes(
     )
 
 
-def _minute(moment: datetime) -> datetime:
+def minute_of(moment: datetime) -> datetime:
     return moment.replace(second=0, microsecond=0)
 
 

@@ -36,15 +36,19 @@ def _kind_of(done: Activity) -> tuple[object, ...]:
     return who, done.account_id, done.effective_verb, done.at.date()
 
 
-def runs_of(entries: Sequence[Entry]) -> Iterator[tuple[ChangeEntry | None, Sequence[Entry]]]:
-    """Divide the entries of a page into runs, each with what joins it, None for entries that stand alone.
+def runs_of(entries: Sequence[Entry]) -> Iterator[tuple[ChangeEntry | None, Sequence[str], Sequence[Entry]]]:
+    """Divide the entries of a page into runs, each with what joins it and its requests, or None for what stands alone.
 
     A run is successive changes to one table within a minute.
     """
     for caller, run in groupby(entries, _caller):
         members = list(run)
         changes = [it for it in members if not isinstance(it, Activity)]
-        yield (_join(changes) if caller is not None and len(changes) > FEW else None), members
+        if caller is not None and len(changes) > FEW:
+            requests = [it.request for it in changes]
+            yield _join(changes), requests if all(requests) else (), members
+        else:
+            yield None, (), members
 
 
 def _caller(entry: Entry) -> tuple[object, ...] | None:

@@ -199,6 +199,7 @@ def _read_group(result: Result, row: int) -> ChangeGroup[int, int]:
         EntityKey(text_at(result, row, 8), text_at(result, row, 9)),
         is_open=text_at(result, row, 10) == "true",
         requests=integer_at(result, row, 12),
+        actor_id=integer_at(result, row, 2),
     )
 
 

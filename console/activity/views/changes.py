@@ -17,6 +17,7 @@ from console.grid import differences
 from console.site.access import account_required, find_table, role_of
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut
+from storage.domain.values.numbers import read_number
 from storage.models import Account
 from storage.operations.changes import changes
 from storage.operations.changes.changes import Bucket, ChangeFilter
@@ -39,7 +40,7 @@ _DEFAULT_SPAN: Final = "day"
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     """Show what one request, or one caller in some time, changed in a table."""
     query, requests = read_query(request.GET), read_requests(request.GET.getlist("request"))
-    caller = read_caller(request.GET.get("by", ""))
+    caller, actor_id = read_caller(request.GET.get("by", "")), read_number(request.GET.get("actor", ""))
     if not query.table or not (requests or (caller and query.since and query.until)):
         raise Http404
     table = find_table(account, query.table)
@@ -47,6 +48,9 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         table_id=table.pk,
         requests=tuple(requests),
         actors=() if caller is None else (caller,),
+        actor_id=actor_id,
+        ops=query.ops,
+        key=query.key,
         since=query.since_moment,
         until=query.until_moment,
     )
@@ -54,8 +58,8 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     if not entries:
         raise Http404
     done = log_page.as_activity(entries[0], account)
-    done.at = entries[0].earliest if requests else entries[0].latest
-    if not requests:
+    done.at = entries[0].earliest if len(requests) == 1 else entries[0].latest
+    if len(requests) != 1:
         done.request_id = ""
     changed, has_more = recorded.of_request(account, table, wanted)
     may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only

@@ -30,7 +30,7 @@ from storage.domain.entities.restoring import Effect, Sample
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.recorded import RecordedChange
-from storage.domain.values.numbers import read_numbers
+from storage.domain.values.numbers import read_number, read_numbers
 from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Table
 from storage.operations.changes import changes, past, versions
@@ -109,14 +109,18 @@ def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | Non
     wanted = query.to_changes()
     if wanted is None or not (requests or numbers or query.selects_changes):
         return None
-    caller = read_caller(request.GET.get("by", ""))
-    read = {"request": requests, "number": numbers, "by": caller}
+    caller, actor_id = read_caller(request.GET.get("by", "")), read_number(request.GET.get("actor", ""))
+    read = {"request": requests, "number": numbers, "by": caller, "actor": actor_id}
     if any(request.GET.get(name) and not value for name, value in read.items()):
         return None
     if any(_is_dropped(request, query, name) for name in _SELECTING):
         return None
     return replace(
-        wanted, requests=tuple(requests), numbers=tuple(numbers), actors=() if caller is None else (caller,)
+        wanted,
+        requests=tuple(requests),
+        numbers=tuple(numbers),
+        actors=() if caller is None else (caller,),
+        actor_id=actor_id,
     )
 
 

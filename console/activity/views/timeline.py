@@ -86,7 +86,7 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
             "callers": _callers(account, role_of(request)),
         }
     return context | {
-        "days": _days(found.entries, request, account, may_revert=may_revert),
+        "days": _days(found.entries, request, account, wanted, may_revert=may_revert),
         "query": query,
         "groups": [(group.value, label) for group, label in GROUP_LABELS.items()],
         "ops": [] if account is None else OP_LABELS.items(),
@@ -153,39 +153,59 @@ def _entries(found: Sequence[Activity], request: HttpRequest, account: Account |
 
 
 def _mixed_entries(
-    found: Sequence[Entry], request: HttpRequest, account: Account | None, *, may_revert: bool
+    found: Sequence[Entry],
+    request: HttpRequest,
+    account: Account | None,
+    query: LogQuery,
+    *,
+    may_revert: bool,
 ) -> list[TimelineEntry]:
     activities = [entry for entry in found if isinstance(entry, Activity)]
     shown = {entry.done.pk: entry for entry in _entries(activities, request, account)}
     return [
         shown[entry.pk]
         if isinstance(entry, Activity)
-        else _change_entry(entry, account, may_revert=may_revert)
+        else _change_entry(entry, account, query, may_revert=may_revert)
         for entry in found
     ]
 
 
-def _change_entry(entry: ChangeEntry, account: Account | None, *, may_revert: bool) -> TimelineEntry:
+def _change_entry(
+    entry: ChangeEntry,
+    account: Account | None,
+    query: LogQuery,
+    requests: Sequence[str] = (),
+    *,
+    may_revert: bool,
+) -> TimelineEntry:
+    """Return a line about changes, whose addresses select what it counts, and nothing else.
+
+    ``requests``: those of all entries that it joins; they are too many if they are one entry for a minute, whose
+    changes are those of its actor. ``query`` has left the other changes of these requests out.
+    """
     assert account is not None  # of the whole server, activities are listed only
     done = log_page.as_activity(entry, account)
     has_table = entry.table is not None and entry.table.deleted_at is None
-    query = QueryDict(mutable=True)
-    query.update(
-        {
-            "table": entry.table.name if entry.table is not None else "",
-            "since": entry.earliest.isoformat(),
-            "until": (entry.latest + timedelta(microseconds=1)).isoformat(),
-        }
-    )
-    if entry.requests == 1:
-        query["request"] = entry.request
-    else:
-        query["by"] = f"{entry.actor.kind}:{entry.actor.name}"
+    requests = requests or ([entry.request] if entry.request else [])
+    selected = QueryDict(mutable=True)
+    # a request that has begun in the minute before must not bring in the others of that minute
+    since = entry.earliest if requests else max(entry.earliest, log_page.minute_of(entry.latest))
+    values = {
+        "table": entry.table.name if entry.table is not None else "",
+        "since": since.isoformat(),
+        "until": (entry.latest + timedelta(microseconds=1)).isoformat(),
+        "what": query.kind,
+        "key": query.key,
+        "by": "" if entry.requests == 1 else f"{entry.actor.kind}:{entry.actor.name}",
+        "actor": "" if requests else str(entry.actor_id),
+    }
+    selected.update({name: value for name, value in values.items() if value})
+    selected.setlistdefault("request", [*requests])
     return TimelineEntry(
         done,
-        f"{_address('changes', account)}?{query.urlencode()}" if has_table else "",
+        f"{_address('changes', account)}?{selected.urlencode()}" if has_table else "",
         change=entry,
-        revert=f"{_address('revert', account)}?{query.urlencode()}" if may_revert and has_table else "",
+        revert=f"{_address('revert', account)}?{selected.urlencode()}" if may_revert and has_table else "",
     )
 
 
@@ -202,17 +222,24 @@ def _entry(done: Activity, account: Account | None, *, may: bool, lacks_history:
 
 
 def _days(
-    found: Sequence[Entry], request: HttpRequest, account: Account | None, *, may_revert: bool
+    found: Sequence[Entry],
+    request: HttpRequest,
+    account: Account | None,
+    query: LogQuery,
+    *,
+    may_revert: bool,
 ) -> list[dict[str, Any]]:
-    shown = iter(_mixed_entries(found, request, account, may_revert=may_revert))
+    shown = iter(_mixed_entries(found, request, account, query, may_revert=may_revert))
     days = []
     for day, of_day in groupby(found, lambda it: timezone.localtime(log_page.time_of(it)).date()):
         runs = [
             Run(
                 list(islice(shown, len(members))),
-                None if joined is None else _change_entry(joined, account, may_revert=may_revert),
+                None
+                if joined is None
+                else _change_entry(joined, account, query, requests, may_revert=may_revert),
             )
-            for joined, members in runs_of(list(of_day))
+            for joined, requests, members in runs_of(list(of_day))
         ]
         days.append({"date": day, "runs": runs, "entries": [it for run in runs for it in run.entries]})
     return days

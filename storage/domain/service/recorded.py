@@ -57,7 +57,8 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
     """The changes that one request made in one table, or many requests of a client within a minute.
 
     ``request`` is empty if there are several ``requests``.
-    ``actor`` and ``table``: their ids, as they are stored, or what has these ids. ``key`` is that of the latest change.
+    ``actor`` and ``table``: their ids, as they are stored, or what has these ids; the actor with its address and client
+    has the id ``actor_id`` in any case. ``key`` is that of the latest change.
     ``is_open``: there may be more changes than the numbers say.
     """
 
@@ -72,6 +73,7 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
     key: EntityKey
     is_open: bool
     requests: int = 1
+    actor_id: int = 0
 
     @property
     def number(self) -> int:

@@ -47,8 +47,9 @@ class ChangeFilter:
     """Which changes of an account; an empty one matches all.
 
     ``actor`` is part of a name or of the label of a SAS token, ``caller`` the whole; ``actors`` are kinds and names.
-    Addresses and clients may be any. ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``until`` is
-    exclusive. ``numbers`` are those of single changes, ``span`` is that of an edit.
+    Addresses and clients may be any, but not with an ``actor_id``, as ChangeGroup has it. ``key`` is part of a
+    PartitionKey or RowKey, case-sensitive. ``until`` is exclusive. ``numbers`` are those of single changes, ``span`` is
+    that of an edit.
     """
 
     table: str = ""
@@ -56,6 +57,7 @@ class ChangeFilter:
     actor: str = ""
     caller: str = ""
     actors: tuple[tuple[str, str], ...] = ()
+    actor_id: int | None = None
     doors: tuple[ActorKind, ...] = ()
     ops: tuple[Op, ...] = ()
     requests: tuple[str, ...] = ()
@@ -373,6 +375,8 @@ def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | No
         for kind, name in wanted.actors:
             exact |= Q(kind=kind, name=name)
         conditions &= exact
+    if wanted.actor_id is not None:
+        conditions &= Q(pk=wanted.actor_id)
     if not conditions:
         return None
     return tuple(HistoryActor.objects.filter(conditions).values_list("pk", flat=True))

@@ -1,5 +1,6 @@
 """Changes that anybody made to entities: listed with all other activity, counted by time, and undone."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import Op
 from storage.domain.values.etag import ANY
 from storage.models import Activity, HistorySegment, RegisteredSas
 from storage.operations.accounts import account_settings
@@ -155,6 +157,37 @@ def test_successive_requests_of_a_caller_are_one_line(visit, account, table):
         preview = client.get(entry.revert, headers=HTMX)
         assert preview.context["preview"].changes == number
     assert client.get(few.joined.address.replace("by=key", "by=sas")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("number", "asked"), [(5, {}), (60, {}), (5, {"what": "inserts"}), (60, {"key": "p"})]
+)
+def test_a_line_is_undone_without_what_it_does_not_count(visit, account, table, number, asked):
+    """Changes in the same minute: of the same key from another address, of the same client but not asked for."""
+    HistorySegment.objects.update(started_at=at(-1000))
+    record(table, number, 10)
+    record(table, number, 10, by=replace(actor(0), address="10.0.0.2"))
+    record(table, number, 10, by=replace(actor(0), agent="another program"))
+    if asked.get("what"):
+        record(table, 7, 10, op=Op.UPDATE)
+    client = visit("max")
+    lines = [run for day in client.get(PAGE, asked).context["days"] for run in day["runs"]]
+    lines = [run.joined or run.entries[0] for run in lines if run.entries[0].change]
+    assert [it.change.number for it in lines] == [number] * 3
+    for line in lines:
+        assert client.get(line.revert, headers=HTMX).context["preview"].changes == number
+        assert len(client.get(line.address).context["changed"]) == min(number, MOST)
+
+
+def test_a_line_of_a_request_is_undone_as_far_as_it_is_shown(visit, mistake):
+    client = visit("max")
+    page = client.get(PAGE, {"how": "sas", "what": "updates"})
+    [line] = [it for it in entries(page) if it.change]
+    assert line.change.number == client.get(line.revert, headers=HTMX).context["preview"].changes == 3
+    assert (
+        'name="what" value="updates"'
+        in page.content.decode().split('id="revert-several"')[1].split("</form>")[0]
+    )
 
 
 def test_what_a_request_changed(visit, mistake):
