@@ -1,7 +1,5 @@
 """`manage.py serve` as a process: addresses, signals, workers, TLS, another database."""
 
-import datetime
-import ipaddress
 import json
 import os
 import pty
@@ -19,12 +17,10 @@ import psycopg
 import pytest
 import requests
 from azure.data.tables import TableServiceClient
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from psycopg.conninfo import make_conninfo
 
 from storage.server.data_folder import DataFolder
+from tests.certificates import make_certificate
 from tests.live_server import ROOT, clean_environment, start_server
 
 UNFINISHED = (
@@ -274,29 +270,6 @@ def wait_until(condition, timeout=60):
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
-
-
-def make_certificate(folder):
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-    return folder / "cert.pem", folder / "key.pem"
 
 
 def test_refuses_a_certificate_that_is_none(data, scratch):
