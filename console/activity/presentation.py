@@ -52,7 +52,7 @@ GROUP_LABELS: Final[Mapping[Group, Promise]] = {
 
 # what was done to entities
 OP_LABELS: Final[Mapping[str, Promise]] = {
-    "inserts": _("Entities: added"),
+    "inserts": _("Entities: inserted"),
     "updates": _("Entities: changed"),
     "deletes": _("Entities: deleted"),
 }
@@ -85,10 +85,10 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     Verb.ENTITY_INSERT: Presentation(
         Group.ENTITIES,
         "circle-plus",
-        _("%(who)s added %(entity)s to %(table)s"),
+        _("%(who)s inserted %(entity)s into %(table)s"),
         lambda number: ngettext(
-            "%(who)s added %(number)s entity to %(table)s",
-            "%(who)s added %(number)s entities to %(table)s",
+            "%(who)s inserted %(number)s entity into %(table)s",
+            "%(who)s inserted %(number)s entities into %(table)s",
             number,
         ),
         lambda number: ngettext(
@@ -226,7 +226,7 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
     Verb.INDEX_KEEP: Presentation(
         Group.TABLES,
         "rows-3",
-        _("%(who)s had the index on %(property)s of %(table)s kept"),
+        _("%(who)s kept the index on %(property)s of %(table)s"),
         undone=lambda number: gettext("The server may drop the index again."),
     ),
     Verb.QUERY_CREATE: Presentation(

@@ -25,7 +25,7 @@ MODES: Final[Mapping[ImportMode, tuple[Promise, Promise]]] = {
     ImportMode.MERGE: (_("Merge"), _("Change the properties in the file, keep others")),
     ImportMode.REPLACE: (_("Replace"), _("Remove properties that are not in the file")),
     ImportMode.SKIP: (_("Keep the existing entity"), _("Import new keys only")),
-    ImportMode.INSERT: (_("Reject the row"), _("Report it with the rows that do not fit")),
+    ImportMode.INSERT: (_("Reject the row"), _("List it with the rejected rows")),
 }
 FORMATS: Final = {
     FileFormat.CSV: "CSV",

@@ -44,7 +44,7 @@ _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "account.delete": lambda job: _("Delete account %(name)s") % {"name": job.arguments["name"]},
     "account.export": lambda job: _("Export the account %(name)s") % {"name": job.arguments["name"]},
     "account.import": lambda job: _("Import the account %(name)s") % {"name": job.arguments["name"]},
-    "branch.create": lambda job: _("Make the branch %(name)s") % {"name": job.arguments["name"]},
+    "branch.create": lambda job: _("Create the branch %(name)s") % {"name": job.arguments["name"]},
     "entity.apply": lambda job: _("Apply to %(name)s") % {"name": job.account.name if job.account else ""},
     "entity.revert": lambda job: _("Undo changes"),
     "snapshot.restore": lambda job: (

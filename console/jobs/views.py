@@ -129,7 +129,9 @@ cancel = _changing(
 pause = _changing(jobs.pause, lambda job: _("The job waits after its present step until you resume it."))
 resume = _changing(
     jobs.resume,
-    lambda job: _("The job begins again.") if jobs.makes_account(job) else _("The job goes on where it was."),
+    lambda job: (
+        _("The job starts over.") if jobs.makes_account(job) else _("The job continues where it stopped.")
+    ),
 )
 
 

@@ -47,8 +47,8 @@ TEXTS: Final[Mapping[str, SettingText]] = {
     "distributes": SettingText(
         _("Distribute new tables"),
         _(
-            "Spreads the tables that are created from now on over the nodes of the cluster. Others stay where they are:"
-            " their Settings page distributes them, and says what that costs and what does not work."
+            "Distributes new tables over the nodes of the cluster. To distribute an existing table, open its Settings"
+            " page, which lists the costs and limitations."
         ),
     ),
     "history_days": SettingText(

@@ -13,7 +13,9 @@ from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 
 TEXTS: Final[Mapping[Reason, Promise | str]] = {
-    Reason.ACCOUNT_BUSY: _("The account %(account)s is being made or deleted. Try again when that is done."),
+    Reason.ACCOUNT_BUSY: _(
+        "The account %(account)s is being created or deleted. Try again when that is done."
+    ),
     Reason.ACCOUNT_EXPIRED: _("The account %(account)s has expired. Extend its expiration first."),
     Reason.NO_COORDINATOR_FOR_NEW_TABLES: _(
         "Tables can be distributed only in the database of a Citus coordinator."
@@ -80,9 +82,9 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.ACCOUNT_HAS_NO_HISTORY: _("The account %(account)s keeps no history."),
     Reason.NO_TABLE_THEN: _("The account %(account)s has no table %(table)s at %(at)s."),
     Reason.NO_TABLE_TO_COMPARE: _("Neither side has a table %(table)s."),
-    Reason.NOT_IN_SNAPSHOT: _("%(snapshot)s was made with only some tables, without %(table)s."),
+    Reason.NOT_IN_SNAPSHOT: _("%(snapshot)s does not include the table %(table)s."),
     Reason.INDEX_EXISTS: _("%(property)s of %(table)s has an index already."),
-    Reason.INDEX_FAILED: _("The index of %(property)s of the table %(table)s could not be made: %(why)s"),
+    Reason.INDEX_FAILED: _("The index on %(property)s of the table %(table)s could not be built: %(why)s"),
     Reason.TOO_MANY_INDEXES: _("A table can have %(most)s indexes. Drop one of %(table)s first."),
     Reason.NO_INDEX: _("%(property)s of %(table)s has no index."),
     Reason.NO_COORDINATOR: _("The database is not the coordinator of a Citus cluster."),
@@ -94,7 +96,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
     ),
     Reason.INDEX_IN_THE_MAKING: _(
-        "An index of %(table)s is being made, or its rows are being moved. Try again when that is done."
+        "An index of %(table)s is being built, or its rows are being moved. Try again when that is done."
     ),
     Reason.SNAPSHOT_JUST_TAKEN: _("A snapshot of %(table)s was just taken. Try again."),
     Reason.LONG_KEYS_NOT_DISTRIBUTED: _(
@@ -136,7 +138,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "The snapshot %(snapshot)s includes only some tables, so it does not say which tables are newer."
     ),
     Reason.ONLY_SOME_RESTORED: _("Restore all tables to delete those that are newer than the snapshot."),
-    Reason.ONE_TABLE: _("Name the one table whose entities to restore."),
+    Reason.ONE_TABLE: _("Name the table whose entities you want to restore."),
     Reason.NO_TABLE_IN_SNAPSHOT: _("The snapshot %(snapshot)s has no table %(table)s."),
     Reason.SIDE_IS_PAST: _("%(side)s is of the past. Only what is live can be changed."),
     Reason.TIMESTAMP_MASK: _("Timestamp is set by the server and cannot be masked."),
@@ -196,13 +198,13 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     ),
     Reason.COMMENT_EMPTY: _("Enter a comment."),
     Reason.COMMENT_TOO_LONG: _("Use at most %(most)s characters."),
-    Reason.TOO_MANY_COMMENTS_AT_ONCE: _("You can write %(most)s comments in a minute. Wait a little."),
+    Reason.TOO_MANY_COMMENTS_AT_ONCE: _("You can write %(most)s comments per minute. Wait a moment."),
     Reason.TOO_MANY_COMMENTS: _(
         "The account %(account)s has %(most)s comments, which is the most it can have."
     ),
     Reason.NO_SHORT_LINK: _("Only pages of an account have short links."),
     Reason.LINK_HOLDS_SECRET: _(
-        "This address holds a token or key, which must not be passed on. No link was made."
+        "This address contains a token or key, which must not be shared. No link was created."
     ),
     Reason.LINK_TOO_LONG: _("An address of more than %(most)s characters cannot have a short link."),
     Reason.WEBHOOK_EXISTS: _("A webhook named “%(webhook)s” already exists."),
@@ -210,7 +212,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.NO_WEBHOOK: _("There is no webhook “%(webhook)s”."),
     Reason.TOO_MANY_MUTES: _("You can mute at most %(most)s notices and kinds. Unmute one first."),
     Reason.JOB_BROKEN: _(
-        "The server made a mistake (%(why)s), which its log describes. Resume the job to try again."
+        "An internal error occurred (%(why)s). The log of the server has the details. Resume the job to try again."
     ),
 }
 

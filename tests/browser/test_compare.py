@@ -22,7 +22,7 @@ def test_entities_of_a_branch_are_promoted_and_taken_back(open_page, admin, serv
     page.get_by_label("Name", exact=True).fill("promotion")
     for box in page.locator("input[name=table]").all():
         box.set_checked(box.get_attribute("value") == "promoted")
-    page.get_by_role("button", name="Make branch").click()
+    page.get_by_role("button", name="Create branch").click()
     expect(page.locator("#branches")).to_be_visible()
     for number in range(1, 4):
         table.update_entity({"PartitionKey": "se", "RowKey": str(number), "Stock": 100 + number})

@@ -26,7 +26,7 @@ def test_a_job_from_its_start_to_its_end(open_page, admin, tables, screenshots):
     assert tray.bounding_box() == before
     page.screenshot(path=screenshots / "job-tray.png")
     check(page)
-    menu.get_by_role("button", name="Clear those that ended").click()
+    menu.get_by_role("button", name="Clear finished jobs").click()
     expect(menu).to_contain_text("No job of yours is running.")
     expect(menu).to_be_visible()
     page.keyboard.press("Escape")

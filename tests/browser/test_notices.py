@@ -44,7 +44,7 @@ def test_from_a_threshold_to_a_mute_and_a_webhook_to_a_private_network(
     expect(row).to_have_count(0)
     page.goto("/ui/me/notices/")
     page.get_by_role("button", name="Unmute: Quota of snapshots").click()
-    expect(page.locator("main")).to_contain_text("You have muted nothing.")
+    expect(page.locator("main")).to_contain_text("No muted notices.")
 
     confirm_identity(page)
     page.goto(f"{ACCOUNT}webhooks/new/")

@@ -60,7 +60,7 @@ def test_a_masked_branch(open_page, admin, service):
     expect(city.locator(".after")).to_have_text(re.compile(r"\(masked\)"))
     check(page)
     page.get_by_label("Name", exact=True).fill("maskedbranch")
-    page.get_by_role("button", name="Make branch").click()
+    page.get_by_role("button", name="Create branch").click()
     expect(page.locator("#branches")).to_be_visible()
     expect(page.locator("table").filter(has_text="maskedbranch")).to_contain_text("masked")
     page.get_by_role("button", name="Reset maskedbranch").click()

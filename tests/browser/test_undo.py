@@ -81,7 +81,7 @@ def test_e7_delete_three_rows_undo_from_the_toast_and_later_from_activity(open_p
     newest = page.locator(".event").first
     expect(newest).to_contain_text("deleted 3 entities from undotoast")
     newest.get_by_role("button", name=re.compile("^Undo")).click()
-    expect(page.locator(".event").first).to_contain_text("added 3 entities to undotoast")
+    expect(page.locator(".event").first).to_contain_text("inserted 3 entities into undotoast")
     expect(page.locator(".event").first).to_contain_text("undoes an earlier change")
     expect(page.locator(".event.undone")).to_have_count(3)
     assert rows(table) == ["0", "1", "2", "kept"]

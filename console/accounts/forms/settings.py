@@ -64,8 +64,8 @@ PROMISES: Final = {
         " missing. The next read may be answered by another replica and be older."
     ),
     Consistency.EVENTUAL: gettext_lazy(
-        "Promises no order. On this server it is the same as Consistent prefix, because replicas apply writes in"
-        " their order."
+        "No order is guaranteed. On this server it is the same as Consistent prefix, because replicas apply writes in"
+        " order."
     ),
 }
 

@@ -192,7 +192,9 @@ def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: st
         return redirect("jobs:show", job.pk)
     undone = outcome_of(job)
     if undone.activity is None:
-        notify_error(request, _("Nothing was undone: everything selected has newer work, or is as it was."))
+        notify_error(
+            request, _("Nothing was undone: everything you selected was changed again or needs no undo.")
+        )
     else:
         notify_success(request, _report(undone), undo=undone.activity)
     return redirect(back)
@@ -206,8 +208,8 @@ def _report(total: Outcome) -> str:
     if not total.skipped:
         return done
     skipped = ngettext(
-        "%(number)s entity with newer work was skipped.",
-        "%(number)s entities with newer work were skipped.",
+        "%(number)s entity was skipped because it was changed again.",
+        "%(number)s entities were skipped because they were changed again.",
         total.skipped,
     ) % {"number": number_format(total.skipped, force_grouping=True)}
     return f"{done} {skipped}"

@@ -63,7 +63,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
             notify_success(request, sentences.report_undo(undone), undo=undone)
         elif job is not None:
             address = reverse("jobs:show", args=(job.pk,))
-            notify_success(request, _("The undo takes longer and goes on as a job."), link=address)
+            notify_success(request, _("The undo takes longer and continues as a job."), link=address)
     if wants_part(request):
         return HttpResponse(render_to_string("components/toasts_beside.html", {}, request))
     return redirect(_next_address(request, several[0], undone))

@@ -28,8 +28,8 @@ _PROBLEMS: Final = {
         "The log cannot be archived. The database keeps it until that succeeds, up to a limit."
     ),
     Problem.LAGGING: _("Some of the log has waited for more than five minutes."),
-    Problem.INTERRUPTED: _("Some of the log is missing. The server makes a new base backup."),
-    Problem.NO_BASE: _("There is no base backup yet. The server makes one."),
+    Problem.INTERRUPTED: _("Part of the log is missing. The server is creating a new base backup."),
+    Problem.NO_BASE: _("There is no base backup yet. The server is creating one."),
     Problem.OVERDUE: _("The last base backup is older than twice the interval."),
     Problem.TOO_LARGE: _("The archive is larger than its limit."),
     Problem.STALE: _("The server has not looked at the archive for more than five minutes."),

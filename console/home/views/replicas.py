@@ -30,7 +30,7 @@ _PROBLEMS: Final = {
         "It receives nothing from the primary. See primary_conninfo and its log."
     ),
     ReplicaProblem.OTHER_TIMELINE: gettext_lazy(
-        "It follows a former primary. Use pg_rewind or copy the present one."
+        "It follows a former primary. Use pg_rewind, or copy the current primary."
     ),
 }
 

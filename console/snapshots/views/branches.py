@@ -172,8 +172,8 @@ def _read_filters(
 
 def _answer(request: HttpRequest, account: Account, made: BuiltAccount) -> HttpResponse:
     text = ngettext(
-        "Made the branch %(name)s with %(shown)s entity.",
-        "Made the branch %(name)s with %(shown)s entities.",
+        "Created the branch %(name)s with %(shown)s entity.",
+        "Created the branch %(name)s with %(shown)s entities.",
         made.entities,
     ).replace("%(name)s", made.account.name)
     notify_success(request, count_text(text, made.entities))

@@ -79,7 +79,7 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, acc
     answer = read()
     assert said(answer) == [
         "eve deleted se / ada from people",
-        "eve added 2 entities to people",
+        "eve inserted 2 entities into people",
         "The server created the table people",
         "The server created the account acme",
     ]

@@ -66,10 +66,10 @@ def test_all_changes_are_in_one_list(visit, account, mistake):
     edits.apply(mistake, [Insert(entity("f"))], by=Actor(ActorKind.USER, "eve"))
     answer = visit("victor").get(PAGE)
     assert said(answer)[:4] == [
-        "eve added p / f to people",
+        "eve inserted p / f into people",
         "A client using key1 changed p / c in people",
         "A client using the SAS token Nightly &lt;import&gt; changed 5 entities in people +1 ~3 −1",
-        "A client using key1 added 4 entities to people",
+        "A client using key1 inserted 4 entities into people",
     ]
     assert b"Nightly <import>" not in answer.content
     assert said(answer)[-1] == "The server created the account acme"
@@ -82,10 +82,10 @@ def test_all_changes_are_in_one_list(visit, account, mistake):
 def test_a_key_beyond_those_of_the_activity_is_found_in_the_history(visit, table):
     many = [Insert(entity(f"{number:03}")) for number in range(activity.KEYS + 1)]
     edits.apply(table, many, by=Actor(ActorKind.USER, "eve"))
-    text = f"eve added {len(many)} entities to people"
+    text = f"eve inserted {len(many)} entities into people"
     assert said(visit("victor").get(PAGE, {"key": "000"})) == [text]
     assert said(visit("victor").get(PAGE, {"key": f"{activity.KEYS}"})) == [
-        f"eve added p / {activity.KEYS} to people"
+        f"eve inserted p / {activity.KEYS} into people"
     ]
 
 
@@ -147,8 +147,8 @@ def test_successive_requests_of_a_caller_are_one_line(visit, account, table):
     assert few.joined.change.number == 5 and len(few.entries) == 5
     page = " ".join(strip_tags(answer.content.decode()).split())
     assert (
-        "added 60 entities to people in 60 requests" in page
-        and "added 5 entities to people in 5 requests" in page
+        "inserted 60 entities into people in 60 requests" in page
+        and "inserted 5 entities into people in 5 requests" in page
     )
     assert "Nightly &lt;import&gt;" in answer.content.decode().split("<datalist")[1].split("</datalist>")[0]
     for entry, number in ((load.entries[0], 60), (few.joined, 5)):
@@ -292,7 +292,7 @@ def test_undo_and_undo_again(visit, account, mistake):
     # its changes are not listed once more
     assert said(page)[1] == "A client using key1 changed p / c in people"
     text = " ".join(strip_tags(page.content.decode()).split())
-    assert "Undid changes to 4 entities. 1 entity with newer work was skipped." in text
+    assert "Undid changes to 4 entities. 1 entity was skipped because it was changed again." in text
     details = client.get(f"{PAGE}{done.pk}/").content.decode()
     assert details.count('class="entity-change"') == 4
 

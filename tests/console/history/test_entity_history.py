@@ -164,6 +164,6 @@ def test_an_entity_that_is_gone_comes_back(visit, write):
 
 def test_without_changes_or_history(visit, orders):
     run(sql.change(relation_name(orders.pk), Insert(Entity(KEY, {}))))
-    assert "Not changed since changes are kept" in text(visit("victor").get(address()))
+    assert "Not changed since history began" in text(visit("victor").get(address()))
     history.end(orders.account)
     assert "This account keeps no history" in text(visit("alice").get(address()))

@@ -46,8 +46,8 @@ def failed(data, ago):
 
 def test_no_backup_and_no_schedule(visit):
     page = text(visit("ada"))
-    assert "No backup of this server was made yet." in page
-    assert "Start it with --backup-to DIR." in page
+    assert "This server has no backup yet." in page
+    assert "start the server with --backup-to DIR." in page
     assert OVERDUE not in page and HINT not in page
 
 
@@ -145,4 +145,4 @@ def test_a_hint_is_translated(visit, data, account):
     Table.objects.filter(pk=table.pk).update(created_at=timezone.now() - timedelta(hours=25))
     page = text(visit("ada"), **{"Accept-Language": "tr"})
     assert "Bu sunucunun yedeği yok. tablero backup DIR komutunu çalıştırın" in page
-    assert "Sunucu kendiliğinden yedek almıyor." in page
+    assert "Otomatik yedekleme kapalı." in page

@@ -85,7 +85,7 @@ def test_a_failure_is_told_and_resumed(visit, job):
     execute(f"CREATE TABLE {relation} (in_the_way int)")
     job_runner.run_all()
     max_ = visit("max")
-    assert f'could not be made: relation "{relation}" already exists' in text(max_.get(page(job)))
+    assert f'could not be built: relation "{relation}" already exists' in text(max_.get(page(job)))
     assert "Jobs: 0 active, 1 failed" in max_.get("/ui/").content.decode()
     execute(f"DROP TABLE {relation}")
     assert "goes on where it was" in text(max_.post(f"{page(job)}resume/", follow=True))
@@ -160,7 +160,7 @@ def test_a_large_undo_goes_on_as_a_job(visit, people, monkeypatch):
     assert done.detail["rows"] == 1 and not has_rows(table)
 
     client.post(f"/ui/undo/{done.pk}/")
-    assert "The undo takes longer and goes on as a job." in text(client.get(LIST))
+    assert "The undo takes longer and continues as a job." in text(client.get(LIST))
     job_runner.run_all()
     assert has_rows(table)
 
@@ -191,10 +191,10 @@ def test_a_large_account_is_branched_and_deleted_by_jobs(proven, people, monkeyp
     assert "The job ends, and the incomplete account is removed." in text(client.get(page(job)))
     job_runner.run_all()
     client.post(f"{page(job)}resume/")
-    assert "The job begins again." in text(client.get(page(job)))
+    assert "The job starts over." in text(client.get(page(job)))
     job_runner.run_all()
     shown = text(client.get(page(job)))
-    assert "Make the branch staging" in shown and "people.Copy has original values" in shown
+    assert "Create the branch staging" in shown and "people.Copy has original values" in shown
 
     owner = proven("alice")
     monkeypatch.setattr(waiting, "LARGE", 0)

@@ -40,7 +40,7 @@ def test_counts_values_and_leads_to_them(visit, cities):
             ("Bergen", 1, "City eq 'Bergen'"),
         ]
     }
-    assert "counted in all 6 entities" in response.content.decode()
+    assert "All 6 entities" in response.content.decode()
     # a bar for the share of each
     assert re.findall(r'width="([\d.]+)%"', response.content.decode()) == ["50.0", "33.3", "16.7"]
 

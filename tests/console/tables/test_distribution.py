@@ -45,7 +45,7 @@ def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
     assert "past-button" in alice.get("/ui/a/acme/t/people/").content.decode()
     page = text(alice.get(SETTINGS))
     assert "are on the coordinator" in page
-    assert "What it costs, and what does not work" in page
+    assert "Costs and limitations" in page
 
     assert "Distributing people." in text(alice.post(START, follow=True))
     assert "hx-get" in card(alice)
