@@ -27,6 +27,7 @@ from storage.operations.health import database_version
 from storage.operations.relations import history
 from storage.operations.tables import indexes, tables
 from storage.runtime import presence
+from storage.runtime.job_news import JobNews
 from storage.runtime.replicas import Replicas
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread, on_replica
@@ -86,10 +87,13 @@ class KnownTable(NamedTuple):
 
 
 class Catalog:
-    def __init__(self, conninfo: str, access_changes: AccessChanges | None = None) -> None:
-        """Announcements that concern the access of streams are passed on to ``access_changes``."""
+    def __init__(
+        self, conninfo: str, access_changes: AccessChanges | None = None, job_news: JobNews | None = None
+    ) -> None:
+        """Announcements that concern the access of streams, and jobs, are passed on."""
         self._conninfo = conninfo
         self._access_changes = access_changes or AccessChanges()
+        self._job_news = job_news or JobNews()
         self._accounts: dict[str, KnownAccount] = {}
         self._names: Collection[str] | None = None  # of all accounts, known after a look-up failed
         self._tables: dict[tuple[int, str], KnownTable] = {}
@@ -183,6 +187,8 @@ class Catalog:
                 presence.board.announce(event.table[0])
             case News.ACCESS:
                 self._access_changes.announce()
+            case News.JOBS:
+                self._job_news.announce()
             case News.STILL_HELD:
                 self._note_writer(event.writer)
                 self._expires_at = event.at + LEASE
@@ -191,6 +197,7 @@ class Catalog:
                 self._held = True
                 self._expires_at = event.at + LEASE
                 self._forget()  # reads in progress began without the lock
+                self._job_news.announce()  # what came while nothing listened is lost
             case News.CHANGE:
                 self._held = False
                 self._forget()

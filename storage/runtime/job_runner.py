@@ -33,6 +33,7 @@ from storage.operations.snapshots.snapshot_restores import RESTORE_JOB
 from storage.operations.tables.distribution_jobs import DISTRIBUTION_JOB
 from storage.operations.tables.indexes import INDEX_JOB
 from storage.operations.undo.data_undo import UNDO_JOB
+from storage.runtime.job_news import JobNews
 from storage.sql.django import is_unavailable
 
 logger = logging.getLogger(__name__)
@@ -57,48 +58,58 @@ _ALL: Final[tuple[JobKind[Any, Any], ...]] = (
 )
 KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _ALL}
 
-_INTERVAL: Final = 1.0  # seconds between looks for jobs, and after a failure
+_INTERVAL: Final = 1.0  # seconds between looks at jobs that cannot be run yet, and after a failure
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the steps that run
 
 
-async def run() -> None:
+async def run(news: JobNews) -> None:
     """Run jobs until cancelled; then the steps that run are waited for."""
     ends = Event()
     loop = asyncio.get_running_loop()
     # one thread has no job whose step is long, so that a small job never waits for its end
     lanes = (KINDS, {name: kind for name, kind in KINDS.items() if kind.is_transactional})
     with_threads = ThreadPoolExecutor(max_workers=len(lanes), thread_name_prefix="job")
-    threads = [loop.run_in_executor(with_threads, carried(partial(_run, kinds, ends))) for kinds in lanes]
+    threads = [
+        loop.run_in_executor(with_threads, carried(partial(_run, kinds, news, ends))) for kinds in lanes
+    ]
     try:
         # a thread cannot be cancelled, only waited for
         await asyncio.shield(asyncio.gather(*threads))
     finally:
         ends.set()
+        news.announce()
         with_threads.shutdown(wait=False)
         await asyncio.wait(threads, timeout=_SHUTDOWN_TIMEOUT)
 
 
-def _run(kinds: Kinds, ends: Event) -> None:
+def _run(kinds: Kinds, news: JobNews, ends: Event) -> None:
     while not ends.is_set():
+        known = news.number
+        pause = _INTERVAL
         try:
-            found = (
-                bool(running.pending(kinds))
-                and not database_version.is_outdated()
-                and running.run_some(kinds, ends.wait, others=lambda: len(running.pending(kinds)) > 1)
-            )
+            pause = _run_some(kinds, news, ends)
         except StorageError:
-            found = False  # the database is busy, or a step took too long: it is tried again
+            pass  # the database is busy, or a step took too long: it is tried again
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database does not answer: %s", error)
-            found = False
         except Exception as error:
             if not isinstance(error, DatabaseError) or not is_unavailable(error):
                 logger.exception("Jobs could not be run")
-            found = False
         finally:
             connection.close()
-        if not found:
-            ends.wait(_INTERVAL)
+        if pause and not ends.is_set():
+            news.wait_after(known, pause)
+
+
+def _run_some(kinds: Kinds, news: JobNews, ends: Event) -> float:
+    """Run a job if there is one; return the seconds after which to look again, unless there is news."""
+    if not running.pending(kinds):
+        return news.longest_wait
+    if database_version.is_outdated():
+        return _INTERVAL
+    # those that others run may be left by them, and those that wait for something may wait no longer
+    found = running.run_some(kinds, ends.wait, others=lambda: len(running.pending(kinds)) > 1)
+    return 0.0 if found else _INTERVAL
 
 
 def run_all() -> None:

@@ -40,6 +40,7 @@ from storage.operations.tables import analytics, tables
 from storage.operations.tables.adaptive_indexes import SlowQuery
 from storage.runtime import job_runner, periodic, presence, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
+from storage.runtime.job_news import JobNews
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.observer import Observer
 from storage.runtime.replicas import Replicas, ReplicaStatus
@@ -90,7 +91,8 @@ class Service:
         self.identity = _identity(trust)
         self.observer = Observer()
         self.access_changes = AccessChanges()
-        self._catalog = Catalog(conninfo, self.access_changes)
+        self._job_news = JobNews()
+        self._catalog = Catalog(conninfo, self.access_changes, self._job_news)
         self._lanes = Lanes(conninfo)
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
@@ -117,7 +119,7 @@ class Service:
             self._replicas.open()
             replicas.set_of_this_process(self._replicas)
         self._periodic = asyncio.create_task(periodic.run())
-        self._jobs = asyncio.create_task(job_runner.run())
+        self._jobs = asyncio.create_task(job_runner.run(self._job_news))
 
     async def close(self) -> None:
         background = [task for task in (self._periodic, self._jobs) if task is not None]

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 import psycopg
 from django.db import OperationalError, transaction
+from psycopg.pq.abc import PGconn
 
 from storage.sql import timelines
 from storage.sql.django import execute, fetch, in_session, losing_locks
@@ -27,6 +28,8 @@ LISTENER: Final = "tablero catalog"  # application name of its connection
 CHANGE: Final = "change"
 _PRESENCE_CHANNEL: Final = "tablero_presence"  # which older servers do not listen to
 _PRESENCE: Final = "presence"
+_JOBS_CHANNEL: Final = "tablero_jobs"  # nor to this one: they look for jobs every second
+_JOBS: Final = "jobs"
 _ACCESS: Final = "access"
 _TABLE: Final = "table"
 
@@ -48,6 +51,7 @@ class News(Enum):
     TABLES = auto()  # any may have changed, as servers before 0.6 say it
     PRESENCE = auto()  # a tab that shows a table has come or gone
     ACCESS = auto()  # a user or token may have lost access
+    JOBS = auto()  # there may be a job to run
     CHANGE = auto()  # drop the cache before asking for the next event
 
 
@@ -82,6 +86,11 @@ def notify_access() -> None:
 def notify_presence(table_id: int) -> None:
     """Notify every process, when the current transaction commits, that others may have come to a table or gone."""
     execute("SELECT pg_notify(%s, %s)", _PRESENCE_CHANNEL, f"{_PRESENCE} {table_id}")
+
+
+def notify_jobs() -> None:
+    """Notify every process, when the current transaction commits, that there is a job to run."""
+    execute("SELECT pg_notify(%s, %s)", _JOBS_CHANNEL, _JOBS)
 
 
 def _notify(payload: str) -> None:
@@ -121,7 +130,10 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
     """Yield HELD first and after each CHANGE; raises OSError when the connection, and with it the lock, is lost."""
     try:
         async with await timelines.connect(conninfo, application_name=LISTENER) as conn:
-            await conn.execute(f"LISTEN {CHANNEL}; LISTEN {_PRESENCE_CHANNEL}")
+            await conn.execute(f"LISTEN {CHANNEL}; LISTEN {_PRESENCE_CHANNEL}; LISTEN {_JOBS_CHANNEL}")
+            arrived: list[str] = []
+            # what comes with the answer of a command
+            conn.add_notify_handler(lambda notification: arrived.append(notification.payload))
             while True:
                 checked_at = monotonic()
                 await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_SNAPSHOT,))
@@ -135,7 +147,7 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                         async with asyncio.timeout(_CHECK_TIMEOUT):
                             writer = await _read_writer(conn)
                         yield Event(News.STILL_HELD, checked_at, writer=writer)
-                    payloads = await _receive(conn)
+                    payloads = await _receive(conn, arrived)
                 if _ACCESS in payloads:
                     yield Event(News.ACCESS, checked_at)
                 yield Event(News.CHANGE, checked_at)
@@ -156,6 +168,8 @@ async def _read_writer(conn: psycopg.AsyncConnection) -> int:
 def _read_event(payload: str, at: float) -> Event:
     if payload == _ACCESS:
         return Event(News.ACCESS, at)
+    if payload == _JOBS:
+        return Event(News.JOBS, at)
     kind, _, rest = payload.partition(" ")
     if kind == _PRESENCE:
         return Event(News.PRESENCE, at, (int(rest), ""))
@@ -165,9 +179,42 @@ def _read_event(payload: str, at: float) -> Event:
     return Event(News.TABLE, at, (int(account_id), folded_name))
 
 
-async def _receive(conn: psycopg.AsyncConnection) -> list[str]:
-    """Return the payloads that arrived together; none after a time without notifications."""
-    return [news.payload async for news in conn.notifies(timeout=_CHECK_INTERVAL, stop_after=1)]
+async def _receive(conn: psycopg.AsyncConnection, arrived: list[str]) -> list[str]:
+    """Return the payloads that have arrived; none after a time without notifications.
+
+    While psycopg waits for some, it looks at the connection ten times a second.
+    """
+    pgconn = conn.pgconn
+    _take_notifications(pgconn, arrived)
+    if not arrived and await _is_readable(pgconn.socket, _CHECK_INTERVAL):
+        pgconn.consume_input()
+        _take_notifications(pgconn, arrived)
+    payloads = arrived.copy()
+    arrived.clear()
+    return payloads
+
+
+def _take_notifications(pgconn: PGconn, arrived: list[str]) -> None:
+    while (notification := pgconn.notifies()) is not None:
+        arrived.append(notification.extra.decode())
+
+
+async def _is_readable(descriptor: int, seconds: float) -> bool:
+    """Wait until a socket can be read; return False if it cannot within some seconds."""
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[bool] = loop.create_future()
+
+    def note(is_readable: bool) -> None:
+        if not readable.done():
+            readable.set_result(is_readable)
+
+    timer = loop.call_later(seconds, note, False)
+    loop.add_reader(descriptor, note, True)
+    try:
+        return await readable
+    finally:
+        loop.remove_reader(descriptor)
+        timer.cancel()
 
 
 _DISCONNECT_HOLDERS: Final = """

@@ -3,9 +3,13 @@
 import asyncio
 import io
 import threading
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
+import psycopg
 import pytest
+from django.conf import settings
 from django.db import OperationalError, transaction
 from django.utils import timezone
 
@@ -28,7 +32,10 @@ from storage.operations.jobs.jobs import JobError, JobFilter
 from storage.operations.jobs.kinds import Failure, JobKind, Step
 from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.runtime.catalog import Catalog
+from storage.runtime.job_news import JobNews
 from storage.runtime.threads import in_thread
+from tests.operations.test_catalog import break_listener, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADA = Actor(ActorKind.USER, "ada", request_id="of the click")
@@ -335,7 +342,7 @@ async def test_a_server_that_ends_waits_for_the_step_that_runs_and_begins_no_oth
     monkeypatch.setattr(job_runner, "KINDS", {slow.name: slow})
     table = await in_thread(lambda: tables.create(accounts.add("acme"), "people"))
     job = await in_thread(begin, table, slow)
-    task = asyncio.create_task(job_runner.run())
+    task = asyncio.create_task(job_runner.run(JobNews()))
     assert await asyncio.to_thread(begun.wait, 60)
     task.cancel()
     done, _ = await asyncio.wait([task], timeout=0.05)
@@ -361,10 +368,52 @@ async def test_long_steps_leave_a_thread_to_small_jobs(monkeypatch):
     table = await in_thread(lambda: tables.create(accounts.add("acme"), "people"))
     blocked = [await in_thread(begin, table, long, 10) for _ in range(2)]
     job = await in_thread(begin, table, small, 10)
-    task = asyncio.create_task(job_runner.run())
+    task = asyncio.create_task(job_runner.run(JobNews()))
     while (await in_thread(jobs.get, job.pk)).status != "done":
         assert not task.done()
     assert {(await in_thread(jobs.get, it.pk)).status for it in blocked} == {"running", "waiting"}
     end.set()
     task.cancel()
     await asyncio.wait([task])
+
+
+def end_listener():
+    with psycopg.connect(settings.LANES_CONNINFO) as database:
+        return break_listener(database)
+
+
+@asynccontextmanager
+async def waiting_runner(monkeypatch, news):
+    """Both threads have looked for jobs, and wait for news."""
+    monkeypatch.setattr(job_runner, "KINDS", {FILLING.name: FILLING})
+    task = asyncio.create_task(job_runner.run(news))
+
+    async def both_wait():
+        return len(news._changed._waiters) == 2
+
+    await eventually(both_wait)
+    yield both_wait
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_jobs_begin_when_announced_and_when_the_announcement_was_lost(monkeypatch):
+    table = await in_thread(lambda: tables.create(accounts.add("acme"), "people"))
+
+    async def is_done(number):
+        return await in_thread(Job.objects.filter(status=JobStatus.DONE).count) == number
+
+    news = JobNews(longest_wait=3600)
+    catalog = Catalog(settings.LANES_CONNINFO, job_news=news)
+    await catalog.open()
+    async with waiting_runner(monkeypatch, news) as both_wait:
+        await in_thread(begin, table, FILLING, 0)
+        await eventually(partial(is_done, 1))
+        await eventually(both_wait)
+        assert await in_thread(end_listener) == 1
+        await in_thread(begin, table, FILLING, 0)  # while nothing listens, or just before
+        await eventually(partial(is_done, 2))
+    await catalog.close()
+    async with waiting_runner(monkeypatch, JobNews(longest_wait=0.02)):
+        await in_thread(begin, table, FILLING, 0)
+        await eventually(partial(is_done, 3))

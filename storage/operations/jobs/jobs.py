@@ -18,6 +18,7 @@ from storage.domain.service.jobs import RESUMABLE, RETENTION, JobStatus, Wish
 from storage.models import Account, Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.jobs.kinds import Failure, JobKind, JobRequest
+from storage.sql.notify import notify_jobs
 
 A = TypeVar("A")
 S = TypeVar("S")
@@ -42,13 +43,14 @@ def start(
     files: Iterable[JobFile] = (),
     by: Actor = SERVER,
 ) -> Job:
-    """Have a job done, from the commit of the caller's transaction on; a server process begins within a second.
+    """Have a job done, from the commit of the caller's transaction on; a server process then begins at once.
 
     ``files`` become those of the job: they are deleted with it.
     """
     job = _new(kind, arguments, account, table, by)
     job.save(force_insert=True)
     JobFile.objects.filter(pk__in=[file.pk for file in files]).update(job=job)
+    notify_jobs()
     return job
 
 
@@ -227,6 +229,7 @@ def _wish(job: Job, wish: Wish, verb: Verb, by: Actor) -> Job:
     if found.wish != wish:
         found.wish = wish
         found.save(update_fields=("wish",))
+        notify_jobs()  # one that is paused has to end
         _record(verb, found, by)
     return found
 
@@ -245,6 +248,7 @@ def resume(job: Job, *, by: Actor) -> Job:
     else:
         raise JobError(Reason.JOB_NOT_RESUMABLE, job=job.pk)
     found.save()
+    notify_jobs()
     _record(Verb.JOB_RESUME, found, by)
     return found
 
@@ -268,7 +272,8 @@ def _lock(job: Job) -> Job:
 def abandon(several: QuerySet[Job]) -> None:
     """Delete jobs whose result is no longer needed, or have them end; no activity records it."""
     several.exclude(ended_at=None).delete()
-    several.filter(ended_at=None).update(wish=Wish.CANCEL)
+    if several.filter(ended_at=None).update(wish=Wish.CANCEL):
+        notify_jobs()
 
 
 def tidy(now: datetime) -> None:
