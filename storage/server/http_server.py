@@ -1,11 +1,13 @@
 """The HTTP server of one process: uvicorn on a socket that is already bound."""
 
+import asyncio
 import errno
 import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from typing import Any
 
 import uvicorn
@@ -24,7 +26,8 @@ BACKLOG = 2048
 # for TLS 1.2; by default uvicorn offers only suites that are older than authenticated encryption
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they close first
-WATCH = 20  # ticks of a tenth of a second between two looks at the files of the certificate
+TICK = 1.0  # seconds; in between, answers have the same Date
+WATCH = 2  # ticks between two looks at the files of the certificate
 DRAIN = 10  # seconds for requests in flight when the server ends
 
 
@@ -36,6 +39,7 @@ class Server(uvicorn.Server):
         self._options = options
         self._started = started
         self._is_reload_wanted = False
+        self._wake: Callable[[], object] = lambda: None
         self._certificate = tls.FileWatch(options.tls_cert, options.tls_key)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -48,6 +52,18 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def main_loop(self) -> None:
+        """Tick at once when a signal wants something, else for the Date header: uvicorn does ten times a second."""
+        loop = asyncio.get_running_loop()
+        wanted = asyncio.Event()
+        self._wake = lambda: loop.call_soon_threadsafe(wanted.set)
+        ticks = count()
+        while not await self.on_tick(next(ticks)):
+            timer = loop.call_later(TICK, wanted.set)
+            await wanted.wait()
+            timer.cancel()
+            wanted.clear()
+
     async def on_tick(self, counter: int) -> bool:
         if self._is_reload_wanted:
             self._is_reload_wanted = False
@@ -55,11 +71,12 @@ class Server(uvicorn.Server):
             self._load_certificate()
         elif counter % WATCH == 0 and self._certificate.has_changed():
             self._load_certificate()
-        return await super().on_tick(counter)
+        return await super().on_tick(0)  # with a new Date
 
     def reload(self) -> None:
         """Read the certificate again soon; called by signals, so that it only notes the wish."""
         self._is_reload_wanted = True
+        self._wake()
 
     def _load_certificate(self) -> None:
         """Use what is in the files for new connections; an unusable certificate changes nothing."""
@@ -73,6 +90,7 @@ class Server(uvicorn.Server):
 
     def drain(self) -> None:
         self.should_exit = True
+        self._wake()
 
     def stop_at_once(self) -> None:
         self.force_exit = True

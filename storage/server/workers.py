@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 ROOT = Path(__file__).parents[2]
 PAUSE = 1.0  # seconds before a worker that died young is replaced
 YOUNG = 5.0
-TICK = 0.1
 _OUT_OF_MEMORY = " The system kills processes like this when it has no memory left: see its log."
 
 
@@ -76,6 +75,7 @@ class Workers:
         self._started = started
         self._has_started = False
         self._is_draining = False
+        self._wakeup, self._wake = os.pipe()
         self._workers: list[Worker] = []
 
     def run(self, sockets: Sequence[socket.socket]) -> None:
@@ -88,6 +88,7 @@ class Workers:
 
     def drain(self) -> None:
         self._is_draining = True
+        os.write(self._wake, b"\0")  # ends the wait for workers
 
     def reload(self) -> None:
         for worker in self._workers:
@@ -98,8 +99,10 @@ class Workers:
             worker.process.kill()
 
     def _tick(self) -> None:
-        outputs = {worker.output: worker for worker in self._workers}
-        for output in select.select(list(outputs), [], [], TICK)[0]:
+        outputs = {worker.output.fileno(): worker for worker in self._workers}
+        for output in select.select([*outputs, self._wakeup], [], [])[0]:
+            if output == self._wakeup:
+                return
             worker = outputs[output]
             if not worker.read():
                 self._replace(worker)
