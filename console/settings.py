@@ -249,6 +249,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Requests"},
         {"name": "Notices"},
         {"name": "Webhooks"},
+        {"name": "Manifests"},
         {"name": "Replicas"},
         {"name": "Backups"},
     ],

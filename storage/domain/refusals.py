@@ -51,6 +51,8 @@ class Reason(StrEnum):
         "TABLERO_SECRET or as the file secret in the data folder; if it is lost, rotate both keys of the "
         "account."
     )
+    NO_USER = "There is no user named {user} on this server."
+    LAST_OWNER = "{user} is the last owner of the account {account}; add another owner first."
     ACCOUNT_KIND_IS_FIXED = (
         "The account {account} is of the kind {kind}, which cannot be changed to {wanted}."
     )

@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Accounts and people": {
         "account": "Add, list, change, copy, export, import and remove storage accounts, and rotate their keys.",
+        "apply": "Make accounts what a file declares, or show what differs.",
         "user": "Add, list and remove users of the console, and set roles and passwords.",
         "token": "Create, list and revoke tokens of the management API.",
         "notice": "List notices, look for conditions now, and test e-mail.",
@@ -120,13 +121,19 @@ def _run_django(command: str, arguments: list[str]) -> None:
     else:
         arguments = _take_common(arguments)
     configuration.apply(os.environ, before)
-    with nullcontext() if asks_for_help else _surroundings(command):
+    needs_nothing = asks_for_help or _is_remote(arguments)
+    with nullcontext() if needs_nothing else _surroundings(command):
         from django.core.management import execute_from_command_line
 
         try:
             execute_from_command_line(["tablero", *arguments])
         finally:
             database.close_pools()
+
+
+def _is_remote(arguments: Sequence[str]) -> bool:
+    """Return whether a command asks another server over HTTP."""
+    return arguments[0] == "apply" and any(it.partition("=")[0] == "--server" for it in arguments)
 
 
 def say(line: str) -> None:

@@ -105,7 +105,7 @@ class AccountKindField(serializers.ChoiceField):
         return AccountKind(super().to_internal_value(data))
 
 
-def _setting_fields(names: Iterable[str], *, is_answer: bool = False) -> dict[str, serializers.Field]:
+def setting_fields(names: Iterable[str], *, is_answer: bool = False) -> dict[str, serializers.Field]:
     """Make the fields of settings in a request, or in an answer."""
     return {name: _setting_field(SETTINGS[name], is_answer=is_answer) for name in names}
 
@@ -145,7 +145,7 @@ class AccountFieldsSerializer(StrictSerializer):
     )
 
     def get_fields(self) -> dict[str, Any]:
-        return {**_setting_fields(_DESCRIPTION), **super().get_fields()}
+        return {**setting_fields(_DESCRIPTION), **super().get_fields()}
 
 
 class NewAccountSerializer(AccountFieldsSerializer):
@@ -163,7 +163,7 @@ class NewAccountSerializer(AccountFieldsSerializer):
 
 class AccountChangeSerializer(AccountFieldsSerializer):
     def get_fields(self) -> dict[str, Any]:
-        return {**super().get_fields(), **_setting_fields(_OTHERS)}
+        return {**super().get_fields(), **setting_fields(_OTHERS)}
 
 
 class AccountListParameters(PageParameters):
@@ -218,7 +218,7 @@ class AccountSerializer(serializers.Serializer[Any]):
     role = RoleField(help_text="Role of the token's user.")
 
     def get_fields(self) -> dict[str, Any]:
-        found = {**super().get_fields(), **_setting_fields((*_DESCRIPTION, *_OTHERS), is_answer=True)}
+        found = {**super().get_fields(), **setting_fields((*_DESCRIPTION, *_OTHERS), is_answer=True)}
         others = (name for name in _OTHERS if name != "expires_at")
         order = ("name", "kind", *_DESCRIPTION, "state", *others, "created_at", "expires_at", *found)
         return {name: found[name] for name in dict.fromkeys(order)}

@@ -1,5 +1,6 @@
 """Service properties, members, the activity log and the token of the request."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +22,7 @@ from storage.api.serializers.fields import (
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
-from storage.domain.service.service_properties import find_faults
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties, find_faults
 from storage.models import Activity
 from storage.operations.accounts import service_properties as operations
 from storage.operations.activity.actors import actor_of
@@ -73,16 +74,21 @@ class ServicePropertiesSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         """Return the properties under the name ``properties``; serializers validate to a dict."""
-        properties = operations.read(attrs)
-        errors: dict[str, Any] = {}
-        for fault in find_faults(properties):
-            within: Any = errors
-            for step in fault.where[:-1]:
-                within = within.setdefault(step, {})
-            within[fault.where[-1]] = [fault.error.text]
-        if errors:
-            raise ValidationError(errors)
-        return {"properties": properties}
+        return {"properties": check_properties(attrs)}
+
+
+def check_properties(attrs: Mapping[str, Any]) -> ServiceProperties:
+    """Return properties, with defaults for those that are left out; raise a ValidationError for invalid values."""
+    properties = operations.read({**operations.write(DEFAULT_PROPERTIES), **attrs})
+    errors: dict[str, Any] = {}
+    for fault in find_faults(properties):
+        within: Any = errors
+        for step in fault.where[:-1]:
+            within = within.setdefault(step, {})
+        within[fault.where[-1]] = [fault.error.text]
+    if errors:
+        raise ValidationError(errors)
+    return properties
 
 
 class MemberRoleSerializer(StrictSerializer):

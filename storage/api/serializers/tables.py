@@ -1,5 +1,6 @@
 """Tables and their stored access policies."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -135,6 +136,15 @@ class PoliciesSerializer(StrictSerializer):
         for fault in policies.find_faults(found):
             raise ValidationError(_error_of(fault))
         return found
+
+
+def check_policies(by_id: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise a ValidationError by the ids of policies that a table cannot have."""
+    for fault in policies.find_faults(
+        [SignedIdentifier(id_, AccessPolicy(**it)) for id_, it in by_id.items()]
+    ):
+        message = [_MESSAGES[fault.rule]]
+        raise ValidationError(message if fault.place is None else {list(by_id)[fault.place]: message})
 
 
 _MESSAGES = {

@@ -31,6 +31,11 @@ class Rule:
     def kind(self) -> NoticeKind:
         return self.condition.kind
 
+    @property
+    def is_default(self) -> bool:
+        bounds = self.condition.threshold
+        return self.is_on and self.threshold == (None if bounds is None else bounds.default)
+
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
@@ -64,6 +69,10 @@ def for_account(account: Account | None) -> list[Rule]:
     return [_rule(it, stored.get(it.kind)) for it in conditions_of(account)]
 
 
+def of_new_account() -> list[Rule]:
+    return [_rule(it, None) for it in CONDITIONS.values() if it.is_of_accounts]
+
+
 def _rule(condition: Condition, stored: NoticeRule | None) -> Rule:
     default = None if condition.threshold is None else condition.threshold.default
     if stored is None:
@@ -73,6 +82,16 @@ def _rule(condition: Condition, stored: NoticeRule | None) -> Rule:
 
 def find(account: Account | None, kind: str) -> Rule | None:
     return next((rule for rule in for_account(account) if rule.kind == kind), None)
+
+
+def check(condition: Condition, threshold: float | None) -> None:
+    """Raise RuleError for a threshold that is out of its bounds, or that the kind does not have."""
+    bounds = condition.threshold
+    if threshold is not None and (bounds is None or not bounds.least <= threshold <= bounds.most):
+        least, most = (bounds.least, bounds.most) if bounds else (0, 0)
+        raise RuleError(
+            Reason.NOTICE_THRESHOLD, kind=str(condition.kind), least=f"{least:g}", most=f"{most:g}"
+        )
 
 
 @transaction.atomic
@@ -88,10 +107,8 @@ def change(
     former = find(account, kind)
     if former is None:
         raise RuleError(Reason.NO_NOTICE_KIND, kind=str(kind))
+    check(former.condition, threshold)
     bounds = former.condition.threshold
-    if threshold is not None and (bounds is None or not bounds.least <= threshold <= bounds.most):
-        least, most = (bounds.least, bounds.most) if bounds else (0, 0)
-        raise RuleError(Reason.NOTICE_THRESHOLD, kind=str(kind), least=f"{least:g}", most=f"{most:g}")
     wanted = threshold if threshold is not None or bounds is None else bounds.default
     if (former.is_on, former.threshold) == (is_on, wanted):
         return None

@@ -122,15 +122,19 @@ def _lock(webhook: Webhook) -> Webhook:
     return found
 
 
-def _set(webhook: Webhook, account: Account | None, wanted: WebhookFields) -> None:
+def check(account: Account | None, wanted: WebhookFields) -> None:
+    """Raise WebhookError for an address or a kind of notice that a webhook cannot have."""
     if read_url(wanted.url) is None:
         raise WebhookError(Reason.WEBHOOK_URL)
-    known = kinds_for(account)
-    unknown = sorted(set(wanted.kinds) - set(known))
+    unknown = sorted(set(wanted.kinds) - set(kinds_for(account)))
     if unknown:
         raise WebhookError(Reason.NO_NOTICE_KIND, kind=unknown[0])
+
+
+def _set(webhook: Webhook, account: Account | None, wanted: WebhookFields) -> None:
+    check(account, wanted)
     webhook.name, webhook.url, webhook.enabled = wanted.name, wanted.url, wanted.enabled
-    webhook.kinds = [kind for kind in known if kind in wanted.kinds]
+    webhook.kinds = [kind for kind in kinds_for(account) if kind in wanted.kinds]
 
 
 def kinds_for(account: Account | None) -> list[str]:

@@ -106,6 +106,17 @@ def find(table: Table, name: str) -> PropertyIndex | None:
     return PropertyIndex.objects.filter(table=table, name=name).first()
 
 
+def asked_for(account: Account) -> dict[int, list[str]]:
+    """Return the properties whose indexes people asked for, by the id of their table; not those that failed."""
+    found: dict[int, list[str]] = {}
+    own = PropertyIndex.objects.filter(
+        table__account=account, table__deleted_at=None, state__in=(IndexState.READY, IndexState.BUILDING)
+    ).exclude(origin=IndexOrigin.ADAPTIVE)
+    for table_id, name in own.order_by("name").values_list("table_id", "name"):
+        found.setdefault(table_id, []).append(name)
+    return found
+
+
 def describe(table: Table) -> list[IndexDetails]:
     """Return the indexes of a table by the names of their properties."""
     found = list(PropertyIndex.objects.filter(table=table).order_by("name"))

@@ -298,8 +298,8 @@ def change(
     is not of the kind cosmos.
     """
     account = accounts.writable(table.account)
-    if throughput and account.kind == AccountKind.STORAGE:
-        raise MethodNotAllowed
+    if throughput:
+        check_throughput(AccountKind(account.kind))
     stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
     if stored is None:
         raise ResourceNotFound
@@ -323,6 +323,12 @@ def change(
     return activity.record(
         Verb.TABLE_CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
     )
+
+
+def check_throughput(kind: AccountKind) -> None:
+    """Raise MethodNotAllowed for an account of a kind whose tables have no throughput."""
+    if kind is AccountKind.STORAGE:
+        raise MethodNotAllowed
 
 
 def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:

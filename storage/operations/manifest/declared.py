@@ -1,0 +1,79 @@
+"""What a manifest declares, and the changes that make the accounts what it says.
+
+What a manifest leaves out stays as it is. Within a section that it has, an item whose value is None is to be deleted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from storage.domain.values.kinds import AccountKind
+
+Fields = Mapping[str, Any]
+Section = Mapping[str, Fields | None]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTable:
+    """A table; ``policies`` and ``indexes`` are None where the manifest does not mention them."""
+
+    fields: Fields = field(default_factory=dict)
+    policies: Section | None = None
+    indexes: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredAccount:
+    """An account; a section is None where the manifest does not mention it."""
+
+    kind: AccountKind | None = None
+    settings: Fields = field(default_factory=dict)
+    service_properties: Fields = field(default_factory=dict)
+    members: Section | None = None
+    tables: Mapping[str, DeclaredTable | None] | None = None
+    webhooks: Section | None = None
+    notice_rules: Section | None = None
+    snapshot_schedule: Section | None = None  # of one item, without a name
+
+
+Manifest = Mapping[str, DeclaredAccount | None]
+"""Accounts by their names; None: the account is to be deleted."""
+
+
+class Action(StrEnum):
+    CREATE = "create"
+    CHANGE = "change"
+    DELETE = "delete"
+
+
+class Resource(StrEnum):
+    """What a change is about. The values are part of the management API."""
+
+    ACCOUNT = "account"
+    SERVICE_PROPERTIES = "service_properties"
+    MEMBER = "member"
+    TABLE = "table"
+    POLICIES = "policies"  # of a table; the fields are policies by their ids
+    INDEX = "index"
+    WEBHOOK = "webhook"
+    NOTICE_RULE = "notice_rule"
+    SNAPSHOT_SCHEDULE = "snapshot_schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A difference between a manifest and an account.
+
+    ``before`` and ``after`` have the fields that differ; they are empty for what does not exist before or afterwards.
+    ``problem``: why the change would be refused; empty if nothing is known to be in its way.
+    """
+
+    action: Action
+    resource: Resource
+    account: str
+    table: str = ""
+    name: str = ""
+    before: Fields = field(default_factory=dict)
+    after: Fields = field(default_factory=dict)
+    problem: str = ""
