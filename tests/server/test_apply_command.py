@@ -1,0 +1,127 @@
+"""`manage.py apply`: files, questions and exit statuses; over the management API it is in tests/clients."""
+
+import json
+import sys
+import tomllib
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from storage.management.commands.apply import Command
+from storage.management.toml_writing import write_toml
+from storage.models import Activity
+from storage.operations.accounts import accounts
+from storage.operations.tables import tables
+
+FILE = """
+[accounts.shop]
+label = "Shop"
+expires_at = 2300-01-01T00:00:00Z
+
+[accounts.shop.tables.orders]
+indexes = ["Customer"]
+"""
+
+
+@pytest.fixture
+def run(capsys, tmp_path, db):
+    """`run(text, ...)`: what the command says of a file, and its exit status."""
+
+    def run(text, *options):
+        (tmp_path / "accounts.toml").write_text(text)
+        status = 0
+        try:
+            call_command("apply", str(tmp_path / "accounts.toml"), *options)
+        except SystemExit as end:
+            status = end.code
+        return capsys.readouterr().out, status
+
+    return run
+
+
+def test_plans_applies_and_finds_drift(run):
+    wanted = FILE.replace("expires_at = 2300-01-01T00:00:00Z\n", "")
+    planned, status = run(wanted, "--plan")
+    assert status == 2
+    assert planned == (
+        "shop\n"
+        "  + account\n"
+        '      kind: "storage"\n'
+        '      label: "Shop"\n'
+        "  + table orders\n"
+        "  + index orders/Customer\n"
+        "Plan: 3 to create, 0 to change, 0 to delete.\n"
+    )
+    assert not accounts.exists("shop")
+    made, status = run(wanted, "--yes")
+    assert (status, made) == (0, planned + "3 created, 0 changed, 0 deleted.\n")
+    assert {it.actor_kind for it in Activity.objects.filter(account_name="shop")} == {"command"}
+    assert run(wanted, "--plan") == ("Nothing differs.\n", 0)
+    tables.create(accounts.find("shop"), "extra")
+    assert run(wanted, "--plan", "--prune")[1] == 2
+    assert json.loads(run(wanted.replace("Shop", "Store"), "--plan", "--json")[0])["changes"][0][
+        "before"
+    ] == {"label": "Shop"}
+
+
+def test_what_would_be_refused_is_an_error_and_not_drift(run):
+    with pytest.raises(CommandError, match="refused"):
+        run(FILE, "--plan")
+    with pytest.raises(CommandError, match=r"accounts\.shop\.lable: Unknown member"):
+        run("[accounts.shop]\nlable = 1")
+    with pytest.raises(CommandError, match="not TOML"):
+        run("[accounts")
+    with pytest.raises(SystemExit) as wrong:
+        Command().run_from_argv(["tablero", "apply", "--unknown"])
+    assert wrong.value.code == 1
+    assert not accounts.exists("shop")
+
+
+def test_asks_and_does_nothing_without_an_answer(run, monkeypatch):
+    with pytest.raises(CommandError, match="--yes"):
+        run("[accounts.shop]")
+    for answer, is_made in (("n\n", False), ("y\n", True)):
+        monkeypatch.setattr(sys, "stdin", _Terminal(answer))
+        if is_made:
+            run("[accounts.shop]")
+        else:
+            with pytest.raises(CommandError, match="Nothing was changed"):
+                run("[accounts.shop]")
+        assert accounts.exists("shop") is is_made
+
+
+class _Terminal:
+    def __init__(self, answer):
+        self._answer = answer
+
+    def isatty(self):
+        return True
+
+    def readline(self):
+        return self._answer
+
+
+def test_shows_a_file_that_differs_in_nothing(run, capsys):
+    run(
+        '[accounts.shop]\ndescription = "a\\n\\"b\\" ç"\nlabels = { "of/x" = "y" }\n[accounts.shop.tables.orders]',
+        "--yes",
+    )
+    accounts.add("other")
+    call_command("apply", "--show", "--account", "shop")
+    shown = capsys.readouterr().out
+    assert shown.startswith("[accounts.shop]\n")
+    assert "other" not in shown
+    assert run(shown, "--plan", "--prune") == ("Nothing differs.\n", 0)
+
+
+def test_toml_is_read_as_it_was_written():
+    content = {
+        "a": {
+            "text": 'q"\\\n\x7f\u2028',
+            "empty": {},
+            "list": [{"x": 1, "y": ["z", True]}, 1.5],
+            "a b": {"c.d": {"n": -1}},
+        },
+        "b": False,
+    }
+    assert tomllib.loads(write_toml({**content, "null": None})) == content
