@@ -140,6 +140,11 @@ GROUPS: Final = (
         "book-open",
         (
             Entry(
+                "infrastructure",
+                _("Infrastructure as code"),
+                _("Declare accounts, tables, policies and members in a file; plan and apply it."),
+            ),
+            Entry(
                 "management-api",
                 _("Management API"),
                 _("Manage accounts, tables and tokens from scripts; recipes for CI."),
