@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -16,6 +17,7 @@ from console.queries.saved import visible_queries
 from console.site.access import user_of
 from console.site.addresses import address_of, path_of
 from storage.domain.service.comments import LONGEST, SubjectKind, split_mentions
+from storage.domain.values.numbers import read_number
 from storage.models import Comment, CommentThread, Table
 from storage.operations.comments import comments, threads
 
@@ -53,6 +55,13 @@ class ShownThread:
     def comments(self) -> list[ShownComment]:
         shown: list[Comment] = self.thread.shown  # type: ignore[attr-defined]  # storage.operations.comments.threads
         return [ShownComment(it, self.reader) for it in shown]
+
+    @property
+    def earlier(self) -> str:
+        """The address of the comments before these; empty if there are none."""
+        if not threads.count_earlier(self.thread):
+            return ""
+        return earlier_address(self.thread, self.comments[0].comment)
 
     @property
     def is_about_entity(self) -> bool:
@@ -99,13 +108,27 @@ def subject_address(thread: CommentThread, query: SavedQuery | None = None) -> s
     return address_of("comments:table", thread.account.name, thread.table.name, q=slug)
 
 
+def earlier_address(thread: CommentThread, before: Comment) -> str:
+    path = path_of("comments:earlier", thread.account.name, thread.table.name, str(thread.pk))
+    return f"{path}?before={before.pk}"
+
+
+def take_newest(
+    request: HttpRequest, found: QuerySet[CommentThread]
+) -> tuple[list[CommentThread], int | None]:
+    """Return a page of threads, the newest first, and the number before which there are older ones."""
+    before = read_number(request.GET.get("before", ""))
+    page = list((found if before is None else found.filter(pk__lt=before)).order_by("-pk")[: MOST_LISTED + 1])
+    return page[:MOST_LISTED], page[MOST_LISTED - 1].pk if len(page) > MOST_LISTED else None
+
+
 # of a table
 
 
 def read_table_threads(
     request: HttpRequest, table: Table, query: SavedQuery | None, *, is_resolved: bool
-) -> tuple[list[ShownThread], bool]:
-    """Return the threads of a table that a reader may see, or of a query, and whether there are more."""
+) -> tuple[list[ShownThread], int | None]:
+    """Return the threads of a table that a reader may see, or of a query, as take_newest does."""
     reader = user_of(request)
     queries = {it.pk: it for it in shared_queries(reader, table)} if query is None else {query.pk: query}
     found = threads.of_table(table).filter(resolved_at__isnull=not is_resolved)
@@ -113,9 +136,8 @@ def read_table_threads(
         found = found.exclude(subject=SubjectKind.QUERY) | found.filter(query__in=list(queries))
     else:
         found = found.filter(query=query.pk)
-    page = list(found[: MOST_LISTED + 1])
-    shown = [ShownThread(it, reader, queries.get(it.query or 0)) for it in page[:MOST_LISTED]]
-    return shown, len(page) > MOST_LISTED
+    page, older = take_newest(request, found)
+    return [ShownThread(it, reader, queries.get(it.query or 0)) for it in page], older
 
 
 def shared_queries(reader: User, table: Table) -> Sequence[SavedQuery]:

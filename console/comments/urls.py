@@ -9,6 +9,7 @@ urlpatterns = [
     path("a/<account>/t/<table>/comments/", discussions.of_table, name="table"),
     path("a/<account>/t/<table>/entity/comments/", discussions.of_entity, name="entity"),
     path("a/<account>/t/<table>/comments/add/", changes.add, name="add"),
+    path("a/<account>/t/<table>/comments/<int:number>/", discussions.earlier, name="earlier"),
     path("a/<account>/comments/people/", discussions.people, name="people"),
     path("a/<account>/comments/<number>/", discussions.thread, name="thread"),
     path("a/<account>/comments/<int:number>/reply/", changes.reply, name="reply"),

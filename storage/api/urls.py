@@ -148,7 +148,13 @@ urlpatterns = [
     _path(
         f"{ACCOUNT}/comments/<int:thread>", comments.CommentViewSet, "thread", get="retrieve", patch="resolve"
     ),
-    _path(f"{ACCOUNT}/comments/<int:thread>/replies", comments.CommentViewSet, "replies", post="reply"),
+    _path(
+        f"{ACCOUNT}/comments/<int:thread>/replies",
+        comments.CommentViewSet,
+        "replies",
+        get="replies",
+        post="reply",
+    ),
     _path(
         f"{ACCOUNT}/comments/<int:thread>/replies/<int:comment>",
         comments.CommentViewSet,

@@ -258,6 +258,9 @@ class Reason(StrEnum):
     FILE_NOT_JSON = "Line {line} of the file is not JSON."
     FILE_LINE = "Line {line} of the file does not belong there: an export has tables, each with its entities."
     FILE_FIELD = "Line {line} of the file has no valid {field}."
+    FILE_COMMENTS = (
+        "The file has more than {most} comments, the most an account can have (TABLERO_COMMENT_LIMIT)."
+    )
     FILE_KEY_TWICE = "Line {line} of the file has the same keys as the line before."
     FILE_DISORDER = "Line {line} of the file has keys that belong before those of the line before."
     # files of rows

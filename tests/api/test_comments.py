@@ -6,10 +6,12 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.service.comments import MOST_AT_ONCE
 from storage.models import Comment, Notice
+from storage.operations.comments.threads import SHOWN
 from storage.sql import entities
 from storage.sql.django import run
 from storage.sql.relations import relation_name
 from tests.api.test_errors import check
+from tests.operations.test_comments import write_many
 
 pytestmark = pytest.mark.django_db
 TABLE = "accounts/acme/tables/people/comments"
@@ -53,6 +55,35 @@ def test_threads_are_paged(call, entity):
     following = victor("GET", page["next"].partition("testserver")[2]).json()
     assert [it["id"] for it in following["items"]] == numbers[:1]
     assert following["items"][0]["partition_key"] is None
+
+
+def test_a_long_thread_is_paged(call, entity):
+    victor = call("victor", "write")
+    made = victor("POST", TABLE, {"text": "0"}).json()
+    assert made["comment_count"] == 1
+    first = Comment.objects.get()
+    write_many(first, SHOWN + 3)
+    thread = victor("GET", f"{ALL}/{made['id']}").json()
+    assert thread["comment_count"] == SHOWN + 3
+    assert [it["text"] for it in thread["comments"]] == [str(it) for it in range(3, SHOWN + 3)]
+    assert [len(it["comments"]) for it in victor("GET", ALL).json()["items"]] == [SHOWN]
+    page = victor("GET", f"{ALL}/{made['id']}/replies?limit=2").json()
+    assert [it["text"] for it in page["items"]] == ["0", "1"]
+    following = victor("GET", page["next"].partition("testserver")[2].replace("limit=2", "limit=500")).json()
+    assert [it["text"] for it in following["items"]] == [str(it) for it in range(2, SHOWN + 3)]
+    assert following["next"] is None
+    check(call("sam", "read")("GET", f"{ALL}/{made['id']}/replies"), 404)
+    check(victor("GET", f"{ALL}/0/replies"), 404)
+
+
+def test_edits_are_limited(call, entity):
+    victor = call("victor", "write")
+    made = victor("POST", TABLE, {"text": "x"}).json()
+    where = f"{ALL}/{made['id']}/replies/{made['comments'][0]['id']}"
+    answers = [victor("PATCH", where, {"text": str(it)}) for it in range(MOST_AT_ONCE + 1)]
+    assert [it.status_code for it in answers[:-1]] == [200] * MOST_AT_ONCE
+    check(answers[-1], 429)
+    assert answers[-1].headers["Retry-After"]
 
 
 def test_refusals(call, entity, account):

@@ -77,6 +77,7 @@ home:link                     222222222222        user:404     user:405
 comments:table                acme/people         member:200   user:405
 comments:entity               acme/people         user:404     user:405
 comments:add                  acme/people         user:405     member:303
+comments:earlier              acme/people/0      user:404     user:405
 comments:people               acme                member:200   user:405
 comments:thread               acme/0              user:404     user:405
 comments:reply                acme/0              user:405     user:404

@@ -21,6 +21,7 @@ from storage.domain.entities.fits import Misfit
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
 from storage.domain.service.comments import Subject
+from storage.domain.service.quotas import COMMENTS
 from storage.domain.service.service_properties import CorsRule, ServiceProperties
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
@@ -29,6 +30,7 @@ from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
 from storage.operations.accounts.refusals import AccountExists
 from storage.operations.comments import comments, threads
+from storage.operations.comments import files as comment_files
 from storage.operations.entities import edits, entities
 from storage.operations.jobs import files, jobs, running
 from storage.operations.relations import history
@@ -41,6 +43,7 @@ from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
 from tests import strategies
+from tests.operations.test_comments import write_many
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STORAGE, COSMOS = AccountKind
@@ -402,6 +405,31 @@ def test_comments_go_with_their_account_by_the_names_of_their_authors(source):
     ]
     assert [it.resolved_by for it in found] == ["ada", ""]
     assert comparable(exported(copy)) == comparable(file)
+
+
+def test_a_long_thread_has_several_lines_and_not_more_comments_than_an_account_can_have(
+    source, settings, monkeypatch
+):
+    monkeypatch.setattr(comment_files, "_AT_ONCE", 60)
+    table = fill(source, "people", one("a"))
+    author = User.objects.create(username="ada")
+    by = Actor(ActorKind.USER, "ada")
+    first, _ = comments.begin(table, Subject(EntityKey("p", "a")), "0", author=author, by=by)
+    write_many(first, 150)
+    comments.begin(table, Subject(EntityKey("p", "a")), "another", author=author, by=by)
+    file = exported(source)
+    written = [len(it["thread"]["comments"]) for it in lines(file) if "thread" in it]
+    assert written == [60, 60, 30, 1]
+    settings.QUOTAS = {**settings.QUOTAS, COMMENTS.name: 151}
+    copy = imported(file, "copy")
+    found = threads.of_account(copy).order_by("pk")
+    assert [[it.text for it in threads.comments_of(thread)] for thread in found] == [
+        [str(it) for it in range(150)],
+        ["another"],
+    ]
+    settings.QUOTAS = {**settings.QUOTAS, COMMENTS.name: 150}
+    with pytest.raises(FileRefused, match="more than 150 comments"):
+        account_import.check(file, "there")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Comments: threads, mentions that become notices, undo, and what becomes of them with their entity and account."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -12,17 +12,19 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.errors import ServerBusy
+from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.service.comments import LONGEST, MOST_AT_ONCE, Subject, mentioned_names
 from storage.domain.service.notices import NoticeKind
 from storage.domain.service.quotas import COMMENTS
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import Activity, Comment, CommentMention, CommentThread, Membership, Notice
+from storage.models import Activity, Comment, CommentMention, CommentThread, Membership, Notice, Table
 from storage.operations.access import members
 from storage.operations.accounts import accounts, removal
+from storage.operations.activity.activity import ChangedSince
 from storage.operations.comments import comments, threads
 from storage.operations.comments.comments import CommentRefused
+from storage.operations.comments.threads import SHOWN
 from storage.operations.entities import edits
 from storage.operations.notices import evaluation, readers
 from storage.operations.tables import tables
@@ -32,6 +34,7 @@ from storage.operations.undo.undo import CannotUndo
 pytestmark = pytest.mark.django_db
 KEY = EntityKey("se", "ada")
 ABOUT = Subject(KEY)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -125,6 +128,60 @@ def test_quotas(table, ada, bob, settings):
     settings.QUOTAS = {**settings.QUOTAS, COMMENTS.name: MOST_AT_ONCE + 2}
     with pytest.raises(CommentRefused, match="the most it can have"):
         say(table, bob, "too many")
+
+
+def test_edits_are_limited_too(table, ada):
+    comment, _ = say(table, ada, "x")
+    for number in range(MOST_AT_ONCE):
+        comments.edit(comment, str(number), by=acting(ada))
+    with pytest.raises(CommentRefused, match="in a minute"):
+        comments.edit(comment, "one more", by=acting(ada))
+    assert shown(table) == [[str(MOST_AT_ONCE - 1)]]
+
+
+def test_a_long_thread_comes_with_its_latest_comments(table, ada, django_assert_num_queries):
+    comment, _ = say(table, ada, "0")
+    write_many(comment, 2 * SHOWN + 5)
+    say(table, ada, "another")
+    with django_assert_num_queries(2):
+        thread, other = threads.of_subject(table, ABOUT)
+    assert [int(it.text) for it in thread.shown] == list(range(SHOWN + 5, 2 * SHOWN + 5))
+    assert (threads.count_earlier(thread), threads.count_earlier(other)) == (SHOWN + 5, 0)
+    page, has_more = threads.earlier(thread, thread.shown[0].pk)
+    assert ([int(it.text) for it in page], has_more) == (list(range(5, SHOWN + 5)), True)
+    page, has_more = threads.earlier(thread, page[0].pk)
+    assert ([int(it.text) for it in page], has_more) == (list(range(5)), False)
+    comments.delete(comment, by=acting(ada))
+    assert threads.comments_of(thread).count() == 2 * SHOWN + 4
+
+
+def write_many(comment, number):
+    """Fill the thread of a comment up to so many."""
+    made = (
+        Comment(
+            thread=comment.thread, author_id=comment.author_id, author_name="ada", text=it, created_at=START
+        )
+        for it in map(str, range(1, number))
+    )
+    Comment.objects.bulk_create(made)
+
+
+def test_none_on_a_table_that_was_deleted_meanwhile(table, ada):
+    tables.delete(table.account, "people", by=acting(ada), keep=tables.DELETED_TABLE_RETENTION)
+    with pytest.raises(TableNotFound):
+        say(table, ada, "x")
+    Table.objects.filter(pk=table.pk).update(kept_until=None)
+    tables.drop_expired_tables()
+    with pytest.raises(TableNotFound):
+        say(table, ada, "x")
+    assert not CommentThread.objects.exists()
+
+
+def test_none_in_a_thread_that_is_gone(table, ada):
+    comment, _ = say(table, ada, "x")
+    CommentThread.objects.all().delete()
+    with pytest.raises(ChangedSince):
+        comments.reply(comment.thread, "y", author=ada, by=acting(ada))
 
 
 def test_a_user_is_locked_before_the_account_as_by_saved_queries(table, ada):

@@ -108,7 +108,9 @@ def _read_subject(request: HttpRequest, table: Table) -> tuple[Subject, str]:
         key = tokens.decode_key(token)
         subject = Subject(key)
         # a comment on what was deleted meanwhile is not lost: the thread is shown where others are already
-        if key is None or (entities.get(table, key) is None and not threads.of_subject(table, subject)):
+        if key is None or (
+            entities.get(table, key) is None and not threads.of_subject(table, subject).exists()
+        ):
             raise Http404
         return subject, presentation.subject_address(_thread_about(table, subject))
     if slug:

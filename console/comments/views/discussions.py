@@ -8,11 +8,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from console.comments import presentation
-from console.comments.presentation import ShownThread
+from console.comments.presentation import ShownComment, ShownThread
 from console.entities import entity_page as pages
 from console.models import SavedQuery
 from console.queries.saved import get_query, visible_queries
 from console.site.access import account_required, table_page, table_required, user_of
+from console.site.addresses import address_of
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.service.comments import Subject
@@ -33,10 +34,10 @@ def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the comments on an entity; those on one that is deleted stay."""
     target = pages.find_target(request, table)
     stored = entities.get(table, target.key)
-    found = threads.of_subject(table, Subject(target.key))
+    found, older = presentation.take_newest(request, threads.of_subject(table, Subject(target.key)))
     if stored is None and not found:
         return pages.render_missing(request, target)
-    shown = ShownThread.of(found, user_of(request))
+    shown = ShownThread.of(reversed(found), user_of(request))
     _mark_seen(request, shown)
     context = {
         "table": table,
@@ -46,6 +47,7 @@ def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
         "tabs": [tab for tab in pages.tab_links(target, "comments") if stored is not None or tab[2]],
         "threads": [it for it in shown if it.thread.resolved_at is None],
         "resolved": [it for it in shown if it.thread.resolved_at is not None],
+        "older": "" if older is None else target.address("comments:entity", before=str(older)),
         "address": target.address(),
         "table_address": target.table_address,
         "changed_address": target.address("history:changed"),
@@ -61,18 +63,41 @@ def of_table(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the comments on a table and what is in it, or on a saved query: ``q``; the open ones, or the resolved."""
     query = _find_query(request, table)
     is_resolved = request.GET.get("state") == "resolved"
-    shown, has_more = presentation.read_table_threads(request, table, query, is_resolved=is_resolved)
+    shown, older = presentation.read_table_threads(request, table, query, is_resolved=is_resolved)
     _mark_seen(request, shown)
+    page = "comments:table", table.account.name, table.name
+    state = {"q": "" if query is None else query.slug, "state": "resolved" if is_resolved else ""}
     context: dict[str, Any] = {
         "table": table,
         "query": query,
         "threads": shown,
-        "has_more": has_more,
-        "most": presentation.MOST_LISTED,
+        "older": "" if older is None else address_of(*page, **state, before=older),
         "is_resolved": is_resolved,
         **presentation.form_context(request, table),
     }
     return render(request, "console/comments/table.html", context)
+
+
+@require_safe
+@table_page(Capability.READ)
+def earlier(request: HttpRequest, table: Table, number: int) -> HttpResponse:
+    """Show the comments of a thread that were written before one of them."""
+    found, before = threads.find(table.account, number), read_number(request.GET.get("before", ""))
+    if found is None or found.table_id != table.pk or before is None:
+        raise Http404
+    if found.query is not None:
+        find_query_of(request, found)
+    comments, has_more = threads.earlier(found, before)
+    reader = user_of(request)
+    context: dict[str, Any] = {
+        "table": table,
+        "thread": found,
+        "comments": [ShownComment(it, reader) for it in comments],
+        "earlier": presentation.earlier_address(found, comments[0]) if has_more else "",
+        "back": "table" if request.GET.get("back") == "table" else "",
+        **presentation.form_context(request, table),
+    }
+    return render_part(request, "console/comments/earlier.html", "_comments.html", context)
 
 
 @require_safe

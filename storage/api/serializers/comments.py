@@ -13,6 +13,8 @@ from storage.api.serializers.fields import (
 )
 from storage.domain.service.comments import LONGEST, SubjectKind
 from storage.models import Comment, CommentThread
+from storage.operations.comments import threads
+from storage.operations.comments.threads import SHOWN
 
 
 class ThreadParameters(PageParameters):
@@ -36,7 +38,15 @@ class ThreadSerializer(serializers.Serializer[Any]):
     created_at = InstantField()
     resolved_at = InstantField(allow_null=True)
     resolved_by = serializers.CharField(help_text="Empty if it is open.")
-    comments = CommentSerializer(many=True, source="shown", help_text="The oldest first.")
+    comments = CommentSerializer(
+        many=True, source="shown", help_text=f"The latest {SHOWN}, the oldest of them first."
+    )
+    comment_count = serializers.SerializerMethodField(
+        help_text="Of all comments; `GET …/replies` lists those that are not among `comments`."
+    )
+
+    def get_comment_count(self, thread: CommentThread) -> int:
+        return len(thread.shown) + threads.count_earlier(thread)  # type: ignore[attr-defined]
 
     def get_partition_key(self, thread: CommentThread) -> str | None:
         return thread.partition_key if thread.subject == SubjectKind.ENTITY else None
@@ -65,7 +75,8 @@ class ResolutionSerializer(StrictSerializer):
     resolved = StrictBooleanField()
 
 
-def with_comments(thread: CommentThread, comments: list[Comment]) -> CommentThread:
-    """Return a thread as the serializer reads it."""
-    thread.shown = comments  # type: ignore[attr-defined]
+def with_first(thread: CommentThread, comment: Comment) -> CommentThread:
+    """Return a new thread as the serializer reads it."""
+    comment.total = 1  # type: ignore[attr-defined]
+    thread.shown = [comment]  # type: ignore[attr-defined]
     return thread

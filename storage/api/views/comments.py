@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from storage.api import access, problems
 from storage.api.documentation import operation
-from storage.api.paging import take_page
+from storage.api.paging import PageParameters, take_page
 from storage.api.problems import FieldError, Problem, invalid
 from storage.api.serializers import comments as serializers
 from storage.api.serializers.answers import page_of
@@ -37,7 +37,7 @@ class CommentViewSet(AccountScopedViewSet):
 
     tag = "Comments"
     capabilities: ClassVar[Mapping[str, Capability]] = dict.fromkeys(
-        ("index", "retrieve", *_WRITES), Capability.READ
+        ("index", "retrieve", "replies", *_WRITES), Capability.READ
     )
 
     def resolve_target(self, token: ApiToken, capability: Capability) -> None:
@@ -83,11 +83,26 @@ class CommentViewSet(AccountScopedViewSet):
         made = self._write(
             lambda: comments.begin(found, subject, wanted["text"], author=self.token.user, by=self.by)
         )[0]
-        return self.answer_created(serializers.with_comments(made.thread, [made]), is_new=True)
+        return self.answer_created(serializers.with_first(made.thread, made), is_new=True)
 
     @operation("get_comments", "Get a thread of comments", answer=serializers.ThreadSerializer)
     def retrieve(self, request: Request, account: str, thread: int) -> Response:
         return self.answer(self._find(thread))
+
+    @operation(
+        "list_replies",
+        "List the comments of a thread",
+        "All of them, the oldest first.",
+        answer=page_of(serializers.CommentSerializer),
+        query=PageParameters,
+    )
+    def replies(self, request: Request, account: str, thread: int) -> Response:
+        wanted, found = self.read_query(), threads.comments_of(self._find(thread))
+        after = self.read_number_cursor(wanted["cursor"])
+        if after is not None:
+            found = found.filter(pk__gt=after)
+        rows = list(found[: wanted["limit"] + 1])
+        return self.answer_page(take_page(rows, wanted["limit"], lambda it: str(it.pk)))
 
     @operation(
         "reply_to_comments",
@@ -122,6 +137,7 @@ class CommentViewSet(AccountScopedViewSet):
         "Only its author can.",
         body=serializers.TextSerializer,
         answer=serializers.CommentSerializer,
+        problems=[problems.TOO_MANY],
         example={"text": "Yes, it is, since May."},
     )
     def edit(self, request: Request, account: str, thread: int, comment: int) -> Response:

@@ -218,7 +218,7 @@ def _record(
     if invited_by:
         detail["invited_by"] = invited_by
     if verb is Verb.MEMBER_REMOVE:
-        detail["user_id"] = user.pk  # who is told of it, whatever the name is then
+        detail["user_id"] = user.pk  # by which the user is known, whatever the name becomes
     return activity.record(
         verb, by, account=account, detail=detail, before=before, after=after, undoes=undoes
     )

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor
+from storage.domain.errors import TableNotFound
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.domain.service.comments import (
@@ -39,9 +40,13 @@ class CommentRefused(Refused):
 def begin(
     table: Table, subject: Subject, text: str, *, author: Person, by: Actor
 ) -> tuple[Comment, Activity]:
-    """Begin a thread about a subject; raises CommentRefused."""
+    """Begin a thread about a subject; raises CommentRefused, and TableNotFound if the table was deleted."""
     text = _check_text(text)
     _check_rate(table, author)
+    # locks the table, which no constraint of a thread would keep
+    if not Table.objects.filter(pk=table.pk, deleted_at=None).update(has_comments=True):
+        raise TableNotFound
+    table.has_comments = True
     pk, rk = subject.key or ("", "")
     thread = CommentThread(
         account_id=table.account_id,
@@ -54,18 +59,16 @@ def begin(
         created_at=timezone.now(),
     )
     thread.save(force_insert=True)
-    if not table.has_comments:
-        table.has_comments = True
-        table.save(update_fields=("has_comments",))
     return _write(thread, text, author, by)
 
 
 @transaction.atomic
 def reply(thread: CommentThread, text: str, *, author: Person, by: Actor) -> tuple[Comment, Activity]:
-    """Add a comment to a thread, which is open again if it was resolved; raises CommentRefused."""
+    """Add a comment to a thread, which is open again if it was resolved; raises CommentRefused, ChangedSince."""
     text = _check_text(text)
     _check_rate(thread.table, author)
-    CommentThread.objects.filter(pk=thread.pk).update(resolved_at=None, resolved_by="")
+    if not CommentThread.objects.filter(pk=thread.pk).update(resolved_at=None, resolved_by=""):
+        raise ChangedSince
     return _write(thread, text, author, by)
 
 
@@ -84,11 +87,21 @@ def _write(thread: CommentThread, text: str, author: Person, by: Actor) -> tuple
 @transaction.atomic
 def edit(comment: Comment, text: str, *, by: Actor) -> Activity | None:
     """Change the text of a comment; return None if it has that text. Raises CommentRefused, ChangedSince."""
-    text, fresh = _check_text(text), _lock(comment.pk)
+    text = _check_text(text)
+    quotas.lock_user(comment.author_id or 0)
+    fresh = _lock(comment.pk)
     if fresh.deleted_at is not None:
         raise ChangedSince
     if fresh.text == text:
         return None
+    lately = Activity.objects.filter(
+        account=fresh.thread.account_id,
+        at__gt=timezone.now() - _MINUTE,
+        verb=Verb.COMMENT_CHANGE,
+        actor=storable_text(by.name, 256),
+    )
+    if lately.count() >= MOST_AT_ONCE:
+        raise CommentRefused(Reason.TOO_MANY_COMMENTS_AT_ONCE, most=MOST_AT_ONCE)
     _set_text(fresh, text)
     return _record(Verb.COMMENT_CHANGE, fresh, by)
 

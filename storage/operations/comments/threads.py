@@ -1,23 +1,47 @@
-"""Read threads of comments: of a subject, of a table or account, and how many entities of a page have."""
+"""Read threads of comments: of a subject, of a table or account, and how many entities of a page have.
+
+A thread comes with its latest comments as ``shown``, the oldest of them first; each knows the ``total`` of the thread.
+"""
 
 from collections.abc import Collection, Sequence
+from typing import Any, Final
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.comments import Subject, SubjectKind
 from storage.models import Account, Comment, CommentThread, Table
 
+SHOWN: Final = 50  # comments of a thread
 
-def of_subject(table: Table, subject: Subject) -> list[CommentThread]:
-    """Return the threads about a subject with their comments, the oldest first; at most 200."""
+
+def of_subject(table: Table, subject: Subject) -> QuerySet[CommentThread]:
+    """Select the threads about a subject, the oldest first."""
     found = _with_comments().filter(table=table, digest=subject.digest, subject=subject.kind)
-    return list(found.order_by("pk")[:200])
+    return found.order_by("pk")
 
 
 def of_table(table: Table) -> QuerySet[CommentThread]:
     """Select the threads about a table and what is in it, the newest first."""
     return _with_comments().filter(table=table).order_by("-pk")
+
+
+def count_earlier(thread: CommentThread) -> int:
+    """Return how many comments a thread has before those that are shown."""
+    shown: list[Any] = thread.shown  # type: ignore[attr-defined]
+    return shown[0].total - len(shown) if shown else 0
+
+
+def comments_of(thread: CommentThread) -> QuerySet[Comment]:
+    """Select all comments of a thread, the oldest first."""
+    return Comment.objects.filter(thread=thread, deleted_at=None).order_by("pk")
+
+
+def earlier(thread: CommentThread, before: int) -> tuple[list[Comment], bool]:
+    """Return the comments of a thread before one of them, the oldest first, and whether there are more."""
+    found = comments_of(thread).filter(pk__lt=before).select_related("author").order_by("-pk")[: SHOWN + 1]
+    return list(found)[:SHOWN][::-1], len(found) > SHOWN
 
 
 def of_account(account: Account) -> QuerySet[CommentThread]:
@@ -47,10 +71,15 @@ def subject_of(thread: CommentThread) -> Subject:
 
 
 def _with_comments() -> QuerySet[CommentThread]:
-    """Select the threads that have a comment, with them, the oldest first."""
-    shown = Comment.objects.filter(deleted_at=None).order_by("pk")
-    found = CommentThread.objects.filter(Exists(shown.filter(thread=OuterRef("pk")).order_by()))
-    comments = Prefetch("comments", shown.select_related("author"), to_attr="shown")
+    """Select the threads that have a comment, with the latest ones."""
+    shown = Comment.objects.filter(deleted_at=None)
+    found = CommentThread.objects.filter(Exists(shown.filter(thread=OuterRef("pk"))))
+    of_thread = F("thread")
+    latest = shown.annotate(
+        place=Window(RowNumber(), of_thread, order_by="-pk"), total=Window(Count("*"), of_thread)
+    )
+    latest = latest.filter(place__lte=SHOWN).select_related("author").order_by("pk")
+    comments = Prefetch("comments", latest, to_attr="shown")
     return found.select_related("table", "account").prefetch_related(comments)
 
 

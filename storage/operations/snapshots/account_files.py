@@ -152,13 +152,14 @@ _decode: Final = JSONDecoder(parse_constant=_refuse_constant).decode
 class FileReader:
     """Reads an account from a stream, and refuses whatever ``FileWriter`` would not have written.
 
-    ``line`` is the number of the line that was read last.
+    ``line`` is the number of the line that was read last. A file with more comments than ``most_comments`` is refused.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, most_comments: int) -> None:
         self._file = gzip.GzipFile(fileobj=stream, mode="rb")
         self._digest = hashlib.sha256()
-        self.line = self.tables = self.entities = 0
+        self._most_comments = most_comments
+        self.line = self.tables = self.entities = self.comments = 0
         self.header = self._read_header()
         self._ahead = self._read_line()
 
@@ -188,6 +189,9 @@ class FileReader:
         threads = []
         while "thread" in (found := self._read_line()) and "PartitionKey" not in found:
             threads.append(self._valid(_read_thread, found["thread"]))
+            self.comments += len(threads[-1].comments)
+            if self.comments > self._most_comments:
+                raise FileRefused(Reason.FILE_COMMENTS, most=self._most_comments)
         self._ahead = found
         return threads
 

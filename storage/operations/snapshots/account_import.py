@@ -13,10 +13,11 @@ from django.db import transaction
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity
 from storage.domain.refusals import Reason
+from storage.domain.service.quotas import COMMENTS
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations.access import policies
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists
 from storage.operations.comments import files
@@ -75,7 +76,7 @@ def check(
 ) -> CheckedFile:
     """Read a whole file and find what does not fit. By default, the account has the name and kind in the file."""
     stream.seek(0)
-    reader = FileReader(stream)
+    reader = FileReader(stream, quotas.limit(COMMENTS))
     name, kind = name or reader.header.account, kind or reader.header.kind
     _check_name(name)
     fitting = Fitting(kind)
@@ -138,7 +139,7 @@ def _load(building: Building[Arguments], file: CheckedFile, progress: Progress) 
         account.service_properties = header.service_properties
         account.save(update_fields=("service_properties",))
     file.stream.seek(0)
-    reader = FileReader(file.stream)
+    reader = FileReader(file.stream, quotas.limit(COMMENTS))
     for table, found in reader.read_tables():
         _load_table(account, table, found, lambda: progress(reader.entities))
         building.add(reader.entities - building.entities)

@@ -5,6 +5,7 @@ from html import unescape
 
 import pytest
 
+from console.comments import presentation
 from console.comments.presentation import draw_text
 from console.grid.tokens import encode_key
 from console.models import SavedQuery
@@ -12,6 +13,8 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.service.comments import Subject
 from storage.models import Comment, CommentThread
 from storage.operations.comments import comments, threads
+from storage.operations.comments.threads import SHOWN
+from tests.operations.test_comments import write_many
 
 pytestmark = pytest.mark.django_db
 TABLE = "/ui/a/acme/t/people/"
@@ -54,6 +57,37 @@ def test_a_viewer_comments_and_others_reply_resolve_and_reopen(visit, add):
     assert visit("sam").post(f"{where}reply/", {"text": "x"}).status_code == 404
     assert visit("sam").get(where).status_code == 404
     assert eve.get(where)["Location"] == f"{ENTITY}#thread-{thread.pk}"
+
+
+def test_earlier_comments_are_shown_on_request(visit, add):
+    add("victor", "0")
+    first = Comment.objects.get()
+    write_many(first, SHOWN + 5)
+    victor, eve = visit("victor"), visit("eve")
+    for page, back in ((ENTITY, ""), (f"{TABLE}comments/", "table")):
+        shown = eve.get(page).content.decode()
+        assert shown.count('<div class="comment"') == SHOWN
+        [address] = re.findall(r'href="([^"]+)" hx-get="[^"]+"[^>]*\s*>Show earlier comments', shown)
+        part = eve.get(unescape(address), headers={"HX-Request": "true"}).content.decode()
+        assert part.count('<div class="comment"') == 5 and "<html" not in part
+        assert "Show earlier" not in part
+        own = victor.get(unescape(address)).content.decode()  # a page, without scripts
+        assert own.count('<div class="comment"') == 5 and "<html" in own
+        assert f'name="back" value="{back}"' in own
+    assert visit("sam").get(unescape(address)).status_code == 404
+    assert eve.get(f"{TABLE}comments/{first.thread_id}/?before=x").status_code == 404
+
+
+def test_many_threads_are_pages(visit, add, monkeypatch):
+    monkeypatch.setattr(presentation, "MOST_LISTED", 2)
+    for words in ("x-first", "x-second", "x-third"):
+        add("victor", words)
+    eve = visit("eve")
+    for page in (ENTITY, f"{TABLE}comments/"):
+        newest = eve.get(page)
+        assert "x-second" in text(newest) and "x-third" in text(newest) and "x-first" not in text(newest)
+        [older] = re.findall(r'href="([^"]+)" rel="next"', newest.content.decode())
+        assert "x-first" in text(eve.get(unescape(older))) and "x-third" not in text(eve.get(unescape(older)))
 
 
 def test_only_the_author_edits_and_deletes_and_can_undo_that(visit, add):
