@@ -80,7 +80,7 @@ class Issuer:
 
     def handle(self, request: BaseHTTPRequestHandler) -> None:
         self.asked.append(request.path)
-        self.released.wait(10)
+        self.released.wait(60)
         status, headers, body = self.answers.get(request.path, (404, {}, b""))
         request.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
