@@ -11,12 +11,18 @@ REFUSALS = (401, 409, 412, 422)
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # what colours, widths and hidden parts can change of a page that was checked before
 OF_APPEARANCE = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
+# colours on their way to others are none to judge
 RUN_AXE = """
-([within, rules]) => axe.run(within === "body" ? document : within, {
-    runOnly: rules, rules: {"target-size": {enabled: true}}, resultTypes: ["violations"],
-}).then(found => found.violations.map(
-    rule => rule.id + ": " + rule.nodes.map(node => node.target + " " + node.failureSummary).join("; ")
-))
+async ([within, rules]) => {
+    const transitions = document.getAnimations().filter(it => it instanceof CSSTransition);
+    await Promise.allSettled(transitions.map(it => it.finished));
+    const found = await axe.run(within === "body" ? document : within, {
+        runOnly: rules, rules: {"target-size": {enabled: true}}, resultTypes: ["violations"],
+    });
+    return found.violations.map(
+        rule => rule.id + ": " + rule.nodes.map(node => node.target + " " + node.failureSummary).join("; ")
+    );
+}
 """
 # a name for each element within another that has the focus, and what is wrong with how it is seen
 LOOK_AT_FOCUS = """

@@ -8,22 +8,33 @@ from tests.live_server import start_server
 from tests.seeds import seeded
 
 KIT = "/ui/dev/kit/"
+# one after the other on one page
 APPEARANCES = {
-    "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
-    "dark by choice": {"cookies": {"tablero_theme": "dark"}},
-    "forced colours": {"forced_colors": "active"},
-    "more contrast": {"contrast": "more"},
-    "320 px": {"width": 320, "height": 640},
-    "400 %": {"width": 320, "height": 256, "color_scheme": "dark"},
-    "compact": {"cookies": {"tablero_density": "compact"}},
+    "forced colours": {"color_scheme": "light", "forced_colors": "active"},
+    "more contrast": {"forced_colors": "none", "contrast": "more"},
 }
+NARROW = {"320 px": (320, 640, "light"), "400 %": (320, 256, "dark")}
 
 
-@pytest.mark.parametrize("appearance", APPEARANCES)
-def test_appearance(open_page, appearance):
-    page = open_page(KIT, **APPEARANCES[appearance])
-    check_axe(page, appearance_only=appearance != "light")
+def test_appearance(open_page):
+    page = open_page(KIT)
+    check_axe(page)
+    check_reflow(page)
+    for media in APPEARANCES.values():
+        page.emulate_media(**media)
+        check_axe(page, appearance_only=True)
+    page.emulate_media(contrast="no-preference")
+    for width, height, color_scheme in NARROW.values():
+        page.emulate_media(color_scheme=color_scheme)
+        page.set_viewport_size({"width": width, "height": height})
+        check_axe(page, appearance_only=True)
+        check_reflow(page)
+
+
+def test_chosen_appearance(open_page):
+    page = open_page(KIT, cookies={"tablero_theme": "dark", "tablero_density": "compact"})
+    check_axe(page, appearance_only=True)
     check_reflow(page)
 
 
