@@ -195,9 +195,11 @@ def _is_within(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def _is_public(address: Address) -> bool:
-    inner = _inner(address) if isinstance(address, IPv6Address) else None
-    if inner is not None:
-        return _is_public(inner)
+    if isinstance(address, IPv6Address):
+        if address.is_site_local:  # which is global for Python
+            return False
+        if (inner := _inner(address)) is not None:
+            return _is_public(inner)
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
