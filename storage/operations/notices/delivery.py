@@ -75,7 +75,6 @@ def test(webhook: Webhook, now: datetime) -> NoticeDelivery:
     """Send a test to a webhook now, and return how that went; it is not tried again."""
     delivery = _create(webhook, NoticeEvent.TEST, now)
     _record(delivery, send(_message(delivery)), now)
-    delivery.refresh_from_db()
     return delivery
 
 
@@ -184,7 +183,10 @@ def _message(delivery: NoticeDelivery) -> Message:
 @transaction.atomic
 def _record(delivery: NoticeDelivery, answer: Answer, now: datetime) -> None:
     """Record an attempt at a webhook, and when the next one is."""
-    webhook, is_test = Webhook.objects.filter(pk=delivery.webhook_id or 0), delivery.event == NoticeEvent.TEST
+    assert delivery.webhook is not None
+    # what the former address has answered says nothing of the present one
+    webhook = Webhook.objects.filter(pk=delivery.webhook.pk, url=delivery.webhook.url)
+    is_test = delivery.event == NoticeEvent.TEST
     delivery.attempts += 1
     delivery.status, delivery.error = answer.status, answer.error[:256]
     if not answer.error:
@@ -197,7 +199,12 @@ def _record(delivery: NoticeDelivery, answer: Answer, now: datetime) -> None:
     if answer.is_gone:
         delivery.due_at = None
         webhook.update(enabled=False)
-    delivery.save(update_fields=("attempts", "status", "error", "due_at", "delivered_at"))
+    _save(delivery, "attempts", "status", "error", "due_at", "delivered_at")
+
+
+def _save(delivery: NoticeDelivery, *names: str) -> None:
+    """Store what became of a delivery, unless its webhook or user was deleted while it was sent."""
+    NoticeDelivery.objects.filter(pk=delivery.pk).update(**{name: getattr(delivery, name) for name in names})
 
 
 def _next_attempt(attempts: int, now: datetime) -> datetime | None:
@@ -208,12 +215,14 @@ def _next_attempt(attempts: int, now: datetime) -> datetime | None:
 
 def _end(delivery: NoticeDelivery, error: str) -> None:
     delivery.due_at, delivery.error = None, error
-    delivery.save(update_fields=("due_at", "error"))
+    _save(delivery, "due_at", "error")
 
 
 def _mail(user_id: int, several: list[NoticeDelivery], now: datetime) -> None:
     """Send one e-mail about several notices, without those that were resolved or muted meanwhile."""
-    person = apps.get_model(settings.AUTH_USER_MODEL)._default_manager.get(pk=user_id)
+    person = apps.get_model(settings.AUTH_USER_MODEL)._default_manager.filter(pk=user_id).first()
+    if person is None:
+        return
     address = readers.confirmed_address(user_id)
     about = {it.notice_id for it in several if it.notice_id}
     wanted = list(readers.current(person).filter(pk__in=about))
@@ -228,7 +237,7 @@ def _mail(user_id: int, several: list[NoticeDelivery], now: datetime) -> None:
         delivery.error = error[:256]
         delivery.due_at = _next_attempt(delivery.attempts, now) if error else None
         delivery.delivered_at = None if error else now
-        delivery.save(update_fields=("attempts", "error", "due_at", "delivered_at"))
+        _save(delivery, "attempts", "error", "due_at", "delivered_at")
 
 
 def send_mail(address: str, subject: str, body: str, *, message_id: str = "") -> str:

@@ -20,7 +20,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.notices import NoticeEvent, NoticeKind
 from storage.models import Activity, Notice, NoticeDelivery, NoticeReader, Webhook
 from storage.operations.notices import delivery, readers, sending, webhooks
-from storage.operations.notices.sending import Message, is_allowed, read_url, send
+from storage.operations.notices.sending import Answer, Message, is_allowed, read_url, send
 from storage.operations.notices.webhooks import WebhookError, WebhookFields
 from tests.operations.notices.conftest import LOOPBACK, serving
 from tests.server.test_serve import make_certificate
@@ -166,6 +166,34 @@ def test_one_of_several_processes_sends(account, receiver):
     assert len({headers["webhook-id"] for headers, _ in receiver.requests}) == len(receiver.requests) == 5
 
 
+def test_what_is_deleted_while_it_is_sent_to_holds_up_no_others(account, cast, receiver, monkeypatch):
+    for name in ("first", "second"):
+        create(account, receiver.url, name=name)
+    announce(account)
+    make_message = delivery._message
+
+    def delete_and_make(sent):
+        if sent.webhook.name == "first":
+            webhooks.remove(sent.webhook, by=MAX)
+        return make_message(sent)
+
+    monkeypatch.setattr(delivery, "_message", delete_and_make)
+    assert deliver()
+    [left] = NoticeDelivery.objects.all()
+    assert (left.webhook.name, left.delivered_at) == ("second", NOW)
+    delivery._mail(0, [], NOW)  # of a user who is gone
+
+
+def test_what_a_former_address_answers_is_not_held_against_the_present_one(account, receiver):
+    _, hook = create(account, receiver.url)
+    announce(account)
+    [sent] = NoticeDelivery.objects.select_related("webhook")
+    webhooks.change(hook, WebhookFields("hook", f"{receiver.url}?new"), by=MAX)
+    delivery._record(sent, Answer(410, "The receiver answered 410."), NOW)
+    hook.refresh_from_db()
+    assert (hook.enabled, hook.failures) == (True, 0)
+
+
 def test_a_test_says_how_it_went_and_counts_for_nothing(account, receiver):
     _, hook = create(account, receiver.url)
     receiver.answers = [204, 401]
@@ -241,6 +269,7 @@ def test_webhooks_are_checked_and_recorded(account, settings):
         ("::", False),
         ("fe80::1", False),
         ("fc00::1", False),
+        ("fec0::1", False),
         ("ff02::1", False),
         ("::ffff:127.0.0.1", False),
         ("::ffff:93.184.215.14", True),
