@@ -36,7 +36,7 @@ LIMIT: Final = timedelta(seconds=5)
 _SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
 # changes that a page reads at first, and while they are too few groups: those of change sets, or of bulk edits
 _WINDOWS: Final = (600, 6_000, 20_000)
-_LARGEST_WINDOW: Final = 200_000  # of loads, whose requests are put together
+_LARGEST_WINDOW: Final = 100_000  # of loads, whose requests are put together
 CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER, ActorKind.TOKEN)
 _MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
 _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
