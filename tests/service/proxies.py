@@ -41,9 +41,10 @@ CADDY = """{{
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """A port that no other process gets; a program can listen on it with SO_REUSEPORT."""
+    """A port that is given to no other process; a program that reuses addresses or ports can listen on it."""
     with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            holder.setsockopt(socket.SOL_SOCKET, option, 1)
         holder.bind(("127.0.0.1", 0))
         yield holder.getsockname()[1]
 

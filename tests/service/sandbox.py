@@ -117,10 +117,9 @@ def call(result: int, what: str) -> None:
 
 def protect_system(writable: list[str]) -> None:
     """Make every mount read-only but those of ``writable``, /dev and /proc."""
-    call(libc.unshare(CLONE_NEWNS), "mount namespace")
-    call(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "private mounts")
+    enter_namespace()
     for path in writable:
-        call(libc.mount(path.encode(), path.encode(), None, MS_BIND, None), path)
+        bind(Path(path), Path(path))
     reveal({Path(it).resolve() for it in (sys.base_prefix, sys.prefix, ROOT, *sys.path) if Path(it).is_dir()})
     set_read_only("/", is_read_only=True)
     for path in (*writable, "/dev", "/proc"):
@@ -129,20 +128,36 @@ def protect_system(writable: list[str]) -> None:
 
 def reveal(paths: set[Path]) -> None:
     """Let others enter folders that only root may, such as a Python in root's home, and nothing beside them."""
-    closed: dict[Path, dict[Path, int]] = {}
+    closed: dict[Path, list[Path]] = {}
     for path in sorted(paths):
-        for folder in reversed(path.parents):
-            if folder.is_dir() and not folder.stat().st_mode & 1:
-                closed.setdefault(folder, {})[path] = os.open(path, os.O_PATH)
-                break
+        folders = reversed(path.parents)
+        folder = next((it for it in folders if it.is_dir() and not it.stat().st_mode & 1), None)
+        if folder is not None:
+            closed.setdefault(folder, []).append(path)
     for folder, inside in closed.items():
-        call(libc.mount(b"tmpfs", str(folder).encode(), b"tmpfs", 0, b"mode=755"), str(folder))
-        for path, descriptor in inside.items():
-            if not path.exists():
-                path.mkdir(parents=True)
-                source = f"/proc/self/fd/{descriptor}".encode()
-                call(libc.mount(source, str(path).encode(), None, MS_BIND | MS_REC, None), str(path))
-            os.close(descriptor)
+        cover(folder, inside, "755")
+
+
+def cover(folder: Path, shown: list[Path], mode: str) -> None:
+    """Mount an empty folder over one, in which only these folders of it are left."""
+    descriptors = {path: os.open(path, os.O_PATH) for path in shown}
+    call(libc.mount(b"tmpfs", str(folder).encode(), b"tmpfs", 0, f"mode={mode}".encode()), str(folder))
+    for path, descriptor in descriptors.items():
+        if not path.exists():
+            path.mkdir(parents=True)
+            bind(Path(f"/proc/self/fd/{descriptor}"), path)
+        os.close(descriptor)
+
+
+def bind(source: Path, target: Path) -> None:
+    """Show a folder at another place too, with what is mounted in it."""
+    call(libc.mount(str(source).encode(), str(target).encode(), None, MS_BIND | MS_REC, None), str(target))
+
+
+def enter_namespace() -> None:
+    """Make mounts that end with this process."""
+    call(libc.unshare(CLONE_NEWNS), "mount namespace")
+    call(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "private mounts")
 
 
 def set_read_only(path: str, *, is_read_only: bool) -> None:
