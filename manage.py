@@ -62,6 +62,9 @@ def main():
             stop("The environment %s is damaged; remove it and run the same command again." % VENV)
         os.execv(PYTHON, [PYTHON, os.path.abspath(__file__)] + sys.argv[1:])
 
+    from storage.server import garbage
+
+    garbage.pause()
     from storage.server.command_line import main as tablero
 
     tablero()

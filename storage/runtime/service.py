@@ -1,12 +1,13 @@
 """The operations for the protocol: asynchronous, by the names of account and table."""
 
 import asyncio
+import gc
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
@@ -38,7 +39,7 @@ from storage.operations.relations import table_relations
 from storage.operations.relations.history import Actors
 from storage.operations.tables import analytics, tables
 from storage.operations.tables.adaptive_indexes import SlowQuery
-from storage.runtime import job_runner, periodic, presence, replicas, throughput
+from storage.runtime import presence, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.runtime.job_news import JobNews
 from storage.runtime.live_feed import LiveFeed
@@ -64,6 +65,7 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_BACKGROUND_DELAY: Final = 0.3  # seconds
 _RECOVERY: Final = 20.0  # seconds; a database that was killed answers again after a few
 
 
@@ -74,6 +76,14 @@ def _identity(trust: Trust | None) -> "Identity | None":
     from storage.operations.access.identity import Identity
 
     return Identity(trust)
+
+
+def _import_background() -> tuple[
+    Callable[[], Coroutine[Any, Any, None]], Callable[[JobNews], Coroutine[Any, Any, None]]
+]:
+    from storage.runtime import job_runner, periodic
+
+    return periodic.run, job_runner.run
 
 
 class Service:
@@ -101,8 +111,7 @@ class Service:
         if addresses:
             self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=self._leave_former)
         self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
-        self._periodic: asyncio.Task[None] | None = None
-        self._jobs: asyncio.Task[None] | None = None
+        self._background: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
 
@@ -118,14 +127,12 @@ class Service:
         if self._replicas is not None:
             self._replicas.open()
             replicas.set_of_this_process(self._replicas)
-        self._periodic = asyncio.create_task(periodic.run())
-        self._jobs = asyncio.create_task(job_runner.run(self._job_news))
+        self._background = asyncio.create_task(self._run_background())
 
     async def close(self) -> None:
-        background = [task for task in (self._periodic, self._jobs) if task is not None]
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
+        if self._background is not None:
+            self._background.cancel()
+            await asyncio.gather(self._background, return_exceptions=True)
         if self._replicas is not None:
             replicas.set_of_this_process(None)
             await self._replicas.close()
@@ -134,6 +141,16 @@ class Service:
         await self.observer.close()
         await self._catalog.close()
         self._lanes.close()
+
+    async def _run_background(self) -> None:
+        """Do periodic work and run jobs: after the first requests, because their modules take a sixth of a start."""
+        await asyncio.sleep(_BACKGROUND_DELAY)
+        run_periodic, run_jobs = await asyncio.to_thread(_import_background)
+        gc.freeze()  # as the server does with what is there at its start
+        # unlike gather(), which ends with the first that is cancelled, waits for both
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_periodic())
+            group.create_task(run_jobs(self._job_news))
 
     async def account(self, name: str, *, secondary: bool = False) -> KnownAccount | None:
         """Return an account; for its secondary address, also while only a replica answers."""

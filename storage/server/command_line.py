@@ -68,7 +68,6 @@ ALONE: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    garbage.collect_rarely()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     try:
         run(arguments)
@@ -80,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> None:
     command = arguments[0] if arguments else "help"
+    if command != "serve":  # which does it when its modules are imported
+        garbage.collect_rarely()
     match arguments:
         case ["version" | "--version", *_]:
             print(f"Tablero {release.version()}")

@@ -1,5 +1,6 @@
 """Check the database, upgrade it to this version, and create the declared accounts."""
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
@@ -181,6 +182,7 @@ def _migrate() -> None:
     try:
         with transaction.atomic():  # of a process that is killed, nothing is left
             call_command(_Migrate(), verbosity=0, interactive=False)
+        gc.collect()  # the models of all versions, before what is left is kept
     except MigrationSchemaMissing:
         _refuse_role()
     except ProgrammingError as error:

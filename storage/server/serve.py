@@ -12,6 +12,7 @@ from storage.server import (
     database,
     descriptors,
     embedded,
+    garbage,
     http_server,
     metrics,
     migration,
@@ -86,6 +87,7 @@ def run(options: Options, say: Say) -> None:
             manager.describe("Starting the database")
             stack.enter_context(_database(options, signals, say))
             stack.callback(database.close_pools)
+            garbage.keep()  # the modules
             manager.describe("Preparing the database")
             migration.prepare(options, say)
             stack.enter_context(schedule.running(options))

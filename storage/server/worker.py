@@ -20,7 +20,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _be_killed_first()
-    garbage.collect_rarely()
+    garbage.pause()
     django.setup()
     listener = socket.socket(fileno=int(sys.argv[1]))
     server = http_server.Server(settings.OPTIONS, lambda: print("ready", flush=True))

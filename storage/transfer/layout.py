@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import IO, Any, Final, Self, cast
 
-from charset_normalizer import from_bytes
-
 from storage.domain.refusals import Reason, Refused
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
@@ -188,6 +186,8 @@ def detect_encoding(sample: bytes) -> str:
             return encoding
     if _is_utf8(sample):
         return "utf-8"
+    from charset_normalizer import from_bytes  # rarely needed, and slow to import
+
     best = from_bytes(sample).best()
     return "cp1252" if best is None else best.encoding.replace("_", "-")
 

@@ -63,7 +63,7 @@ class _ReauthenticationMixin:
         if "password" in forms:
             forms["password"].fields["password"].widget.attrs["autofocus"] = True
         if Authenticator.Type.WEBAUTHN in types and can_use_passkeys(self.request):
-            forms["passkey"] = json.dumps(webauthn.begin_authentication(user))
+            forms["passkey"] = json.dumps(webauthn().begin_authentication(user))
         connected = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
         forms["providers"] = [one for one in providers.offered() if one["id"] in connected]
         return forms

@@ -79,7 +79,7 @@ class AddPasskey(_InvalidFormMixin, _SuccessMixin, AddWebAuthnView):  # type: ig
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
         # a passkey stored on the device, so that it signs in without a user name
-        found["options"] = json.dumps(webauthn.begin_registration(self.request.user, passwordless=True))
+        found["options"] = json.dumps(webauthn().begin_registration(self.request.user, passwordless=True))
         found["can_use_passkeys"] = mfa.can_use_passkeys(self.request)
         return found
 
