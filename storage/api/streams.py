@@ -13,10 +13,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 
+from storage.domain.errors import ServerBusy
 from storage.domain.service.feed import ExpiredToken, FeedPage
 from storage.domain.service.presence import PresentTab
 from storage.domain.service.quotas import ACCOUNT_STREAMS, STREAMS
@@ -34,6 +35,7 @@ from storage.runtime.live_feed import LiveFeed
 from storage.runtime.stream_access import AccessChanges, StreamAccess
 from storage.runtime.threads import in_access_thread
 
+T = TypeVar("T")
 MEDIA_TYPE: Final = "text/event-stream"
 RETRY: Final = 1000  # milliseconds after which a client connects again
 _PAUSE: Final = 1.0  # seconds after the database did not answer
@@ -103,6 +105,15 @@ class FeedStream:
         )
 
 
+async def _look_patiently(look: Callable[[], T]) -> T:
+    """Look into the database, again and again for as long as it does not answer."""
+    while True:
+        try:
+            return await in_access_thread(look)
+        except ServerBusy:
+            await asyncio.sleep(_PAUSE)
+
+
 @dataclass(frozen=True, slots=True)
 class JobStream:
     """A job, each time that it has got further; the stream ends with it.
@@ -119,7 +130,7 @@ class JobStream:
     async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
         known, has_ended = "", False
         while not has_ended:
-            event, known, has_ended = await in_access_thread(partial(self._look, known))
+            event, known, has_ended = await _look_patiently(partial(self._look, known))
             if event:
                 yield event
             if not has_ended:
@@ -152,7 +163,7 @@ class RequestStream:
     async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
         after = self.after
         while True:
-            event, after = await in_access_thread(partial(self._look, after))
+            event, after = await _look_patiently(partial(self._look, after))
             if event:
                 yield event
             else:

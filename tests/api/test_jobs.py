@@ -1,9 +1,12 @@
 """Jobs: lists, progress as a stream, files, and who may change what becomes of them."""
 
+import asyncio
 import json
 
 import pytest
+from django.db import OperationalError
 
+from storage.api import streams
 from storage.domain.access.actor import Actor, ActorKind
 from storage.models import Activity, Job
 from storage.operations.accounts import accounts
@@ -109,6 +112,23 @@ def test_files_are_downloaded_in_whole_or_in_parts(call, job):
         assert ask("GET", path, Range=asked).status_code == 416
     assert ask("GET", path, **{"Range": "bytes=2-", "If-Range": '"former"'}).status_code == 200
     check(ask("GET", f"jobs/{job.pk}/files/{unfinished.pk}"), 404)
+
+
+async def test_a_stream_outlives_a_database_that_is_lost_for_a_while(job, monkeypatch):
+    find, losses = jobs.get, iter(range(2))
+    monkeypatch.setattr(streams, "_PAUSE", 0.0)
+
+    def find_or_lose(pk):
+        if next(losses, None) is not None:
+            raise OperationalError("the connection is lost")
+        return find(pk)
+
+    monkeypatch.setattr(jobs, "get", find_or_lose)
+    stream = streams.JobStream(job.pk, None, lambda found: str(found.pk).encode(), "user 1", lambda: True)
+    events = stream.events(None)
+    async with asyncio.timeout(60):
+        assert f"data: {job.pk}\n".encode() in await anext(events)
+    await events.aclose()
 
 
 async def test_progress_is_streamed_until_the_end(call, job):
