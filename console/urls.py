@@ -17,6 +17,7 @@ urlpatterns = [
     path("ui/", include("console.people.allauth_urls")),
     *(path("ui/", include(f"console.{subject}.urls")) for subject in SUBJECTS),
     path("ui/api/v1/", include("storage.api.urls")),
+    path("ui/api/v1/", include("console.api.urls")),
     path("ui/healthz", probes.alive),
     path("ui/readyz", probes.ready),
     path("ui/metrics", probes.metrics),

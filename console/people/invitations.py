@@ -38,7 +38,11 @@ class NoLongerOpen(Exception):
 
 def issue_link(request: HttpRequest, offer: Offer) -> str:
     """Create an invitation and return its link, on the host that the browser used."""
-    token = issue(offer, user_of(request), by=actor_of(request))
+    return link(request, issue(offer, user_of(request), by=actor_of(request)))
+
+
+def link(request: HttpRequest, token: str) -> str:
+    """Return the link of an invitation, on the host that the client used."""
     return request.build_absolute_uri(reverse("people:join", query={"token": token}))
 
 

@@ -58,6 +58,15 @@ def set_admin(user: User, *, is_admin: bool, by: Actor) -> Activity | None:
 
 
 @transaction.atomic
+def change(user: User, *, is_admin: bool | None = None, is_active: bool | None = None, by: Actor) -> None:
+    """Change both as far as they are given; raises LastAdmin."""
+    if is_admin is not None:
+        set_admin(user, is_admin=is_admin, by=by)
+    if is_active is not None:
+        set_active(user, is_active=is_active, by=by)
+
+
+@transaction.atomic
 def set_given_admin(user: User, *, is_admin: bool, given_by: str, by: Actor) -> Activity | None:
     """Grant admin rights by the groups of a sign-in provider, or take back those that it granted. Raises LastAdmin."""
     if user.is_admin == is_admin or (user.is_admin and user.admin_given_by != given_by):

@@ -55,7 +55,8 @@ def test_paths_of_the_api():
     }
     there = {
         (method.upper(), re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)))
-        for pattern in get_resolver("storage.api.urls").url_patterns
+        for urls in ("storage.api.urls", "console.api.urls")
+        for pattern in get_resolver(urls).url_patterns
         for method in getattr(pattern.callback, "actions", {"get": ""})
         if method != "head"  # which REST framework adds with the first request
     }

@@ -72,6 +72,12 @@ class NewSasSerializer(StrictSerializer):
         return attrs
 
 
+class SasChangeSerializer(StrictSerializer):
+    label = StrictCharField(max_length=64, required=False)
+    purpose = StrictCharField(max_length=2000, allow_blank=True, required=False)
+    owner = StrictCharField(max_length=150, allow_blank=True, required=False)
+
+
 def unsigned_token(data: dict[str, Any], now: datetime) -> Signed:
     """Return the token that a NewSasSerializer describes."""
     end = now + data["ttl"] if "ttl" in data else data.get("expires_at")

@@ -26,7 +26,7 @@ from storage.domain.service.connections import ConnectionFormat, connection_stri
 from storage.domain.service.connections import write_connection as write_form
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ApiToken
-from storage.operations.access import idempotency_keys, keys, members
+from storage.operations.access import idempotency_keys, keys, members, retired_keys
 from storage.operations.access.keys import KeyState
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
 from storage.operations.accounts.accounts import NewAccount
@@ -298,6 +298,7 @@ class KeyViewSet(AccountScopedViewSet):
     capabilities = {
         "index": Capability.MANAGE_ACCESS,
         "rotate": Capability.OWN,
+        "end": Capability.OWN,
         "connection": Capability.MANAGE_ACCESS,
     }
 
@@ -327,6 +328,18 @@ class KeyViewSet(AccountScopedViewSet):
         grace = self.read_body().get("grace", accounts.NO_GRACE)
         accounts.rotate(self.account.name, _number(key), by=self.by, grace=grace)
         self.account.refresh_from_db()
+        return self.answer(self._state(_number(key)))
+
+    @operation(
+        "end_key_grace",
+        "End the grace period of a replaced key",
+        "Whatever the old key signed is refused from the next request on. Without such a key, nothing is changed.",
+        answer=serializers.KeySerializer,
+    )
+    def end(self, request: Request, account: str, key: str) -> Response:
+        if key not in serializers.KEYS:
+            raise Http404
+        retired_keys.end(self.account, _number(key), by=self.by)
         return self.answer(self._state(_number(key)))
 
     @operation(

@@ -34,6 +34,7 @@ class SasViewSet(AccountScopedViewSet):
         "index": Capability.MANAGE_ACCESS,
         "create": Capability.MANAGE_ACCESS,
         "retrieve": Capability.MANAGE_ACCESS,
+        "partial_update": Capability.MANAGE_ACCESS,
         "block": Capability.MANAGE_ACCESS,
         "unblock": Capability.MANAGE_ACCESS,
     }
@@ -102,6 +103,24 @@ class SasViewSet(AccountScopedViewSet):
 
     @operation("get_sas", "Get a shared access signature", answer=serializers.SasSerializer)
     def retrieve(self, request: Request, account: str, fingerprint: str) -> Response:
+        return self.answer(self._find(fingerprint))
+
+    @operation(
+        "update_sas",
+        "Describe a shared access signature",
+        "Sets the label, purpose and owner, which say what the token is for; members that are left out do not change. A"
+        " token that was only seen in requests is registered by that.",
+        body=serializers.SasChangeSerializer,
+        answer=serializers.SasSerializer,
+        example={"owner": "reporting team"},
+    )
+    def partial_update(self, request: Request, account: str, fingerprint: str) -> Response:
+        known, _state = self._find(fingerprint)
+        former = {name: getattr(known, name) for name in ("label", "purpose", "owner")}
+        wanted = SasDescription(**{**former, **self.read_body()})
+        if not wanted.label:
+            raise invalid("A token that is not registered yet needs a label.", "/label")
+        sas_operations.describe(self.account, fingerprint, wanted, by=self.by)
         return self.answer(self._find(fingerprint))
 
     @operation(

@@ -14,7 +14,6 @@ from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import ServiceProperties
-from storage.domain.values.numbers import read_number
 from storage.models import ApiToken, Membership
 from storage.operations.access import members
 from storage.operations.access.members import LastOwner, Person
@@ -149,23 +148,43 @@ class ActivityViewSet(AccountScopedViewSet):
         query=serializers.ActivityParameters,
     )
     def index(self, request: Request, account: str) -> Response:
-        wanted = self.read_query()
-        before = wanted["cursor"]
-        if before and read_number(before) is None:
-            raise Http404
-        found = activity.page(
-            ActivityFilter(
-                account_ids=[self.account.pk],
-                actor=wanted["user"],
-                verbs=[Verb(wanted["verb"])] if wanted["verb"] else (),
-                table=wanted["table"],
-                since=wanted["since"],
-                until=wanted["until"],
-            ),
-            before=int(before) if before else None,
-            top=wanted["limit"],
-        )
-        return self.answer_page(Page(found.activities, None if found.older is None else str(found.older)))
+        return _answer_activity(self, [self.account.pk])
+
+
+class ServerActivityViewSet(ApiViewSet):
+    tag = "Activity"
+    capabilities = {"index": Capability.OWN}
+
+    def resolve_target(self, token: ApiToken, capability: Capability) -> None:
+        access.check_server(token)
+
+    @operation(
+        "list_server_activity",
+        "List the activity on the server",
+        "Returns the activity in all accounts, and that which concerns none, such as sign-ins and users. For admins of"
+        " the server.",
+        answer=page_of(serializers.ActivitySerializer),
+        query=serializers.ActivityParameters,
+    )
+    def index(self, request: Request) -> Response:
+        return _answer_activity(self, None)
+
+
+def _answer_activity(view: ApiViewSet, account_ids: list[int] | None) -> Response:
+    wanted = view.read_query()
+    found = activity.page(
+        ActivityFilter(
+            account_ids=account_ids,
+            actor=wanted["user"],
+            verbs=[Verb(wanted["verb"])] if wanted["verb"] else (),
+            table=wanted["table"],
+            since=wanted["since"],
+            until=wanted["until"],
+        ),
+        before=view.read_number_cursor(wanted["cursor"]),
+        top=wanted["limit"],
+    )
+    return view.answer_page(Page(found.activities, None if found.older is None else str(found.older)))
 
 
 class ReplicaViewSet(ApiViewSet):

@@ -1,0 +1,1 @@
+"""The management API of what the console keeps: users, invitations and saved queries."""
