@@ -28,6 +28,7 @@ OPERATIONS = [
     ("GET", "accounts/acme/connection-string", ACCESS, None, 200),
     ("GET", "accounts/acme/keys", ACCESS, None, 200),
     ("POST", "accounts/acme/keys/key9/rotate", OWN, None, 404),
+    ("POST", "accounts/acme/keys/key9/end", OWN, None, 404),
     ("GET", "accounts/acme/tables", READ, None, 200),
     ("POST", "accounts/acme/tables", TABLES, {"name": "1"}, 400),
     ("GET", "accounts/acme/tables/people", READ, None, 200),
@@ -51,6 +52,7 @@ OPERATIONS = [
     ("GET", "accounts/acme/sas", ACCESS, None, 200),
     ("POST", "accounts/acme/sas", ACCESS, {}, 400),
     ("GET", f"accounts/acme/sas/{NO_TOKEN}", ACCESS, None, 404),
+    ("PATCH", f"accounts/acme/sas/{NO_TOKEN}", ACCESS, {}, 404),
     ("POST", f"accounts/acme/sas/{NO_TOKEN}/block", ACCESS, None, 404),
     ("POST", f"accounts/acme/sas/{NO_TOKEN}/unblock", ACCESS, None, 404),
     ("GET", "accounts/acme/service-properties", READ, None, 200),
@@ -58,6 +60,16 @@ OPERATIONS = [
     ("GET", "accounts/acme/members", READ, None, 200),
     ("PUT", "accounts/acme/members/nobody", OWN, {"role": "owner"}, 404),
     ("DELETE", "accounts/acme/members/nobody", OWN, None, 404),
+    ("GET", "accounts/acme/invitations", OWN, None, 200),
+    ("POST", "accounts/acme/invitations", OWN, {"days": 0}, 400),
+    ("DELETE", "accounts/acme/invitations/0", OWN, None, 404),
+    ("GET", "accounts/acme/tables/people/queries", READ, None, 200),
+    ("POST", "accounts/acme/tables/people/queries", Capability.WRITE, {}, 400),
+    ("GET", "accounts/acme/tables/people/queries/none", READ, None, 404),
+    ("PATCH", "accounts/acme/tables/people/queries/none", Capability.WRITE, {}, 404),
+    ("DELETE", "accounts/acme/tables/people/queries/none", Capability.WRITE, None, 404),
+    ("GET", "accounts/acme/tables/people/queries/none/versions", READ, None, 404),
+    ("POST", "accounts/acme/tables/people/queries/none/versions/1/restore", Capability.WRITE, None, 404),
     ("GET", "accounts/acme/activity", READ, None, 200),
     ("GET", "accounts/acme/requests", READ, None, 200),
     ("GET", f"accounts/acme/requests/{uuid4()}", READ, None, 404),
@@ -131,6 +143,22 @@ OF_SERVER = [
     ("POST", "webhooks/{webhook}/test"),
     ("POST", "webhooks/{webhook}/secret"),
     ("GET", "webhooks/{webhook}/deliveries"),
+    # of each account that a manifest names: tests/api/test_manifest.py
+    ("GET", "manifest"),
+    ("POST", "manifest/plan"),
+    ("POST", "manifest/apply"),
+    # for admins: tests/api/test_people.py
+    ("GET", "activity"),
+    ("GET", "users"),
+    ("GET", "users/{user}"),
+    ("PATCH", "users/{user}"),
+    ("POST", "users/{user}/sign-out"),
+    ("POST", "users/{user}/reset-factors"),
+    ("GET", "users/{user}/tokens"),
+    ("DELETE", "users/{user}/tokens/{token}"),
+    ("GET", "invitations"),
+    ("POST", "invitations"),
+    ("DELETE", "invitations/{invitation}"),
 ]
 
 
@@ -173,6 +201,7 @@ def as_documented(path):
     names = {"accounts": "account", "tables": "table", "sas": "fingerprint", "members": "user", "keys": "key"}
     names |= {"indexes": "property", "requests": "request_id", "snapshots": "snapshot"}
     names |= {"comments": "thread", "webhooks": "webhook", "notice-rules": "kind"}
+    names |= {"invitations": "invitation", "queries": "query", "versions": "version"}
     found = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
     return "/".join([API, *found])
 

@@ -81,7 +81,7 @@ class AccountNameField(StrictCharField):
         return name
 
 
-@extend_schema_field({"type": "string", "pattern": "^(#[0-9a-f]{6})?$"})
+@extend_schema_field({"type": "string", "pattern": "^#[0-9a-f]{6}$"})  # or empty, which the generator adds
 class ColourField(StrictCharField, serializers.RegexField):
     def __init__(self, **options: Any) -> None:
         super().__init__(regex=COLOUR, allow_blank=True, **options)

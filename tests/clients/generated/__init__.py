@@ -1,0 +1,1 @@
+"""A client that is generated from the OpenAPI document."""
