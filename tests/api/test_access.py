@@ -80,6 +80,7 @@ OPERATIONS = [
     ("GET", "accounts/acme/changes", READ, None, 200),
     ("GET", "accounts/acme/comments", READ, None, 200),
     ("GET", "accounts/acme/comments/0", READ, None, 404),
+    ("GET", "accounts/acme/comments/0/replies", READ, None, 404),
     ("POST", "accounts/acme/undo", TABLES, {}, 400),
     ("GET", "accounts/acme/snapshots", READ, None, 200),
     ("POST", "accounts/acme/snapshots", TABLES, {"name": 1}, 400),
