@@ -41,7 +41,7 @@ def dump_report(report: Report) -> dict[str, Any]:
             if it.meaning is not Meaning.UNKNOWN
         ],
         "fields": [
-            [it.name, _clean_field(it), it.part.value, it.is_signed]
+            [_clean(it.name), _clean_field(it), it.part.value, it.is_signed]
             for it in report.fields[:_MOST]
             if it.part is not FieldKind.OPTION or it.name not in SAS_NAMES
         ],

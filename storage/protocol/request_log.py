@@ -1,10 +1,10 @@
 """The request log's entry for a request, made from the headers of the request and of the answer."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from storage.domain.requests.cleaning import redact_signatures
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.request_log import LogEntry
 from storage.protocol.http_request import Headers, RequestHead
@@ -12,17 +12,6 @@ from storage.protocol.http_request import Headers, RequestHead
 _CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
 _URL_LIMIT: Final = 4096  # characters; what is longer is cut
 _LIMIT: Final = 1024
-
-# also with letters of the name or the characters around it percent-encoded, once or several times
-_SIGNATURE: Final = re.compile(
-    r"""
-    ( (?: ^ | [?&;] | %(?:25)*(?:3f|26|3b) )
-      (?: s | %(?:25)*[57]3 ) (?: i | %(?:25)*[46]9 ) (?: g | %(?:25)*[46]7 )
-      (?: = | %(?:25)*3d ) )
-    .*? (?= [&\#] | %(?:25)*26 | $ )
-    """,
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
 
 
 def log_entry(
@@ -59,11 +48,6 @@ def log_entry(
 def _redacted(text: str, limit: int) -> str:
     """Truncate the text and replace the value of every signature, also of one that is cut off."""
     return redact_signatures(text[:limit])
-
-
-def redact_signatures(text: str) -> str:
-    """Replace the value of every signature in a URL or a part of one."""
-    return _SIGNATURE.sub(r"\1XXXXX", text)
 
 
 def _decoded(path: str) -> str:

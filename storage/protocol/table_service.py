@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
+from storage.domain.requests.cleaning import clean_table
 from storage.domain.requests.observed import REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.request_log import should_log
@@ -154,7 +155,7 @@ class TableService:
                 resolved = resolve_request(
                     request, head.fields, authorized.account.name, authorized.account.kind
                 )
-                observed.table, observed.operation = resolved.target.table, resolved.operation
+                observed.table, observed.operation = clean_table(resolved.target.table), resolved.operation
                 check_target(authorized.grant, resolved.operation, resolved.target)
                 check_options(request.options)
                 terms = consistency.read_terms(request, authorized.account)
@@ -277,7 +278,7 @@ def _observe_table(
     if observed.operation is None and not observed.table and request is not None and account is not None:
         with suppress(StorageError):
             resolved = resolve_request(request, head.fields, account.name, account.kind)
-            observed.table = resolved.target.table
+            observed.table = clean_table(resolved.target.table)
             return resolved.operation
     return observed.operation
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from storage.protocol.request_log import redact_signatures
+from storage.domain.requests.cleaning import redact_signatures
 from storage.server.options import Options
 
 REPEAT_AFTER: Final = 60.0  # seconds in which a message that is repeated is only counted

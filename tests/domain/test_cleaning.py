@@ -4,7 +4,7 @@ import pytest
 
 from storage.domain.errors import StorageError
 from storage.domain.filters.parser import parse
-from storage.domain.requests.cleaning import clean_filter, clean_options, clean_path
+from storage.domain.requests.cleaning import clean_filter, clean_options, clean_path, clean_table
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,17 @@ def test_a_filter_is_kept_without_its_values(sent, kept):
         assert text == kept
     else:
         assert clean_filter(sent) == ("Name eq … and (Age gt … or not (Born lt …))", None)
+
+
+@pytest.mark.parametrize(
+    "encoded", [b"?sv=1&sig=c2VjcmV0&se=2", b"%3Fsv=1%26sig%3Dc2VjcmV0%26se=2", b"&SIG=c2VjcmV0"]
+)
+def test_a_signature_in_a_wrong_place_is_left_out(encoded):
+    path = clean_path(b"/acme/people" + encoded)
+    assert path.startswith("/acme/people") and "c2VjcmV0" not in path
+    assert "c2VjcmV0" not in str(list(clean_options(encoded.removeprefix(b"?").replace(b"&", b"%26"))))
+    assert "c2VjcmV0" not in clean_table(encoded.decode())
+    assert clean_table("people") == "people"
 
 
 def test_keys_and_tokens_are_left_out_of_an_address():

@@ -225,3 +225,17 @@ async def test_neither_secrets_nor_keys_nor_values_are_in_it(service, send):
     assert [row for row in rows if "secret" in row] == []
     secret = base64.b64encode(KEY).decode()
     assert not any(secret[:20] in row or "sig=" in row for row in rows)
+
+
+async def test_a_signature_that_was_encoded_with_the_address_is_not_in_it(service, send):
+    targets = [
+        "/people%3Fsv=1%26sig%3Dsecret",
+        "/people%3Fsv=1&sig=secret",
+        "/people()?sv%3D1%26sig%3Dsecret",
+    ]
+    for target in targets:
+        await send("GET", target, signed=False)
+        await send("GET", target, key=bytes(64))
+    assert len(await kept(service)) == 2 * len(targets)
+    rows = await in_thread(lambda: [str(row.__dict__) for row in RecordedRequest.objects.all()])
+    assert [row for row in rows if "secret" in row] == []

@@ -14,6 +14,16 @@ from storage.domain.sas import SAS_NAMES
 LEFT_OUT: Final = "…"
 _QUOTED: Final = re.compile(r"('|%27)(?:(?!\1).|\1\1)*(?:\1|$)", re.IGNORECASE | re.DOTALL)
 _LIMIT: Final = 2048  # characters
+# also with letters of the name or the characters around it percent-encoded, once or several times
+_SIGNATURE: Final = re.compile(
+    r"""
+    ( (?: ^ | [?&;] | %(?:25)*(?:3f|26|3b) )
+      (?: s | %(?:25)*[57]3 ) (?: i | %(?:25)*[46]9 ) (?: g | %(?:25)*[46]7 )
+      (?: = | %(?:25)*3d ) )
+    .*? (?= [&\#] | %(?:25)*26 | $ )
+    """,
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
 # options whose values say what is asked for, not of what
 _PLAIN: Final = frozenset({"$select", "$top", "$format", "comp", "restype", "timeout", "api-version"})
 _RELATIONS: Final = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
@@ -58,9 +68,19 @@ _MARKS: Final = frozenset(
 )
 
 
+def redact_signatures(text: str) -> str:
+    """Replace the value of every signature in a URL or a part of one."""
+    return _SIGNATURE.sub(r"\1XXXXX", text)
+
+
 def clean_text(text: str) -> str:
-    """Leave out what is in single quotation marks, plain or percent-encoded: keys of entities."""
-    return _QUOTED.sub(lambda quoted: f"'{LEFT_OUT}'", text)
+    """Leave out signatures and what is in single quotation marks, plain or percent-encoded: keys of entities."""
+    return _QUOTED.sub(lambda quoted: f"'{LEFT_OUT}'", redact_signatures(text))
+
+
+def clean_table(name: str) -> str:
+    """Return what may be kept of the name of a table, in the place of which a client may have sent anything."""
+    return name if name.isalnum() else clean_text(name)
 
 
 def clean_path(path: bytes) -> str:

@@ -15,7 +15,7 @@ from django.db.models import Max, Min, QuerySet
 from storage.domain import sas
 from storage.domain.errors import InvalidAuthenticationInfo, PartKind, StorageError
 from storage.domain.filters.access_plan import plan_access
-from storage.domain.requests.cleaning import clean_filter, clean_options, clean_path
+from storage.domain.requests.cleaning import clean_filter, clean_options, clean_path, clean_table
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.options import read_options
 from storage.domain.requests.recorded import (
@@ -129,7 +129,7 @@ def _operation(observed: ObservedRequest, sent: SentRequest) -> tuple[str, str]:
         operation = resolve_operation(target, sent.method, options, conditional=conditional)
     except StorageError:
         return "", ""
-    return target.table, operation or ""
+    return clean_table(target.table), operation or ""
 
 
 def _header(sent: SentRequest, name: bytes, limit: int) -> str:
