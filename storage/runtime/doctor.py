@@ -5,8 +5,7 @@ Each part is a function that returns its findings; a part that fails is a findin
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
@@ -14,6 +13,7 @@ from django.utils import timezone
 
 from storage.models import Account, Table
 from storage.operations.health import archive, backups, connections, disk
+from storage.operations.health.findings import Finding, Severity, error, fine, warning
 from storage.operations.jobs import jobs
 from storage.operations.relations import history, table_relations
 from storage.operations.tables import distribution_jobs
@@ -28,31 +28,6 @@ _CLOCK_TOLERANCE: Final = 5.0  # seconds
 _STUCK: Final = 5  # minutes after which a prepared transaction is not a running one
 
 
-class Severity(StrEnum):
-    OK = "ok"
-    WARNING = "warning"  # something costs more than it should, or needs attention soon
-    ERROR = "error"  # something does not work
-
-
-class Finding(NamedTuple):
-    """``text`` is one or more sentences that say what is so and, if it is wrong, what to do."""
-
-    severity: Severity
-    text: str
-
-
-def _fine(text: str) -> Finding:
-    return Finding(Severity.OK, text)
-
-
-def _warning(text: str) -> Finding:
-    return Finding(Severity.WARNING, text)
-
-
-def _error(text: str) -> Finding:
-    return Finding(Severity.ERROR, text)
-
-
 Part = Callable[[], Iterable[Finding]]
 
 
@@ -62,78 +37,94 @@ def examine() -> Iterator[tuple[str, Finding]]:
         try:
             with transaction.atomic():
                 found = list(part())
-        except DatabaseError as error:
-            found = [_error(f"This could not be examined: {str(error).strip()}")]
+        except DatabaseError as failure:
+            found = [error(f"This could not be examined: {str(failure).strip()}")]
         yield from ((name, finding) for finding in found)
 
 
 def _database() -> Iterator[Finding]:
     about = statements.about()
-    yield _fine(
+    yield fine(
         f"PostgreSQL {about.version} has {Account.objects.count()} accounts"
         f" with {Table.objects.own().count()} tables in {about.size / 2**20:,.0f} MiB."
     )
     if about.is_standby:
-        yield _error("It is a standby, which accepts no writes. Name the primary in DATABASE_URL.")
+        yield error("It is a standby, which accepts no writes. Name the primary in DATABASE_URL.")
     if not history.is_available():
-        yield _warning(
+        yield warning(
             "It records no history, which needs PostgreSQL 18 or later: changes made through the Table service cannot"
             " be undone, and there is no change feed."
         )
     for name, minutes in statements.prepared_transactions(_STUCK):
-        yield _error(
+        yield error(
             f"The transaction {name} has been prepared for {minutes} minutes and holds its locks. On a cluster,"
             " recover_prepared_transactions() settles it when all nodes are up; otherwise ROLLBACK PREPARED does."
         )
 
 
+def _settings() -> Iterator[Finding]:
+    """Settings of PostgreSQL on which promises of the server, or its speed, depend."""
+    found = statements.settings(*_SETTINGS, "server_encoding")
+    wrong = {name: value for name, value in found.items() if (name, value) in _WRONG}
+    if settings.OPTIONS.relaxed:
+        wrong.pop("synchronous_commit", None)
+    for name, value in wrong.items():
+        yield warning(f"{name} is {value}: {_WRONG[name, value]}")
+    if (encoding := found["server_encoding"]) != "UTF8":
+        yield error(
+            f"The encoding of the database is {encoding}, which lacks letters. Move to a database with UTF8."
+        )
+    elif not wrong:
+        yield fine("PostgreSQL has the settings that durability and speed need.")
+
+
 def _disk() -> Iterator[Finding]:
     folder = settings.OPTIONS.data
     if settings.OPTIONS.database_url:
-        yield _fine("The database is on another machine, whose disk is not examined.")
+        yield fine("The database is on another machine, whose disk is not examined.")
         return
     if disk.is_read_only(folder):
-        yield _error(disk.problem(folder))
+        yield error(disk.problem(folder))
         return
     space = disk.space_of(folder)
     text = disk.describe(folder, space)
     if space.is_full:
-        yield _error(f"{text} PostgreSQL cannot write. Make room on it.")
+        yield error(f"{text} PostgreSQL cannot write. Make room on it.")
     elif space.is_low:
-        yield _warning(f"{text} Writes fail once it is full.")
+        yield warning(f"{text} Writes fail once it is full.")
     else:
-        yield _fine(text)
+        yield fine(text)
 
 
 def _backup() -> Iterator[Finding]:
     found = backups.state()
     if found.last is None:
-        yield _fine("The command backup has made no backup of this server yet.")
+        yield fine("The command backup has made no backup of this server yet.")
     else:
         text = f"The last backup is of {found.last.made_at:%Y-%m-%d %H:%M} UTC, in {found.last.path}."
         if found.is_overdue:
-            yield _warning(f"{text} That is more than twice the interval of the schedule ago.")
+            yield warning(f"{text} That is more than twice the interval of the schedule ago.")
         elif found.next_at is None and timezone.now() - found.last.made_at > backups.OLD:
-            yield _warning(f"{text} Make one at least every {backups.OLD.days} days.")
+            yield warning(f"{text} Make one at least every {backups.OLD.days} days.")
         else:
-            yield _fine(text)
+            yield fine(text)
     if found.failure is not None and found.is_failing:
         at = found.failure.failed_at
-        yield _warning(f"The backup of {at:%Y-%m-%d %H:%M} UTC failed: {found.failure.reason}")
+        yield warning(f"The backup of {at:%Y-%m-%d %H:%M} UTC failed: {found.failure.reason}")
 
 
 def _archive() -> Iterator[Finding]:
     found = archive.summary()
     if found is None:
-        yield _fine(
+        yield fine(
             "The log is not archived; serve --archive DIR does, and the database can be restored to any moment."
         )
         return
     for it in found.problems:
-        yield _warning(f"{archive.describe(it)} The archive is {found.folder}.")
+        yield warning(f"{archive.describe(it)} The archive is {found.folder}.")
     if found.periods:
         start, end = found.periods[-1]
-        yield _fine(
+        yield fine(
             f"The database can be restored to {start:%Y-%m-%d %H:%M:%S} UTC until {end:%Y-%m-%d %H:%M:%S} UTC."
         )
 
@@ -141,26 +132,26 @@ def _archive() -> Iterator[Finding]:
 def _clock() -> Iterator[Finding]:
     ahead = sql.run(moments.ahead())
     if ahead > _CLOCK_TOLERANCE:
-        yield _warning(
+        yield warning(
             f"The clock of the database has been set back: it is {timedelta(seconds=int(ahead))} behind the latest"
             " Timestamps, which stand still until it has caught up. Set the clock if it is wrong."
         )
     difference = abs((timezone.now() - statements.present()).total_seconds())
     if difference > _CLOCK_TOLERANCE:
-        yield _warning(
+        yield warning(
             f"The clocks of this machine and of the database differ by {difference:.0f} seconds. Signatures and expiry"
             " times are checked by the one, Timestamps are given by the other. Set them by NTP."
         )
     elif ahead <= _CLOCK_TOLERANCE:
-        yield _fine("The clocks of this machine and of the database agree.")
+        yield fine("The clocks of this machine and of the database agree.")
 
 
 def _tables() -> Iterator[Finding]:
     incomplete = table_relations.incomplete()
     if not incomplete:
-        yield _fine("All tables have what this version needs.")
+        yield fine("All tables have what this version needs.")
     for table in incomplete:
-        yield _error(
+        yield error(
             f"{_name(table)} was created or restored by an older version of Tablero and lacks its function for changes."
             " A server of this version adds it at its start, at the first change, or within a minute. Stop the older"
             " servers."
@@ -170,21 +161,21 @@ def _tables() -> Iterator[Finding]:
 def _cluster() -> Iterator[Finding]:
     distributed = Table.objects.filter(distributed=True).select_related("account").order_by("pk")
     if not distributed_relations.is_coordinator():
-        yield _fine("The database is not part of a Citus cluster; all tables are in it.")
+        yield fine("The database is not part of a Citus cluster; all tables are in it.")
         for table in distributed:
-            yield _warning(
+            yield warning(
                 f"{_name(table)} has the form of a distributed table. It works; undistribute ends the form."
             )
         return
     nodes = statements.nodes()
-    yield _fine(
+    yield fine(
         f"Coordinator of Citus {statements.citus_version()} with {len(nodes)} nodes for rows:"
         f" {', '.join(nodes) or 'none'}. {len(distributed)} tables are distributed, all others are here."
     )
     if not nodes:
-        yield _error("No node can take rows. Add workers with citus_add_node before distributing.")
+        yield error("No node can take rows. Add workers with citus_add_node before distributing.")
     for unreachable in statements.unreachable_nodes():
-        yield _error(
+        yield error(
             f"{unreachable} cannot be reached. Requests for its partitions answer 503, and tables cannot be"
             " distributed until it is back."
         )
@@ -195,7 +186,7 @@ def _cluster() -> Iterator[Finding]:
             f"The nodes lack functions that statements call: {', '.join(missing)}. Distributing a table adds them.",
         )
     for name in statements.distributed_by_hand():
-        yield _error(
+        yield error(
             f"The relation {name} was distributed by hand, but the server takes its table for a local one, whose"
             f" history is then not atomic. Run SELECT undistribute_table('{name}'), then manage.py distribute."
         )
@@ -203,26 +194,26 @@ def _cluster() -> Iterator[Finding]:
         yield from _table(table)
     for job in distribution_jobs.failed().select_related("table__account"):
         if job.table is not None:
-            yield _warning(f"Moving {_name(job.table)} has failed: {jobs.error_of(job)}")
+            yield warning(f"Moving {_name(job.table)} has failed: {jobs.error_of(job)}")
 
 
 def _table(table: Table) -> Iterator[Finding]:
     is_deleted = table.deleted_at is not None
     relation = source_name(table.pk, is_deleted=is_deleted, is_distributed=True)
     if not distributed_relations.is_spread(relation):
-        yield _warning(
+        yield warning(
             f"{_name(table)} has the form of a distributed table, but its rows are here. It works;"
             " distribute or undistribute it."
         )
         return
     if not is_deleted and not distributed_relations.is_delegated(relation):
-        yield _error(
+        yield error(
             f"The function of {_name(table)} is not delegated to the nodes, so that writes with history are not"
             " atomic. Delete and restore the table, or undistribute and distribute it."
         )
     left = 0 if is_deleted else distributed_relations.local_bytes(relation)
     if left:
-        yield _warning(
+        yield warning(
             f"Former rows of {_name(table)} still take {left / 2**20:,.1f} MiB here; a job of the server frees them."
         )
 
@@ -230,12 +221,12 @@ def _table(table: Table) -> Iterator[Finding]:
 def _connections() -> Iterator[Finding]:
     found = connections.state()
     counts = found.counts
-    yield _fine(
+    yield fine(
         f"{counts.processes} processes serve this database. {counts.used} of {counts.allowed} connections that"
         f" PostgreSQL allows are open, {counts.ours} of them by Tablero; the processes may open {found.most}."
     )
     if found.missing:
-        yield _warning(
+        yield warning(
             f"If they open all of these, {found.missing} are refused, and requests answer 503. Raise max_connections by"
             " at least as many, or serve with fewer workers."
         )
@@ -243,11 +234,11 @@ def _connections() -> Iterator[Finding]:
 
 def _jobs() -> Iterator[Finding]:
     if not connections.state().counts.processes:
-        yield _fine("No process serves this database, so no job runs.")
+        yield fine("No process serves this database, so no job runs.")
         return
     late = periodic.late()
     if not late:
-        yield _fine("All jobs ran when they were due.")
+        yield fine("All jobs ran when they were due.")
     for job in late:
         reason = (
             f"the session {job.holder} of PostgreSQL holds its lock. If that hangs, end it with SELECT"
@@ -255,7 +246,7 @@ def _jobs() -> Iterator[Finding]:
             if job.holder is not None
             else "no process runs it. The servers say why on their standard error."
         )
-        yield _warning(f"The job {job.name} last ran at {job.done_at:%Y-%m-%d %H:%M} UTC; {reason}")
+        yield warning(f"The job {job.name} last ran at {job.done_at:%Y-%m-%d %H:%M} UTC; {reason}")
 
 
 def _name(table: Table) -> str:
@@ -274,7 +265,7 @@ _PROBLEMS: Final[Mapping[ReplicaProblem, str]] = {
 def _replicas() -> Iterator[Finding]:
     found = replicas.states()
     if not found:
-        yield _fine("There are no replicas: the primary answers all reads.")
+        yield fine("There are no replicas: the primary answers all reads.")
     for replica in found:
         is_used = replica.state is ReplicaState.IN_USE
         lag = "" if replica.lag_seconds is None else f", {replica.lag_seconds:.1f} seconds behind"
@@ -283,9 +274,21 @@ def _replicas() -> Iterator[Finding]:
         yield Finding(severity, f"{replica.name} is {replica.state}{lag}.{why}")
 
 
+# of PostgreSQL, with what they mean and what to do
+_WRONG: Final[Mapping[tuple[str, str], str]] = {
+    ("fsync", "off"): "a crash of the machine may damage the whole database. Turn it on.",
+    ("full_page_writes", "off"): "a crash of the machine may damage pages of the database. Turn it on.",
+    ("synchronous_commit", "off"): "a crash may lose changes that were acknowledged. Turn it on.",
+    ("autovacuum", "off"): "tables grow, and get slower, with every change. Turn it on.",
+    ("track_counts", "off"): "no table is vacuumed, and all grow with every change. Turn it on.",
+    ("default_transaction_read_only", "on"): "nothing can be written. Turn it off for the user of Tablero.",
+}
+_SETTINGS: Final = tuple(name for name, _ in _WRONG)
+
 # other parts are added here
 PARTS: Final[Mapping[str, Part]] = {
     "database": _database,
+    "settings": _settings,
     "disk": _disk,
     "backup": _backup,
     "archive": _archive,

@@ -7,18 +7,21 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from storage.operations.health import release
 from storage.server import configuration, database, embedded, garbage, options, postgresql_upgrade, secret
 from storage.server.refusal import Refusal
+
+if TYPE_CHECKING:
+    from storage.server.examination import Examination
 
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Server": {
         "serve": "Run the Table service, the console and the management API.",
         "upgrade": "Bring the database to this version without starting the server.",
         "config": "Print all settings as they are, and where each comes from.",
-        "doctor": "Examine the database and what belongs to it.",
+        "doctor": "Examine the installation, the settings, the database and what belongs to it.",
         "backup": "Back up the database and the secret, or test a backup.",
         "restore": "Restore a backup, or the embedded database to a moment of the past.",
         "archive": "Show what can be restored from the archive, or examine all of it.",
@@ -121,15 +124,22 @@ def _run_django(command: str, arguments: list[str]) -> None:
         options.export(arguments[1:], os.environ, command)
     else:
         arguments = _take_common(arguments)
-    configuration.apply(os.environ, before)
     needs_nothing = asks_for_help or _is_remote(arguments)
-    with nullcontext() if needs_nothing else _surroundings(command):
-        from django.core.management import execute_from_command_line
+    with _examining(arguments) if command == "doctor" and not asks_for_help else nullcontext() as examination:
+        configuration.apply(os.environ, before)
+        with nullcontext() if needs_nothing else _surroundings(command, examination):
+            from django.core.management import execute_from_command_line
 
-        try:
-            execute_from_command_line(["tablero", *arguments])
-        finally:
-            database.close_pools()
+            try:
+                execute_from_command_line(["tablero", *arguments])
+            finally:
+                database.close_pools()
+
+
+def _examining(arguments: list[str]) -> "Examination":
+    from storage.server.examination import Examination
+
+    return Examination(arguments)
 
 
 def _is_remote(arguments: Sequence[str]) -> bool:
@@ -170,12 +180,14 @@ def _take_common(arguments: list[str]) -> list[str]:
 
 
 @contextmanager
-def _surroundings(command: str) -> Iterator[None]:
+def _surroundings(command: str, examination: "Examination | None") -> Iterator[None]:
     """Provide what a command needs: a secret, and a running database unless it starts its own."""
     if command in ALONE:
         yield
         return
     found = options.read(os.environ)
+    if examination is not None:
+        examination.examine(found)
     if command in OWN - {"serve"}:
         secret.check(found)
     else:

@@ -63,6 +63,14 @@ def settings(environ: Mapping[str, str]) -> Iterator[Setting]:
         yield Setting(name, _without_passwords(value), origins.get(key, "default"))
 
 
+def has_secrets(path: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a setting from this file is a secret, or has one in it."""
+    return any(
+        origins.get(key) == path and (key in _SECRETS or _without_passwords(value) != value)
+        for key, value in environ.items()
+    )
+
+
 def _without_passwords(value: str) -> str:
     return _PARAMETER.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", value))
 

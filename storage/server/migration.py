@@ -84,7 +84,8 @@ def _connected(conninfo: str | None = None) -> Iterator[psycopg.Connection]:
             conninfo or settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT
         )
     except psycopg.OperationalError as error:
-        raise Refusal(f"The database cannot be reached: {_reason(error)}") from None
+        hint = " Check that it runs, and DATABASE_URL." if settings.OPTIONS.database_url else ""
+        raise Refusal(f"The database cannot be reached: {_reason(error)}{hint}") from None
     with conn:
         _check_version(conn.info.server_version)
         yield conn

@@ -11,6 +11,7 @@ from storage.operations.accounts.accounts import usable
 from storage.operations.accounts.sealed_keys import connection_string, is_public
 from storage.operations.health import release
 from storage.server.options import Options
+from storage.server.risks import risks
 
 ANY_ADDRESS = {"0.0.0.0", "::"}  # noqa: S104
 
@@ -49,17 +50,9 @@ def _account_lines(options: Options, authority: str, account: Account) -> Iterat
 
 
 def _warnings(options: Options, *, has_development_account: bool) -> Iterator[str]:
-    if options.relaxed:
-        yield (
-            "Warning: durability is relaxed. A crash of the machine or of PostgreSQL can lose the last 0.6 seconds of"
-            " acknowledged writes; no write is ever half done."
-        )
+    yield from (f"Warning: {risk}" for risk in risks(options))
     if not options.is_loopback and options.allow_development_account and has_development_account:
         yield f"Warning: {DEVELOPMENT_ACCOUNT} is served on {options.host}, and its key is public."
-    if options.bearer is not None and not options.bearer.issuer:
-        yield "Warning: --oauth basic accepts any access token that has not expired, from any issuer."
-    if not options.is_loopback and not options.tls_cert and not options.trusted_proxies:
-        yield "Warning: without TLS (--tls-cert, --tls-key), data can be read in transit."
 
 
 def _host(options: Options) -> str:

@@ -19,6 +19,13 @@ def about() -> About:
     return About(*found)
 
 
+def settings(*names: str) -> dict[str, str]:
+    """Return settings of PostgreSQL by their names; what it does not know is missing."""
+    return dict(
+        fetch("SELECT name, setting FROM pg_settings WHERE name = ANY(%s) ORDER BY name", list(names))
+    )
+
+
 def present() -> datetime:
     """Return what the clock of the database shows."""
     [(found,)] = fetch("SELECT clock_timestamp()")

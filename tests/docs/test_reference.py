@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 import storage.runtime.prometheus  # noqa: F401  registers the metrics
 from storage.management.commands import account
 from storage.runtime import doctor
-from storage.server import command_line, options
+from storage.server import command_line, examination, options
 from tests.docs.pages import DOCS, rows
 
 OPTIONS = DOCS / "options.md"
@@ -43,7 +43,10 @@ def test_commands():
 
 
 def test_parts_of_the_doctor():
-    assert [code_of(row[0])[0] for row in rows(DOCS / "operations.md", "Doctor")] == list(doctor.PARTS)
+    assert [code_of(row[0])[0] for row in rows(DOCS / "operations.md", "Doctor")] == [
+        *examination.PARTS,
+        *doctor.PARTS,
+    ]
 
 
 def test_paths_of_the_api():

@@ -1,20 +1,23 @@
 """The command `doctor`: what is where, and what is wrong."""
 
 import argparse
-import json
 from itertools import chain
 from typing import Any
 
 from django.conf import settings
 
 from storage.management.command import DatabaseCommand
+from storage.operations.health.findings import Severity
 from storage.runtime import doctor
-from storage.runtime.doctor import Severity
+from storage.server import examination
 from storage.server import pages as damage
 
 
 class Command(DatabaseCommand):
-    help = "Examine the database and what belongs to it; the exit status is 1 if something does not work."
+    help = (
+        "Examine the installation, the settings, the database and what belongs to it; the exit status is 1 if"
+        " something does not work."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -29,12 +32,6 @@ class Command(DatabaseCommand):
             found = chain(found, of_pages)
         for part, finding in found:
             is_broken |= finding.severity is Severity.ERROR
-            self.stdout.write(
-                _in_json(part, finding) if json else f"{part}: {finding.severity}: {finding.text}"
-            )
+            self.stdout.write(examination.describe(part, finding, in_json=json))
         if is_broken:
             raise SystemExit(1)
-
-
-def _in_json(part: str, finding: doctor.Finding) -> str:
-    return json.dumps({"part": part, "severity": finding.severity, "text": finding.text})

@@ -1,0 +1,29 @@
+"""What an examination finds."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Severity(StrEnum):
+    OK = "ok"
+    WARNING = "warning"  # something costs more than it should, or needs attention soon
+    ERROR = "error"  # something does not work
+
+
+class Finding(NamedTuple):
+    """``text`` is one or more sentences that say what is so and, if it is wrong, what to do."""
+
+    severity: Severity
+    text: str
+
+
+def fine(text: str) -> Finding:
+    return Finding(Severity.OK, text)
+
+
+def warning(text: str) -> Finding:
+    return Finding(Severity.WARNING, text)
+
+
+def error(text: str) -> Finding:
+    return Finding(Severity.ERROR, text)

@@ -1,0 +1,121 @@
+"""What the command `doctor` finds around the database."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from storage.operations.health.findings import Severity
+from storage.runtime import doctor
+from storage.server import certificate, configuration, examination, options
+from tests.certificates import make_certificate
+from tests.live_server import ROOT, clean_environment
+
+
+def run(*arguments):
+    command = [sys.executable, str(ROOT / "manage.py"), "doctor", "--json", *map(str, arguments)]
+    done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=180)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_what_keeps_it_from_the_database_is_a_finding(tmp_path):
+    status, found = run("--data", tmp_path / "none")
+    assert status == 1
+    parts = [it["part"] for it in found]
+    assert parts[0] == "installation" and parts[-3:] == ["configuration", "tls", "database"]
+    assert [it["severity"] == "error" for it in found] == [False] * (len(found) - 1) + [True]
+    assert found[-1]["text"].startswith("There is no database in")
+
+
+def test_an_unknown_setting_is_a_finding(tmp_path):
+    (tmp_path / "tablero.toml").write_text("lissten = '127.0.0.1:1'")
+    status, [found] = run("--config", tmp_path / "tablero.toml")
+    assert (status, found["part"], found["severity"]) == (1, "configuration", "error")
+    assert "unknown setting lissten (did you mean listen?)" in found["text"]
+
+
+def examine_certificate(folder):
+    settings = {"TABLERO_TLS_CERT": str(folder / "cert.pem"), "TABLERO_TLS_KEY": str(folder / "key.pem")}
+    return [(it.severity.value, it.text) for it in certificate.examine(options.read(settings))]
+
+
+@pytest.mark.parametrize(
+    ("days", "severity", "text"),
+    [
+        (90, "ok", "The certificate for 127.0.0.1 is valid until"),
+        (13, "warning", " expires at "),
+        (-0.5, "error", " expired at "),
+    ],
+)
+def test_when_the_certificate_expires(tmp_path, days, severity, text):
+    _, key = make_certificate(tmp_path, days=days)
+    key.chmod(0o600)
+    [times, chain] = examine_certificate(tmp_path)
+    assert times[0] == severity and text in times[1]
+    assert chain == (
+        "warning",
+        "The certificate signs itself, so that clients have to be told to trust it.",
+    )
+
+
+def test_a_key_that_others_may_read(tmp_path):
+    _, key = make_certificate(tmp_path, days=90)
+    key.chmod(0o644)
+    assert examine_certificate(tmp_path)[-1] == (
+        "warning",
+        f"Others may read the private key {key}. Run: chmod o-rwx {key}",
+    )
+
+
+def test_a_chain_in_the_wrong_order(tmp_path):
+    (tmp_path / "other").mkdir()
+    other, _ = make_certificate(tmp_path / "other")
+    cert, key = make_certificate(tmp_path, days=90)
+    key.chmod(0o600)
+    cert.write_text(cert.read_text() + other.read_text())
+    severity, text = examine_certificate(tmp_path)[-1]
+    assert severity == "error" and "which did not issue it. Put the certificate of the server first" in text
+
+
+def test_a_certificate_without_its_key(tmp_path):
+    cert, key = make_certificate(tmp_path)
+    key.unlink()
+    [(severity, text)] = examine_certificate(tmp_path)
+    assert severity == "error" and f"{cert} with {key} cannot be used: No such file" in text
+
+
+def test_what_settings_risk_and_who_reads_their_secrets(tmp_path, monkeypatch):
+    file = tmp_path / "tablero.toml"
+    file.write_text('secret = "the secret of a test"\nlisten = "0.0.0.0:1"\ndurability = "relaxed"\n')
+    file.chmod(0o644)
+    environment = {configuration.FILE: str(file)}
+    configuration.apply(environment, dict(environment))
+    monkeypatch.setattr("os.environ", environment)
+    try:
+        found = list(examination.PARTS["configuration"](options.read(environment)))
+    finally:
+        configuration.origins.clear()
+    assert [it.severity.value for it in found] == ["ok", "warning", "warning", "warning"]
+    settings, durability, network, secrets = (it.text for it in found)
+    assert f"the file {file}" in settings
+    assert durability.startswith("Durability is relaxed.") and network.startswith("Without TLS")
+    assert secrets == f"{file} has secrets, and others may read it. Run: chmod o-rwx {file}"
+
+
+def test_a_data_folder_that_others_may_read(tmp_path):
+    tmp_path.chmod(0o755)
+    found = examination.PARTS["installation"](options.read({"TABLERO_DATA": str(tmp_path)}))
+    assert f"Others may read the data folder. Run: chmod go-rwx {tmp_path}" in [it.text for it in found]
+
+
+@pytest.mark.django_db
+def test_settings_of_postgresql_that_lose_data():
+    """The database of the tests is fast and not durable."""
+    found = list(doctor.PARTS["settings"]())
+    assert {it.severity for it in found} == {Severity.WARNING}
+    assert [it.text.partition(":")[0] for it in found] == [
+        "fsync is off",
+        "full_page_writes is off",
+        "synchronous_commit is off",
+    ]
