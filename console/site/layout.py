@@ -78,6 +78,7 @@ class SidebarLink:
     letter: str
 
 
+PARENTS: Final = {"accounts:delete": "accounts:settings"}  # of pages whose address is not below that
 POLICIES: Final = "policies:show"
 TABLE_TABS: Final = (
     NavigationItem("entities:index", _("Entities"), "table-2"),
@@ -241,7 +242,9 @@ def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: st
         for item, address in zip(items, addresses, strict=True)
         if request.path.startswith(address) and not _shows_table(request) and item.url != "home:index"
     ]
-    closest = max(above, key=len, default="")
+    match = request.resolver_match
+    parent = PARENTS.get(match.view_name) if match else None
+    closest = path_of(parent, *arguments) if parent else max(above, key=len, default="")
     return [
         SidebarLink(
             item.url, item.label, item.icon, address, _current(request, address, closest), item.letter

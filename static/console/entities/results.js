@@ -39,6 +39,7 @@ onSwap(() => {
   if (field() && now.dataset.filter !== asked && !isTyped()) setText(now.dataset.filter, { isChecked: false });
   keepFocus();
   tell(now.dataset.summary.trim());
+  agree();
   wait();
 });
 
@@ -106,6 +107,7 @@ function take(found) {
   if (place && grid()) goBack(place);
   htmx.process(results());
   prepare(results());
+  agree();
   document.dispatchEvent(new CustomEvent("grid:renewed", { detail: { isStale } }));
 }
 
@@ -151,6 +153,16 @@ document.addEventListener("grid:changed", look);
 document.addEventListener("visibilitychange", () => !document.hidden && Number(results()?.dataset.refresh) && look());
 wait();
 
+/** The exact number of a whole table is that of its entry in the sidebar too, which may have an estimate. */
+function agree() {
+  const number = document.querySelector("#total[data-exact]")?.dataset.number;
+  const entry = document.querySelector("#sidebar-tables [aria-current] > em");
+  const isWhole = results() && !results().dataset.filter && !new URL(results().dataset.here, location).searchParams.has("asof");
+  if (number && entry && isWhole) entry.textContent = Number(number).toLocaleString(document.documentElement.lang);
+}
+
+agree();
+
 // counting, which can be given up
 
 let counting = null;
@@ -166,6 +178,7 @@ onClick("[data-count-exactly]", async (link) => {
     const found = answer.found.getElementById("total");
     if (found) document.getElementById("total").replaceWith(document.adoptNode(found));
     tell(document.getElementById("total").textContent.trim());
+    agree();
   } catch {
     link.textContent = text;
     link.removeAttribute("aria-busy");

@@ -1,4 +1,5 @@
-// Toasts: leave after ten seconds unless pointed at, focused, or an error; three at most. Ctrl+Z undoes the newest.
+// Toasts: leave after ten seconds unless pointed at, focused, or an error. Of those that are no errors, the newest is seen, and
+// the newest that can be undone, with the number of those behind them. Ctrl+Z undoes the newest.
 import { bind } from "./commands.js";
 import { outsideFields } from "./dialog.js";
 import { announce, post } from "./request.js";
@@ -21,8 +22,16 @@ function leave(toast) {
 
 function adopt() {
   for (const toast of region.children) if (!waiting.has(toast)) leaveLater(toast);
-  const short = [...region.children].filter((toast) => !toast.matches(".trouble"));
-  for (const toast of short.slice(0, -3)) toast.remove();
+  const errors = region.querySelectorAll("[data-toast=error]:not(.trouble)");
+  for (const toast of [...errors].slice(0, -2)) toast.remove();
+  const said = [...region.children].filter((toast) => !toast.matches("[data-toast=error], .trouble"));
+  const seen = new Set([said.at(-1), said.findLast((toast) => toast.querySelector("[data-undo]"))]);
+  for (const toast of said) {
+    toast.hidden = !seen.has(toast);
+    delete toast.dataset.behind;
+  }
+  const behind = said.filter((toast) => toast.hidden).length;
+  if (behind) said.at(-1).dataset.behind = behind;
 }
 
 /** Say something short; it is read aloud too. */

@@ -88,7 +88,7 @@ def test_a_failure_is_told_and_resumed(visit, job):
     assert f'could not be built: relation "{relation}" already exists' in text(max_.get(page(job)))
     assert "Jobs: 0 active, 1 failed" in max_.get("/ui/").content.decode()
     execute(f"DROP TABLE {relation}")
-    assert "goes on where it was" in text(max_.post(f"{page(job)}resume/", follow=True))
+    assert "continues where it stopped" in text(max_.post(f"{page(job)}resume/", follow=True))
 
 
 def test_cancelling_pausing_and_resuming(visit, job):
