@@ -214,6 +214,32 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.JOB_BROKEN: _(
         "An internal error occurred (%(why)s). The log of the server has the details. Resume the job to try again."
     ),
+    Reason.EXPRESSION_TOO_LONG: _("The expression is longer than %(most)s characters."),
+    Reason.EXPRESSION_TOO_DEEP: _("More than %(most)s levels are nested at position %(position)s."),
+    Reason.EXPRESSION_OPERATOR: _("An operator is expected at position %(position)s."),
+    Reason.EXPRESSION_OPERATOR_NOT: _("An operator is expected at position %(position)s, not %(token)s."),
+    Reason.EXPRESSION_CLOSE: _("An operator or a closing parenthesis is expected at position %(position)s."),
+    Reason.EXPRESSION_CLOSE_NOT: _(
+        "An operator or a closing parenthesis is expected at position %(position)s, not %(token)s."
+    ),
+    Reason.EXPRESSION_VALUE: _("A value is expected at position %(position)s."),
+    Reason.EXPRESSION_VALUE_NOT: _("A value is expected at position %(position)s, not %(token)s."),
+    Reason.EXPRESSION_APOSTROPHE: _("The text at position %(position)s has no closing apostrophe."),
+    Reason.EXPRESSION_NULL: _("null is not a value (position %(position)s). Remove the property instead."),
+    Reason.EXPRESSION_NO_FUNCTION: _("There is no function %(function)s (position %(position)s)."),
+    Reason.EXPRESSION_FUNCTION_LIKE: _(
+        "There is no function %(function)s (position %(position)s). Did you mean %(similar)s?"
+    ),
+    Reason.EXPRESSION_MISUSE: _("%(function)s cannot be used like this (position %(position)s): %(usage)s."),
+    Reason.EXPRESSION_MISUSE_WITH: _(
+        "%(function)s cannot be used with %(types)s (position %(position)s): %(usage)s."
+    ),
+    Reason.EDIT_DELETES_TOO: _("Deleted entities cannot be edited too."),
+    Reason.EDIT_OF_KEYS_TWICE: _("An edit can change the keys only once."),
+    Reason.EDIT_OF_KEY: _("%(property)s is part of the key. Use the operation “Change keys”."),
+    Reason.EDIT_OF_TIMESTAMP: _("Timestamp is set by the server."),
+    Reason.EDIT_KEY_STRING: _("A key must be a String: use string(…)."),
+    Reason.EDIT_KEY_MISSING: _("Enter a PartitionKey, a RowKey or both."),
 }
 
 

@@ -297,6 +297,30 @@ class Reason(StrEnum):
     TABLE_GONE = "The table {table} was deleted during the export. Export the account again."
     NO_ACCESS = "You have no access to an account named {account}."
 
+    # expressions and operations of a bulk edit; positions count from one
+    EXPRESSION_TOO_LONG = "The expression is longer than {most} characters."
+    EXPRESSION_TOO_DEEP = "More than {most} levels are nested at position {position}."
+    EXPRESSION_OPERATOR = "An operator is expected at position {position}."
+    EXPRESSION_OPERATOR_NOT = "An operator is expected at position {position}, not {token}."
+    EXPRESSION_CLOSE = "An operator or ) is expected at position {position}."
+    EXPRESSION_CLOSE_NOT = "An operator or ) is expected at position {position}, not {token}."
+    EXPRESSION_VALUE = "A value is expected at position {position}."
+    EXPRESSION_VALUE_NOT = "A value is expected at position {position}, not {token}."
+    EXPRESSION_APOSTROPHE = "A text without its closing apostrophe begins at position {position}."
+    EXPRESSION_NULL = "null is no value: remove the property instead, at position {position}."
+    EXPRESSION_NO_FUNCTION = "There is no function {function} at position {position}."
+    EXPRESSION_FUNCTION_LIKE = (
+        "There is no function {function} at position {position}. Did you mean {similar}?"
+    )
+    EXPRESSION_MISUSE = "{function} at position {position} cannot be used: {usage}."
+    EXPRESSION_MISUSE_WITH = "{function} at position {position} cannot be used with {types}: {usage}."
+    EDIT_DELETES_TOO = "What is deleted cannot be edited too."
+    EDIT_OF_KEYS_TWICE = "An edit can change the keys once."
+    EDIT_OF_KEY = "{property} is changed by the operation key."
+    EDIT_OF_TIMESTAMP = "Timestamp is set by the server."
+    EDIT_KEY_STRING = "A key is a String: use string(…)."
+    EDIT_KEY_MISSING = "The operation key needs partition_key, row_key or both."
+
     # comments and links
     COMMENT_EMPTY = "A comment needs a text."
     COMMENT_TOO_LONG = "A comment can have {most} characters."

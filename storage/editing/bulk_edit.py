@@ -14,6 +14,7 @@ from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredE
 from storage.domain.entities.fits import misfit_of
 from storage.domain.entities.row_editing import EditedRow
 from storage.domain.errors import EntityTooLarge, InvalidInput, StorageError, TooManyProperties
+from storage.domain.refusals import Reason, Refusal
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key, check_property_name
@@ -312,12 +313,11 @@ def touched_properties(operations: Iterable[Operation]) -> tuple[str, ...]:
 class InvalidOperation(InvalidInput):
     """An operation cannot be read; ``index`` counts from zero, ``member`` is the one at fault."""
 
-    def __init__(self, index: int, member: str, error: StorageError | str) -> None:
+    def __init__(self, index: int, member: str, error: StorageError | Refusal | str) -> None:
         self.index = index
         self.member = member
-        text = error if isinstance(error, str) else error.text
-        super().__init__(text)
-        self.span = None if isinstance(error, str) else error.span
+        super().__init__(error.refusal if isinstance(error, StorageError) else error)
+        self.span = error.span if isinstance(error, StorageError) else None
 
 
 MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -341,9 +341,9 @@ def read_operations(written: Sequence[Mapping[str, Any]], now: datetime) -> list
     found = [_OperationReader(index, it, now).read() for index, it in enumerate(written)]
     for index, operation in enumerate(found):
         if isinstance(operation, DeleteEntity) and len(found) > 1:
-            raise InvalidOperation(index, "op", "What is deleted cannot be edited too.")
+            raise InvalidOperation(index, "op", Reason.EDIT_DELETES_TOO.of())
         if isinstance(operation, ChangeKey) and any(isinstance(it, ChangeKey) for it in found[:index]):
-            raise InvalidOperation(index, "op", "An edit can change the keys once.")
+            raise InvalidOperation(index, "op", Reason.EDIT_OF_KEYS_TWICE.of())
     return found
 
 
@@ -379,7 +379,7 @@ class _OperationReader:
                 return self._change_of_key()
         return DeleteEntity()
 
-    def _error(self, member: str, error: StorageError | str) -> InvalidOperation:
+    def _error(self, member: str, error: StorageError | Refusal | str) -> InvalidOperation:
         return InvalidOperation(self.index, member, error)
 
     def _text(self, member: str) -> str:
@@ -391,8 +391,10 @@ class _OperationReader:
     def _property(self, member: str) -> str:
         name = self._text(member)
         if name in SYSTEM_PROPERTIES:
-            other = "is set by the server" if name == "Timestamp" else "is changed by the operation key"
-            raise self._error(member, f"{name} {other}.")
+            is_time = name == "Timestamp"
+            raise self._error(
+                member, Reason.EDIT_OF_TIMESTAMP.of() if is_time else Reason.EDIT_OF_KEY.of(property=name)
+            )
         try:
             check_property_name(name)
         except StorageError as error:
@@ -430,8 +432,8 @@ class _OperationReader:
         for member in ("partition_key", "row_key"):
             key = self._expression(member) if self.written.get(member) is not None else None
             if key is not None and Edm.STRING not in key.types:
-                raise self._error(member, "A key is a String: use string(…).")
+                raise self._error(member, Reason.EDIT_KEY_STRING.of())
             keys.append(key)
         if keys == [None, None]:
-            raise self._error("row_key", "The operation key needs partition_key, row_key or both.")
+            raise self._error("row_key", Reason.EDIT_KEY_MISSING.of())
         return ChangeKey(*keys)

@@ -13,6 +13,7 @@ from typing import Final
 from storage.domain.errors import InvalidInput, StorageError
 from storage.domain.filters.lexer import Token, TokenKind, tokenize_leniently, with_span
 from storage.domain.filters.literals import LITERALS, WORDS, read_literal
+from storage.domain.refusals import Reason, Refusal
 from storage.domain.values.edm import INT32, Edm, EdmValue
 from storage.editing.expressions.functions import (
     CHAINED,
@@ -37,7 +38,7 @@ SYSTEM_TYPES: Final = {
 def parse(text: str, now: datetime) -> Expression:
     """Parse an expression; raises InvalidInput with the position. Times in it may be relative to ``now``."""
     if len(text) > LENGTH_LIMIT:
-        raise InvalidInput(f"The expression is longer than {LENGTH_LIMIT} characters.")
+        raise InvalidInput(Reason.EXPRESSION_TOO_LONG.of(most=LENGTH_LIMIT))
     return _Parser(text, now).parse()
 
 
@@ -53,7 +54,12 @@ class _Parser:
         root = self._read_expression()
         token = self._peek()
         if token.kind is not TokenKind.END:
-            raise self._error(token, "An operator is expected")
+            position = token.start + 1
+            raise self._expected(
+                token,
+                Reason.EXPRESSION_OPERATOR.of(position=position),
+                Reason.EXPRESSION_OPERATOR_NOT.of(position=position, token=token.text),
+            )
         return root
 
     def _peek(self) -> Token:
@@ -64,12 +70,13 @@ class _Parser:
         self.position += 1
         return token
 
-    def _error(self, token: Token, problem: str) -> InvalidInput:
+    def _expected(self, token: Token, at_end: Refusal, instead: Refusal) -> InvalidInput:
         if token.text.startswith("'") and token.kind is TokenKind.UNREADABLE:
-            problem = "A text without its closing apostrophe begins"
-        what = f", not {token.text}" if token.kind is not TokenKind.END and "expected" in problem else ""
-        sentence = f"{problem} at position {token.start + 1}{what}."
-        return with_span(InvalidInput(sentence), token.start, max(token.end, token.start + 1))
+            return self._error(token, Reason.EXPRESSION_APOSTROPHE.of(position=token.start + 1))
+        return self._error(token, at_end if token.kind is TokenKind.END else instead)
+
+    def _error(self, token: Token, refusal: Refusal) -> InvalidInput:
+        return with_span(InvalidInput(refusal), token.start, max(token.end, token.start + 1))
 
     # operators
 
@@ -103,7 +110,7 @@ class _Parser:
     def _read_factor(self) -> Expression:
         self.nested += 1
         if self.nested > DEPTH_LIMIT:
-            raise self._error(self._peek(), f"More than {DEPTH_LIMIT} levels are nested")
+            raise self._too_deep(self._peek())
         factor = self._read_operand(self._next())
         self.nested -= 1
         return factor
@@ -119,12 +126,17 @@ class _Parser:
             case TokenKind.NAME if self._peek().kind is TokenKind.OPEN:
                 return self._read_call(token)
             case TokenKind.NAME if token.text == "null":
-                raise self._error(token, "null is no value: remove the property instead,")
+                raise self._error(token, Reason.EXPRESSION_NULL.of(position=token.start + 1))
             case TokenKind.NAME if token.text not in WORDS:
                 return Property(token.text, SYSTEM_TYPES.get(token.text, frozenset(Edm)))
             case kind if kind in LITERALS or kind is TokenKind.NAME:
                 return Constant(self._read_literal(token))
-        raise self._error(token, "A value is expected")
+        position = token.start + 1
+        raise self._expected(
+            token,
+            Reason.EXPRESSION_VALUE.of(position=position),
+            Reason.EXPRESSION_VALUE_NOT.of(position=position, token=token.text),
+        )
 
     def _read_literal(self, token: Token) -> EdmValue:
         try:
@@ -139,7 +151,12 @@ class _Parser:
     def _close(self) -> None:
         token = self._next()
         if token.kind is not TokenKind.CLOSE:
-            raise self._error(token, "An operator or ) is expected")
+            position = token.start + 1
+            raise self._expected(
+                token,
+                Reason.EXPRESSION_CLOSE.of(position=position),
+                Reason.EXPRESSION_CLOSE_NOT.of(position=position, token=token.text),
+            )
 
     # functions
 
@@ -147,10 +164,7 @@ class _Parser:
         name = SYNONYMS.get(token.text, token.text)
         function = FUNCTIONS.get(name)
         if function is None:
-            near = difflib.get_close_matches(name, FUNCTIONS, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            sentence = f"There is no function {token.text} at position {token.start + 1}.{hint}"
-            raise with_span(InvalidInput(sentence), token.start, token.end)
+            raise self._unknown(token, name)
         self._next()
         arguments = self._read_arguments()
         if function not in CHAINED:
@@ -178,17 +192,39 @@ class _Parser:
     def _call(self, token: Token, function: Function, arguments: tuple[Expression, ...]) -> Call:
         level = 1 + max(map(depth, arguments), default=0)
         if level > DEPTH_LIMIT:
-            raise self._error(token, f"More than {DEPTH_LIMIT} levels are nested")
+            raise self._too_deep(token)
         types = _result_types(function, [it.types for it in arguments])
         if not types:
             raise self._misused(token, function, arguments)
         return Call(function, arguments, types, level)
 
+    def _unknown(self, token: Token, name: str) -> InvalidInput:
+        position = token.start + 1
+        near = difflib.get_close_matches(name, FUNCTIONS, n=1)
+        if not near:
+            return self._error(
+                token, Reason.EXPRESSION_NO_FUNCTION.of(function=token.text, position=position)
+            )
+        return self._error(
+            token,
+            Reason.EXPRESSION_FUNCTION_LIKE.of(function=token.text, position=position, similar=near[0]),
+        )
+
+    def _too_deep(self, token: Token) -> InvalidInput:
+        return self._error(token, Reason.EXPRESSION_TOO_DEEP.of(most=DEPTH_LIMIT, position=token.start + 1))
+
     def _misused(self, token: Token, function: Function, given: Sequence[Expression] = ()) -> InvalidInput:
-        known = [_name_types(it.types) for it in given]
-        with_types = f" with {', '.join(known)}" if known and any(known) else ""
-        sentence = f"{token.text} at position {token.start + 1} cannot be used{with_types}: {function.usage}."
-        return with_span(InvalidInput(sentence), token.start, token.end)
+        position = token.start + 1
+        types = ", ".join(_name_types(it.types) for it in given)
+        if not types:
+            refusal = Reason.EXPRESSION_MISUSE.of(
+                function=token.text, position=position, usage=function.usage
+            )
+        else:
+            refusal = Reason.EXPRESSION_MISUSE_WITH.of(
+                function=token.text, position=position, types=types, usage=function.usage
+            )
+        return self._error(token, refusal)
 
 
 def _result_types(function: Function, given: Sequence[frozenset[Edm]]) -> frozenset[Edm]:

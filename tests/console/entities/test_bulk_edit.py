@@ -202,3 +202,17 @@ def test_a_selection_leads_to_it(visit, rows):
     victor = visit("victor")
     assert PAGE not in victor.get("/ui/a/acme/t/people/").content.decode()
     assert f"{PAGE}?f=N+ge+1" in eve.get("/ui/a/acme/t/people/", {"f": "N ge 1"}).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "There is no function uper (position 1). Did you mean upper?"),
+        ("tr", "uper adlı bir işlev yok (konum 1). upper mi demek istediniz?"),
+        ("zh-hans", "没有函数 uper（位置 1）。是否要用 upper？"),
+    ],
+)
+def test_an_expression_is_refused_in_the_language_of_its_reader(visit, rows, language, text):
+    eve = visit("eve")
+    eve.cookies["tablero_language"] = language
+    assert text in ask(eve, "preview", **{"0-expression": "uper(N)"}).content.decode()
