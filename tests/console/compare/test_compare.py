@@ -210,7 +210,7 @@ def test_tables_outside_a_partial_snapshot_are_only_named(proven, account, branc
     assert "1 of 1 differ people" in text(page) and "carts not in acme@baseline" in text(page)
     assert hidden(page)["table"] == "people"
     nothing = text(alice.get(address("acme@carts-only", "acme@baseline")))
-    assert "No table to compare One side was made with only some tables" in nothing
+    assert "No table to compare One side includes only some tables" in nothing
     form = {"left": "acme@baseline", "right": "acme", "table": "carts", "all": "1"}
     alice.post(f"{PAGE}apply/", form)
     assert tables.find(account, "carts") is not None
