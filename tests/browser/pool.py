@@ -11,6 +11,11 @@ MEDIA = {
     "forced_colors": "none",
     "contrast": "no-preference",
 }
+# a toast leaves after ten seconds, in which a test on a busy machine may not get to its button
+STAYING_TOASTS = """
+const timer = setTimeout;
+window.setTimeout = (act, wait, ...given) => timer(act, wait === 10_000 ? 120_000 : wait, ...given);
+"""
 BETWEEN = "/ui/healthz"  # of the same origin, or Chromium makes a new process; and with nothing in it
 
 
@@ -25,16 +30,18 @@ class Pool:
         media = {name: options.pop(name, usual) for name, usual in MEDIA.items()}
         kind = tuple(sorted((name, repr(value)) for name, value in options.items()))
         kept = None if fresh else self._idle[kind]
-        page = kept.pop() if kept else self._make(options)
+        page = kept.pop() if kept else self._make(options, fresh)
         self._kinds[page] = None if fresh else kind
         page.context.add_cookies([*(state["cookies"] if state else ()), *cookies])
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(media="null", **media)
         return page
 
-    def _make(self, options):
+    def _make(self, options, fresh):
         context = self._chromium.new_context(**options)
         context.set_default_timeout(PATIENCE)
+        if not fresh:  # which may have a clock of its own
+            context.add_init_script(STAYING_TOASTS)
         return context.new_page()
 
     def give_back(self, page):

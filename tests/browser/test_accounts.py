@@ -28,7 +28,7 @@ def shop(chromium, console, admin):
         name = page.get_by_label("Name", exact=True)
         name.press_sequentially("My Shop")
         page.locator("#name-rules .broken").first.wait_for()
-        assert page.locator("#name-rules .broken").count() == 1
+        expect(page.locator("#name-rules .broken")).to_have_count(1)
         name.fill("shop")
         page.locator("#name-rules:not(:has(.broken))").wait_for()
         page.get_by_role("textbox", name="Label (optional)").fill("Test")
@@ -39,7 +39,7 @@ def shop(chromium, console, admin):
         check_axe(page)
         found = page.locator(".key-chip code").first.inner_text()
         page.goto("/ui/a/shop/created/")  # once
-        assert page.url.endswith("/ui/a/shop/keys/")
+        expect(page).to_have_url(re.compile("/ui/a/shop/keys/$"))
         page.close()
     return found
 
@@ -65,13 +65,13 @@ def test_k1_and_k4_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signe
     page.get_by_text("Hidden again in 60 seconds.").wait_for()
     (key,) = KEY.findall(page.content())
     assert f"AccountKey={key};" in shop
-    assert page.evaluate("document.activeElement.id") == "key-1-toggle"
+    expect(page.locator("#key-1-toggle")).to_be_focused()
     check_axe(page)
     page.clock.fast_forward(61_000)
     page.get_by_text("Hidden again").wait_for(state="detached")
     assert not KEY.search(page.content())
     page.goto("/ui/a/shop/activity/")
-    assert page.get_by_text("key1").count() > 0
+    expect(page.get_by_text("key1")).not_to_have_count(0)
 
 
 def test_k3_copies_what_applications_connect_with(shop, open_signed_in):
@@ -93,7 +93,7 @@ def test_k3_copies_what_applications_connect_with(shop, open_signed_in):
     assert page.evaluate("navigator.clipboard.readText()") == f'TABLES_CONNECTION_STRING="{shop}"'
     assert not KEY.search(page.content())
     page.reload()
-    assert page.get_by_label("Client location").input_value() == "here"
+    expect(page.get_by_label("Client location")).to_have_value("here")
 
 
 def test_h1_the_palette_finds_everything_by_keys_alone(shop, open_signed_in):
@@ -109,14 +109,14 @@ def test_h1_the_palette_finds_everything_by_keys_alone(shop, open_signed_in):
     field.press_sequentially("emp")
     page.locator("#palette-hits", has_text="empty").wait_for()
     chosen = field.get_attribute("aria-activedescendant")
-    assert page.locator(f"#{chosen}").get_attribute("aria-selected") == "true"
+    expect(page.locator(f"#{chosen}")).to_have_attribute("aria-selected", "true")
     field.fill("o")
     page.locator("#palette[data-shown=o]", has_text="people").wait_for()  # the arrow is for what "o" finds
     before = field.get_attribute("aria-activedescendant")
     page.keyboard.press("ArrowDown")
     expect(field).not_to_have_attribute("aria-activedescendant", before)
     page.keyboard.press("Escape")
-    assert field.count() == 0
+    expect(field).to_have_count(0)
     page.locator(".search-field input[type=search]").click()
     field.fill("empty")
     page.keyboard.press("Enter")

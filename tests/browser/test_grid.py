@@ -86,8 +86,8 @@ def test_e1_roles_indices_and_keys(open_grid):
     page = open_grid("?top=25")
     grid = page.get_by_role("grid", name="Entities")
     assert [grid.get_attribute(f"aria-{name}") for name in ("rowcount", "colcount")] == ["-1", "7"]
-    assert grid.get_by_role("columnheader").count() == 7
-    assert grid.get_by_role("row").count() == 26
+    expect(grid.get_by_role("columnheader")).to_have_count(7)
+    expect(grid.get_by_role("row")).to_have_count(26)
     cell(page, 2, "Name").click()
     assert place(page) == [2, 4]
     # the edges turn the page, which is told, and keep the focus
@@ -99,21 +99,21 @@ def test_e1_roles_indices_and_keys(open_grid):
     expect(page.locator(".grid :is(td, th):focus")).to_have_count(1)
     # rows are selected
     press(page, "Control+Home", "Space", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowUp")
-    assert page.locator("[data-picked-count]").inner_text() == "2 selected"
+    expect(page.locator("[data-picked-count]")).to_have_text("2 selected", use_inner_text=True)
     press(page, "Escape")
-    assert page.locator(".selection-bar").is_hidden()
+    expect(page.locator(".selection-bar")).to_be_hidden()
     press(page, "Control+a")
-    assert page.locator("[data-picked-count]").inner_text() == "25 selected"
+    expect(page.locator("[data-picked-count]")).to_have_text("25 selected", use_inner_text=True)
     # menus of cells and columns
     press(page, "Escape", "Shift+F10")
-    assert page.locator("#cell-menu").is_visible()
+    expect(page.locator("#cell-menu")).to_be_visible()
     # the first column has no filters to offer, and no second divider in their place
     dividers = page.locator("#cell-menu hr").evaluate_all("all => all.map(it => it.checkVisibility())")
     assert dividers == [True, False, True]
     press(page, "ArrowDown", "Escape")
     assert place(page)[1] == 1
     press(page, "Control+Home", "ArrowUp", "ArrowRight", "Enter")
-    assert page.locator("#column-menu [data-title]").inner_text() == "PartitionKey"
+    expect(page.locator("#column-menu [data-title]")).to_have_text("PartitionKey", use_inner_text=True)
     press(page, "Escape", "Escape")
     assert page.evaluate("document.activeElement.className") == "grid-region"
     check_axe(page)
@@ -124,7 +124,7 @@ def test_e1_letters_are_no_commands(open_grid):
     page.evaluate("navigator.clipboard.writeText('')")  # others have copied before
     cell(page, 3, "PartitionKey").click()
     press(page, "j", "d", "o", "v")
-    assert page.url.endswith("?top=25")
+    expect(page).to_have_url(re.compile(re.escape("?top=25") + "$"))
     assert clipboard(page) == ""
     with page.expect_response("**/copy/"):
         press(page, "Alt+j")
@@ -209,8 +209,8 @@ def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     expect(cell(page, 5, "Name")).to_have_text("Person 2")
     expect(page.get_by_role("gridcell", name="changed", exact=True)).to_be_visible()
     expect(page.locator("tr[data-changed]", has_text="r001b")).to_have_count(1)
-    assert page.locator("[data-picked-count]").inner_text() == "1 selected"
-    assert page.locator(".handle :checked").count() == 1
+    expect(page.locator("[data-picked-count]")).to_have_text("1 selected", use_inner_text=True)
+    expect(page.locator(".handle :checked")).to_have_count(1)
     assert page.evaluate("document.activeElement.parentElement.cells[3].innerText") == "Person 3"
     # a change that is told while an answer from before it is under way
     held = []
@@ -237,7 +237,7 @@ def test_e8_pages_forth_and_back(open_grid):
         first = cell(page, number + 1, "RowKey").inner_text()
         if number < 51:
             page.get_by_role("link", name="Next").click()
-    assert page.evaluate("document.activeElement.id") == "page-next"
+    expect(page.locator("#page-next")).to_be_focused()
     page.get_by_role("link", name="Previous").click()
     expect(shown).to_have_text("26 to 50")
     page.go_back()
@@ -246,10 +246,10 @@ def test_e8_pages_forth_and_back(open_grid):
     expect(shown).to_have_text("26 to 50")
     page.go_forward()
     expect(shown).to_have_text("51 to 75")
-    assert cell(page, 52, "RowKey").inner_text() == first
+    expect(cell(page, 52, "RowKey")).to_have_text(first, use_inner_text=True)
     swapped = page.locator(".grid tbody").inner_text()
     page.goto(page.url)
-    assert page.locator(".grid tbody").inner_text() == swapped
+    expect(page.locator(".grid tbody")).to_have_text(swapped, use_inner_text=True)
 
 
 def test_e10_columns_by_keyboard(open_grid):
@@ -336,7 +336,7 @@ def test_e13_a_rare_property_is_offered(open_grid):
     page.get_by_label("Find a column").fill("rar")
     page.locator("#columns-list").get_by_label("Rare").check()
     page.locator("th[data-property=Rare]").wait_for()
-    assert page.locator("#columns-menu").is_visible()
+    expect(page.locator("#columns-menu")).to_be_visible()
     check_axe(page)
     page.goto(FOLK + "columns/")
     with page.expect_navigation():
@@ -349,19 +349,19 @@ def test_e15_rows_change_on_run_only(open_grid):
     count = rows.count()
     field = page.get_by_label("$filter")
     field.press_sequentially("Age eq 5 and")
-    assert rows.count() == count
+    expect(rows).to_have_count(count)
     run = page.get_by_role("button", name="Run")
     run.click()
     page.get_by_text("Syntax error").first.wait_for()
-    assert field.get_attribute("aria-invalid") == "true"
-    assert run.is_enabled()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(run).to_be_enabled()
     field.fill("Age eq 5")
     for _ in range(2):
         with page.expect_response("**f=Age*"):
             run.click()
         expect(rows).to_have_count(1)
-        assert run.is_enabled()
-    assert page.locator("#filter").input_value() == "Age eq 5"
+        expect(run).to_be_enabled()
+    expect(page.locator("#filter")).to_have_value("Age eq 5")
     assert "aria-invalid" not in field.evaluate("it => it.getAttributeNames().join()")
 
 

@@ -41,8 +41,8 @@ def test_journey(journey):
 def set_up(live, page, has_script):
     address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
     page.goto("/")
-    assert page.url.endswith("/ui/login/?next=/ui/")
-    assert page.get_by_text("no users yet").is_visible()
+    expect(page).to_have_url(re.compile(re.escape("/ui/login/?next=/ui/") + "$"))
+    expect(page.get_by_text("no users yet")).to_be_visible()
     page.goto(address)
     if has_script:
         check(page)
@@ -74,23 +74,23 @@ def person(number):
 def find_a_table(page):
     page.goto(ACCOUNT)
     rows = page.locator("#tables tbody tr:visible")
-    assert rows.count() == 3
+    expect(rows).to_have_count(3)
     page.get_by_label("Filter tables by name").fill("PEO")
     page.get_by_label("Filter tables by name").press("Enter")
     page.wait_for_url("**/?q=PEO*")
-    assert rows.count() == 1
+    expect(rows).to_have_count(1)
     page.goto(ACCOUNT + "?q=PEO&sizes=")  # which scripts would fetch later
     assert re.search(r"people\s+120", rows.inner_text())
     rows.get_by_role("link", name="people", exact=True).click()
     page.wait_for_url("**/t/people/")
     page.go_back()
-    assert page.get_by_label("Filter tables by name").input_value() == "PEO"
+    expect(page.get_by_label("Filter tables by name")).to_have_value("PEO")
     page.go_forward()
 
 
 def read_entities(page):
     rows = page.locator(".grid tbody tr")
-    assert rows.count() == 50
+    expect(rows).to_have_count(50)
     assert [text.strip() for text in rows.first.locator("td").all_inner_texts()][1:5] == [
         "se",
         "r000",
@@ -112,7 +112,7 @@ def query(page):
         page.get_by_role("button", name="Run").click()
         if count:
             page.wait_for_url("**Age**103**")
-            assert rows.count() == count
+            expect(rows).to_have_count(count)
     page.get_by_text("No entities match").wait_for()
 
 
@@ -129,13 +129,13 @@ def leave_and_return(page):
     page.locator("main form button").click()
     page.wait_for_url("**/ui/login/")
     page.goto(ACCOUNT + "t/people/?f=Age+eq+5")
-    assert "/ui/login/?next=" in page.url
+    expect(page).to_have_url(re.compile(re.escape("/ui/login/?next=")))
     page.locator("[name=login]").fill("ADA@example.org")
     page.locator("[name=password]").fill(PASSWORD)
     page.locator("main form button.primary").click()
     page.wait_for_url("**/t/people/?f=Age+eq+5")
-    assert page.locator(".grid tbody tr").count() == 1
-    assert page.locator("html").get_attribute("data-theme") == "dark"
+    expect(page.locator(".grid tbody tr")).to_have_count(1)
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
 def test_pinned_columns_stay(open_page, admin, tables):

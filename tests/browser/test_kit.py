@@ -60,7 +60,7 @@ def test_theme_changes_at_once_and_stays(open_page):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 18, 23)"
     check_axe(page)
     page.goto(KIT)
-    assert page.locator("html").get_attribute("data-theme") == "dark"
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
 def test_menu_by_keyboard(open_page):
@@ -74,7 +74,7 @@ def test_menu_by_keyboard(open_page):
     assert page.evaluate("document.activeElement.textContent").strip() == "Download"
     page.keyboard.press("Escape")
     expect(page.locator("#kit-menu")).to_be_hidden()
-    assert button.evaluate("it => it === document.activeElement")
+    expect(button).to_be_focused()
 
 
 def test_dialog_gives_the_focus_back(open_page):
@@ -84,7 +84,7 @@ def test_dialog_gives_the_focus_back(open_page):
     check_axe(page)
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    assert page.get_by_role("button", name="Dialog").evaluate("it => it === document.activeElement")
+    expect(page.get_by_role("button", name="Dialog")).to_be_focused()
 
 
 def test_copy(open_page):
@@ -109,11 +109,11 @@ def test_drawer(open_page):
     button = page.get_by_role("button", name="Navigation")
     button.click()
     expect(link).to_be_visible()
-    assert button.get_attribute("aria-expanded") == "true"
+    expect(button).to_have_attribute("aria-expanded", "true")
     check_axe(page)
     page.keyboard.press("Escape")
     link.wait_for(state="hidden")
-    assert button.evaluate("it => it === document.activeElement")
+    expect(button).to_be_focused()
     check_reflow(page)
 
 
@@ -144,6 +144,6 @@ def test_grid_keys(open_page):
         for key in keys:
             page.keyboard.press(key)
         assert page.evaluate(WHERE) == [row, column], keys
-        assert page.locator('.grid [tabindex="0"]').count() == 1
+        expect(page.locator('.grid [tabindex="0"]')).to_have_count(1)
         # inside the region, and under no sticky header or column
         assert page.evaluate(IS_SEEN), keys

@@ -41,15 +41,15 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, 
     expect(changed).to_have_text("2")
     print(f"change to event in the browser: {time.monotonic() - began:.2f} s")
     expect(changed).to_have_attribute("data-live", "")
-    assert page.locator("td[data-live]").count() == 1
-    assert at(page, "Score", "alan").evaluate("it => it === document.activeElement")
+    expect(page.locator("td[data-live]")).to_have_count(1)
+    expect(at(page, "Score", "alan")).to_be_focused()
     expect(page.locator("#said")).to_have_text(re.compile("Cells changed by others: 1"))
 
     put(rows, "alan", 3)
     focused = at(page, "Score", "alan")
     expect(focused).to_have_text("3")
     expect(focused).to_be_focused()
-    assert page.locator('td[tabindex="0"]').count() == 1
+    expect(page.locator('td[tabindex="0"]')).to_have_count(1)
 
     rows.delete_entity("p", "alan")
     gone = page.locator("tr[data-gone]")
@@ -59,7 +59,7 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, 
     put(rows, "charles", 1)
     news = page.locator("[data-live-news]")
     expect(news).to_have_text(re.compile(r"2 new entities:\s+Show"))
-    assert page.locator("tr[data-key]").count() == 3
+    expect(page.locator("tr[data-key]")).to_have_count(3)
     check_axe(page)
     page.screenshot(path=screenshots / "live.png")
     news.get_by_role("button", name="Show").click()
@@ -79,7 +79,7 @@ def test_what_is_changed_here_is_not_marked(open_page, admin, rows):
     cell = at(page, "Score", "alan")
     expect(cell).to_have_text("not set")
     expect(cell).to_be_focused()
-    assert page.locator("td[data-live]").count() == 0
+    expect(page.locator("td[data-live]")).to_have_count(0)
     for route, answer in answers:
         route.fulfill(response=answer)
     page.get_by_text("Score removed", exact=True).wait_for()
@@ -93,7 +93,7 @@ def test_a_cell_that_is_edited_stays_and_saving_meets_the_conflict(open_page, ad
     put(rows, "grace", 3)
     expect(at(page, "Score", "grace")).to_have_text("3")
     expect(page.locator("#cell-editor [name=value]")).to_have_value("7")
-    assert at(page, "Score", "ada").inner_text() == "1"
+    expect(at(page, "Score", "ada")).to_have_text("1", use_inner_text=True)
     page.keyboard.press("Enter")
     page.locator("#cell-conflict-title").wait_for()
     page.keyboard.press("Escape")

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.urls import resolve
+from playwright.sync_api import expect
 
 from tests.browser.page import (
     PATIENCE,
@@ -219,8 +220,8 @@ def test_without_javascript(open_signed_in):
     for page in SAMPLE:
         found.goto(PAGES[page])
         prove(found)
-        assert found.locator("h1").is_visible()
-        assert found.get_by_role("navigation", name="Main navigation").is_visible()
+        expect(found.locator("h1")).to_be_visible()
+        expect(found.get_by_role("navigation", name="Main navigation")).to_be_visible()
 
 
 @pytest.mark.parametrize(("path", "status"), [("/ui/setup/", 404), ("/ui/nothing/", 404), ("/ui/me/", 200)])
@@ -228,7 +229,7 @@ def test_signed_out(open_page, admin, path, status):
     page = open_page(path, expect=status, width=320)
     check(page)
     if path == "/ui/me/":
-        assert "/ui/login/?next=/ui/me/" in page.url
+        expect(page).to_have_url(re.compile(re.escape("/ui/login/?next=/ui/me/")))
 
 
 def test_somebody_invited_joins(open_page, open_signed_in):
@@ -254,9 +255,9 @@ def test_what_is_not_there(open_signed_in, path):
 
 def test_stored_markup_is_text(open_signed_in):
     page = open_signed_in(TABLE)
-    assert page.get_by_text('<img src=x onerror="alert(1)">').count() > 0
-    assert page.get_by_text("{{ 7|add:7 }}").count() > 0
-    assert page.locator(".grid img, .grid script").count() == 0
+    expect(page.get_by_text('<img src=x onerror="alert(1)">')).not_to_have_count(0)
+    expect(page.get_by_text("{{ 7|add:7 }}")).not_to_have_count(0)
+    expect(page.locator(".grid img, .grid script")).to_have_count(0)
 
 
 def test_first_visit_is_light(open_signed_in):

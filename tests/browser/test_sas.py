@@ -43,7 +43,7 @@ def test_the_life_of_a_signature(open_page, admin, orders):
     page.get_by_label("Policy").select_option("partner")
     expect(page.get_by_label("Query")).to_be_disabled()
     expect(page.locator("#id_expiry")).to_be_disabled()
-    assert page.evaluate("document.activeElement.id") == "id_policy"
+    expect(page.locator("#id_policy")).to_be_focused()
     check_axe(page)
     page.get_by_label("Policy").select_option("")
     expect(page.get_by_label("Query")).to_be_checked()
@@ -54,7 +54,7 @@ def test_the_life_of_a_signature(open_page, admin, orders):
     expect(page.locator("#sas-sentence")).to_contain_text("only from 127.0.0.0 to 127.255.255.255")
     page.get_by_label("Label").fill("partner demo")
     page.wait_for_url("**label=partner+demo**")
-    assert page.get_by_label("Addresses").input_value() == "127.0.0.0/8"
+    expect(page.get_by_label("Addresses")).to_have_value("127.0.0.0/8")
     page.get_by_text("String to sign").click()
     expect(page.locator(".to-sign")).to_contain_text("/table/devstoreaccount1/orders↵")
     check(page)
@@ -103,7 +103,7 @@ def test_the_life_of_a_signature(open_page, admin, orders):
 
 def test_a_preview_on_its_way_is_given_up_with_its_page(open_page, admin, orders):
     """It would put the address of the form on the page of the token; Watch sees htmx miss its target."""
-    page = open_page(f"{SAS}new/?table={TABLE}", state=admin)
+    page = open_page(f"{SAS}new/?table={TABLE}", state=admin, fresh=True)
     confirm_identity(page)
     page.clock.install()
     page.get_by_label("Label").fill("nightly import")

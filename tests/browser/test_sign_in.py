@@ -152,7 +152,7 @@ def test_l1_passkey(open_browser, person):
     assert download.value.path().read_text().split() == codes
     page.reload()
     assert at(page) == "/ui/me/security/"  # they are shown once
-    assert page.get_by_text("My <b>laptop</b>").is_visible()
+    expect(page.get_by_text("My <b>laptop</b>")).to_be_visible()
 
     sign_out(page)
     page.goto("/ui/login/?next=/ui/me/sessions/")
@@ -174,7 +174,7 @@ def test_l1_passkey(open_browser, person):
     page.get_by_role("link", name="Remove My").click()
     page.get_by_role("button", name="Remove passkey").click()
     expect(page.get_by_text("Removed the passkey.")).to_be_visible()
-    assert page.get_by_text("My <b>laptop</b>").count() == 0
+    expect(page.get_by_text("My <b>laptop</b>")).to_have_count(0)
 
 
 def test_l1_password_and_totp(open_browser, person):
@@ -251,7 +251,7 @@ def test_l2_everything_can_be_pasted(open_browser, anybody):
         page.evaluate("text => navigator.clipboard.writeText(text)", text)
         page.get_by_label(label).focus()
         page.keyboard.press("Control+V")
-        assert page.get_by_label(label).input_value() == text
+        expect(page.get_by_label(label)).to_have_value(text)
     page.keyboard.press("Enter")
     arrive(page, "/ui/")
     page.goto("/ui/me/password/")
@@ -259,7 +259,7 @@ def test_l2_everything_can_be_pasted(open_browser, anybody):
     for label in ("Current password", "New password", "Confirm new password"):
         page.get_by_label(label, exact=True).focus()
         page.keyboard.press("Control+V")
-        assert page.get_by_label(label, exact=True).input_value() == "a password of many words"
+        expect(page.get_by_label(label, exact=True)).to_have_value("a password of many words")
 
 
 def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
@@ -267,7 +267,7 @@ def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
     sign_in(page, anybody, "/ui/login/?next=/ui/me/")
     arrive(page, "/ui/me/")
     page.keyboard.press("?")
-    assert page.locator("dialog#shortcuts").is_visible()
+    expect(page.locator("dialog#shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_label("Single-key shortcuts").uncheck()
     page.get_by_role("button", name="Save preferences").click()
@@ -275,7 +275,7 @@ def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
     expect(page.get_by_text("Saved your preferences.")).to_be_visible()
     page.locator("h1").click()
     page.keyboard.press("?")
-    assert not page.locator("dialog#shortcuts").is_visible()
+    expect(page.locator("dialog#shortcuts")).not_to_be_visible()
 
 
 def test_a_provider_signs_in(open_browser, anybody):
@@ -285,8 +285,8 @@ def test_a_provider_signs_in(open_browser, anybody):
     check(page)
     page.get_by_role("button", name="Sign in with Elsewhere").click()
     arrive(page, "/ui/me/security/")
-    assert page.get_by_text("jane.doe", exact=True).count() > 0
-    assert page.get_by_role("button", name="Disconnect").is_visible()
+    expect(page.get_by_text("jane.doe", exact=True)).not_to_have_count(0)
+    expect(page.get_by_role("button", name="Disconnect")).to_be_visible()
     check(page)
 
     page.goto("/ui/me/")

@@ -264,7 +264,7 @@ def test_the_list_opens_requests_beside_it(exceptions, journey):
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
     expect(page.locator(f"tr[data-request='{second}']").get_by_role("link").first).to_be_focused()
-    assert "open=" not in page.url
+    expect(page).not_to_have_url(re.compile("open="))
 
     bar = page.locator("[data-histogram] g:has(.refused)").last.bounding_box()
     page.mouse.move(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
