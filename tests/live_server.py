@@ -81,6 +81,11 @@ class LiveServer:
     def postmaster(self) -> int:
         return int((self.data / "database" / "postmaster.pid").read_text().splitlines()[0])
 
+    @property
+    def gave_up_requests(self) -> bool:
+        """Whether the server, which has ended, waited for requests in vain, for as long as it does."""
+        return any("graceful shutdown exceeded" in line for line in self.output)
+
     def stop(self) -> int:
         """In order, as SIGTERM does; the exit status."""
         self.process.send_signal(signal.SIGTERM)

@@ -51,6 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m tests.bench.console", description=__doc__)
     parser.add_argument("--size", type=int, default=1_000_000, help="entities in the table, default 1000000")
     parser.add_argument("--requests", type=int, default=100, help="of each page, default 100")
+    parser.add_argument("--only", default="", metavar="TEXT", help="pages whose titles have this")
     options = parser.parse_args(arguments)
     with scratch_folder() as folder, ExitStack() as stack:
         server = stack.enter_context(servers.tablero(folder))
@@ -59,12 +60,15 @@ def main(arguments: list[str] | None = None) -> int:
         progress("loaded")
         session = sign_in(server, folder)
         rows = [
-            measured(server, session, title, address, options.requests) for title, address in pages(contender)
+            measured(server, session, title, address, options.requests)
+            for title, address in pages(contender)
+            if options.only in title
         ]
         lines = report.table(["page", "p50 ms", "p95 ms", "CPU ms", "KB", "budget ms"], rows)
         if chromium := shutil.which("chromium"):
             with paint.browser_of(chromium) as browser:
-                seen = list(paint.visits(browser, session, shown(contender), min(options.requests, 10)))
+                opened = [it for it in shown(contender) if options.only in it[0]]
+                seen = list(paint.visits(browser, session, opened, min(options.requests, 10)))
                 used = browse(browser, contender, session, options.requests)
             lines += [
                 "",

@@ -409,11 +409,14 @@ class Load:
             thread.join(PATIENCE)
 
     def wait_for(self, is_reached: Callable[[], bool], what: str) -> None:
+        """Ask ever less often, since some of what is asked takes as long as an operation of the clients."""
         deadline = time.monotonic() + PATIENCE
+        pause = 0.01
         while not is_reached():
             assert not self.failures, self.failures
             assert time.monotonic() < deadline, f"not {what} in {PATIENCE} s; {self.history.refused[-5:]}"
-            time.sleep(0.01)
+            time.sleep(pause)
+            pause = min(1.5 * pause, 0.25)
 
     def wait_for_answers(self, number: int) -> None:
         """Until there are so many more writes, and reads of each kind."""

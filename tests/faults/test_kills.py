@@ -32,7 +32,7 @@ from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
 
 # at which each operation is killed, or by half as many cancelled
-POINTS = int(os.environ.get("TEST_KILLS", "4"))
+POINTS = int(os.environ.get("TEST_KILLS", "3"))
 # the kinds that have many transactions; the others are cancelled between two steps
 CANCELLED = {
     *("branch", "copy", "copy to Cosmos DB", "import", "export", "restore", "reset", "undo of many", "apply"),

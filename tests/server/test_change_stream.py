@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
@@ -18,7 +17,7 @@ from storage.server.data_folder import DataFolder
 from tests.live_server import ROOT, start_server
 from tests.seeds import seeded
 
-WAIT = 30
+WAIT = 60
 
 
 @pytest.fixture(scope="module")
@@ -154,10 +153,9 @@ def test_streams_end_in_order_with_the_server(scratch):
             found = events(answer)
             next(found)
             stopping = threading.Thread(target=live.stop)
-            began = time.monotonic()
             stopping.start()
             # would raise if the end of the body were missing
             assert [data for _, data in found if data is not None] == []
             stopping.join(WAIT)
-        assert time.monotonic() - began < 8, "the server waited for the stream"
-        assert not any("Traceback" in line for line in live.output), live.output
+    assert not live.gave_up_requests, "the server waited for the stream"
+    assert not any("Traceback" in line for line in live.output), live.output
