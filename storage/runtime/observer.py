@@ -41,6 +41,7 @@ from storage.operations.health import database_version
 from storage.operations.requests.recording import RequestLog
 from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
 from storage.runtime import measurements, prometheus, request_log
+from storage.runtime.idleness import idleness
 from storage.runtime.request_log import LogFiles
 from storage.runtime.threads import in_thread
 from storage.sql.django import storable_text
@@ -295,6 +296,8 @@ class Observer:
     async def flush(self) -> None:
         """Write what was recorded; what cannot be written now is tried again with the next write."""
         batch, self._batch = self._batch, _Batch(_now())
+        if batch.tallies:
+            idleness.note_request()
         try:
             await in_thread(self._write, batch, self._batch.began)
         except StorageError:

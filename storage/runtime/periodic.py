@@ -5,6 +5,7 @@ What users start and wait for is a job: storage.runtime.job_runner.
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -39,6 +40,7 @@ from storage.operations.tables import (
 )
 from storage.runtime import measurements, request_log
 from storage.runtime.clock import ClockWatch
+from storage.runtime.idleness import Idleness, idleness
 from storage.runtime.threads import in_background
 from storage.sql import throughput
 from storage.sql.background import job_lock_holder, try_job_lock
@@ -47,7 +49,10 @@ logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
 _SOON: Final = 2.0  # for work that a user waits for
-_MARK_INTERVAL: Final = 5.0
+_OFTEN: Final = 5.0
+_TICK: Final = 5.0  # most work begins at a multiple of it
+_IDLE_FACTOR: Final = 3.0
+_IDLE_INTERVAL: Final = 60.0  # work that comes less often anyway goes on as ever
 _ADAPT_INTERVAL: Final = 60.0
 _NOTICE_INTERVAL: Final = 60.0
 _RETENTION_INTERVAL: Final = 30.0
@@ -64,12 +69,16 @@ _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for what is being done
 
 
 class _Work(NamedTuple):
-    """``failure`` is logged when it raises; work that ``deletes`` what has expired waits if the clock jumped."""
+    """``failure`` is logged when it raises; work that ``deletes`` what has expired waits if the clock jumped.
+
+    ``is_wanted`` tells whether there is any, without the database.
+    """
 
     do: Callable[[], object]
     interval: float
     failure: str
     deletes: bool = False
+    is_wanted: Callable[[], bool] = lambda: True
 
 
 async def run() -> None:
@@ -86,15 +95,16 @@ async def run() -> None:
             lambda: adaptive_indexes.add_for_new_scans(datetime.now(UTC)),
             _SOON,
             "Adaptive indexes could not be added",
+            is_wanted=adaptive_indexes.has_new_scans,
         ),
-        _Work(lambda: feed.keep_mark(), _MARK_INTERVAL, "The change feed could not be marked"),
+        _Work(lambda: feed.keep_mark(), _OFTEN, "The change feed could not be marked"),
         _Work(
             lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),
             _TIDY_INTERVAL,
             "Logs could not be tidied",
             deletes=True,
         ),
-        _Work(lambda: delivery.deliver(lambda: datetime.now(UTC)), _SOON, "Notices could not be sent"),
+        _Work(lambda: delivery.deliver(lambda: datetime.now(UTC)), _OFTEN, "Notices could not be sent"),
         _exclusive("notices", evaluation.evaluate, _NOTICE_INTERVAL, "Notices could not be evaluated"),
         _Work(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
         _Work(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
@@ -175,8 +185,10 @@ async def _repeat(work: _Work) -> None:
     # at random, so that processes do not run it simultaneously; first soon, for short-lived servers
     pause = random.uniform(0.1, 0.5)  # noqa: S311
     while True:
-        await asyncio.sleep(work.interval * pause)
+        await asyncio.sleep(_until_tick(current_interval(work.interval) * pause))
         pause = random.uniform(0.5, 1.5)  # noqa: S311
+        if not work.is_wanted():
+            continue
         running = asyncio.create_task(_run_once(work))
         try:
             await asyncio.shield(running)
@@ -184,6 +196,19 @@ async def _repeat(work: _Work) -> None:
             # a thread cannot be cancelled, only waited for
             await asyncio.wait([running], timeout=_SHUTDOWN_TIMEOUT)
             raise
+
+
+def current_interval(interval: float, idleness: Idleness = idleness) -> float:
+    """Return the seconds between two runs of work: up to three times as many while nobody asks for anything."""
+    return max(interval, min(_IDLE_FACTOR * interval, _IDLE_INTERVAL)) if idleness.is_idle() else interval
+
+
+def _until_tick(seconds: float) -> float:
+    """Return the seconds until a moment at which other work begins as well: to wake up costs more than most work."""
+    if seconds < _TICK:
+        return seconds
+    now = asyncio.get_running_loop().time()
+    return math.ceil((now + seconds) / _TICK) * _TICK - now
 
 
 async def _run_once(work: _Work) -> None:
@@ -209,7 +234,8 @@ def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]
             return False
         now = datetime.now(UTC)
         do(now)
-        PeriodicRun.objects.update_or_create(name=name, defaults={"done_at": Now()})
+        if not PeriodicRun.objects.filter(name=name).update(done_at=Now()):  # one statement, nearly always
+            PeriodicRun.objects.create(name=name, done_at=Now())
         return True
 
 

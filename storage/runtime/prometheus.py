@@ -13,6 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from storage.domain.requests.metrics import LATENCY_BOUNDS, RequestKind, Tally
 from storage.operations.health import release
+from storage.runtime.idleness import idleness
 
 FOLDER: Final = (
     "PROMETHEUS_MULTIPROC_DIR"  # the library's own variable; it must be set before this is imported
@@ -127,6 +128,7 @@ _ACCOUNT_SIZES: Final = {
 
 def count_page(part: str, method: str, status: int, seconds: float) -> None:
     """Count a request to the console or to the management API."""
+    idleness.note_request()
     _PAGES.labels(part, method if method in _METHODS else "other", status).inc()
     _PAGE_SECONDS.labels(part).observe(seconds)
 

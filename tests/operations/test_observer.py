@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
+from math import inf
 from time import perf_counter
 
 import psycopg
@@ -19,7 +20,8 @@ from storage.models import CredentialUse, RequestCount, SeenCredential, Table
 from storage.operations.accounts import accounts
 from storage.operations.counting import metrics, series, usage
 from storage.operations.tables import tables
-from storage.runtime import observer
+from storage.runtime import observer, prometheus
+from storage.runtime.idleness import idleness
 from storage.runtime.observer import Observer
 from storage.runtime.threads import in_thread
 
@@ -77,6 +79,19 @@ async def used(account, credential=KEY1):
     return await in_thread(
         usage.credential, account, credential.authentication, credential.name, datetime.now(UTC)
     )
+
+
+async def test_a_process_is_idle_until_it_has_answered_something(watching, monkeypatch):
+    for answer in (
+        lambda: watching.record(seen(0, None, status=403, error="AuthenticationFailed")),
+        lambda: prometheus.count_page("console", "GET", 200, 0.1),
+    ):
+        monkeypatch.setattr(idleness, "_requested_at", -inf)
+        await watching.flush()
+        assert idleness.is_idle()
+        answer()
+        await watching.flush()
+        assert not idleness.is_idle()
 
 
 async def test_counts_requests(account, watching):

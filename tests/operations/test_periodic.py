@@ -16,6 +16,7 @@ from storage.models import Activity, PeriodicRun, Table
 from storage.operations.accounts import accounts
 from storage.operations.tables import tables
 from storage.runtime import doctor, periodic
+from storage.runtime.idleness import Idleness
 from storage.runtime.threads import in_thread
 from storage.sql.background import has_rows, try_job_lock
 from storage.sql.django import fetch
@@ -93,6 +94,30 @@ def test_leaves_alone_what_another_server_is_dropping(deleted):
         assert tables.drop_expired_tables() == 0
 
     assert tables.drop_expired_tables() == 1
+
+
+def test_comes_less_often_while_nobody_asks_for_anything():
+    now = [0.0]
+    idleness = Idleness(lambda: now[0])
+    intervals = (2.0, 10.0, 30.0, 600.0)
+
+    def current():
+        return [periodic.current_interval(interval, idleness) for interval in intervals]
+
+    assert current() == [2.0, 10.0, 30.0, 600.0]
+    now[0] = 60.1
+    assert current() == [6.0, 30.0, 60.0, 600.0]
+    idleness.note_request()
+    assert current() == [2.0, 10.0, 30.0, 600.0]
+
+
+async def test_works_together_at_the_ticks_of_its_process():
+    loop = asyncio.get_running_loop()
+    for seconds in (5.0, 7.3, 600.0):
+        due = loop.time() + periodic._until_tick(seconds)
+        assert due >= loop.time() + seconds - 0.1
+        assert abs(due / periodic._TICK - round(due / periodic._TICK)) < 0.01
+    assert periodic._until_tick(0.02) == 0.02
 
 
 # what one process does for all

@@ -183,9 +183,14 @@ def adapt(now: datetime) -> None:
     _add_needed(now)
 
 
+def has_new_scans() -> bool:
+    """Return whether this process has counted scans on which nothing was decided yet."""
+    return _new_scans.is_set()
+
+
 def add_for_new_scans(now: datetime) -> None:
     """Add the indexes that are needed since this process has counted scans; another process may be deciding."""
-    if not _new_scans.is_set():
+    if not has_new_scans():
         return
     with background.try_job_lock(_JOB) as is_alone:
         if is_alone:

@@ -1,0 +1,24 @@
+"""Whether this process has answered anything lately: while it has not, periodic work comes less often."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Final
+
+IDLE_AFTER: Final = 60.0  # seconds without a request; those for its health do not count
+
+
+class Idleness:
+    """Knows when the last request came; a process that has just started is not idle."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._requested_at = clock()
+
+    def note_request(self) -> None:
+        self._requested_at = self._clock()
+
+    def is_idle(self) -> bool:
+        return self._clock() - self._requested_at > IDLE_AFTER
+
+
+idleness: Final = Idleness()
