@@ -64,6 +64,16 @@ def test_plans_applies_and_finds_drift(run):
     ] == {"label": "Shop"}
 
 
+def test_of_nested_members_only_those_that_differ_are_shown(run):
+    policies = '[accounts.shop.tables.orders.policies]\na = {{ permission = "r", expiry = {} }}'
+    run(policies.format("2027-01-01"), "--yes")
+    lines = run(policies.format("2028-01-01"), "--plan")[0].splitlines()
+    assert lines[1:3] == [
+        "  ~ policies orders",
+        '      a.expiry: "2027-01-01T00:00:00.0000000Z" → "2028-01-01T00:00:00.0000000Z"',
+    ]
+
+
 def test_what_would_be_refused_is_an_error_and_not_drift(run):
     with pytest.raises(CommandError, match="refused"):
         run(FILE, "--plan")

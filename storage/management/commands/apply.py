@@ -6,7 +6,7 @@ import os
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -179,14 +179,22 @@ def _describe(change: Mapping[str, Any]) -> list[str]:
     """Write a change as a line, with a line below it for each member that differs."""
     path = "/".join(filter(None, (change["table"], change["name"])))
     what = " ".join(filter(None, (change["resource"].replace("_", " "), path)))
-    before, after = change["before"], change["after"]
     lines = [f"{_SIGNS[change['action']]} {what}"]
-    for name in dict.fromkeys((*before, *after)):
-        values = [json.dumps(it[name], ensure_ascii=False) for it in (before, after) if name in it]
-        lines.append(f"    {name}: {' → '.join(values)}")
+    lines += (f"    {line}" for line in _differences(change["before"], change["after"]))
     if change["problem"]:
         lines.append(f"    refused: {change['problem']}")
     return lines
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Write the members that differ with their values; of those that have members, only these."""
+    for name in dict.fromkeys((*before, *after)):
+        values = [it[name] for it in (before, after) if name in it]
+        old, new = values[0], values[-1]
+        if len(values) > 1 and isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _differences(old, new, f"{path}{name}.")
+        elif len(values) == 1 or old != new:
+            yield f"{path}{name}: {' → '.join(json.dumps(it, ensure_ascii=False) for it in values)}"
 
 
 def _summarize(changes: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str:

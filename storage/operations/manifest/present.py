@@ -21,11 +21,13 @@ def describe(account: Account) -> dict[str, Any]:
     if account.kind == AccountKind.STORAGE:
         found["service_properties"] = _without_nulls(resources.SERVICE_PROPERTIES.stored(account)[""])
     found["members"] = {name: it["role"] for name, it in resources.MEMBER.stored(account).items()}
-    found["notice_rules"] = {
+    changed = {
         str(it.kind): {"enabled": it.is_on, **({} if it.threshold is None else {"threshold": it.threshold})}
         for it in rules.for_account(account)
         if not it.is_default
     }
+    if changed:
+        found["notice_rules"] = changed
     schedule = resources.SNAPSHOT_SCHEDULE.stored(account)
     if schedule:
         found["snapshot_schedule"] = _without_nulls(schedule[""])
