@@ -7,8 +7,19 @@ import pytest
 
 from tests.live_server import ROOT
 from tests.seeds import seeded
+from tests.service import sandbox
 
 SERVICE = ROOT / "docs" / "service"
+
+
+@pytest.fixture
+def limits():
+    """Skip a test where the machine does not let us make mounts and filters."""
+    if not sandbox.can_be_limited():
+        pytest.skip("this machine lets us make no mounts or filters of system calls")
+
+
+needs_limits = pytest.mark.usefixtures("limits")
 
 
 @pytest.fixture

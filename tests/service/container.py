@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 from tests.live_server import ROOT
 from tests.service.conftest import SERVICE
-from tests.service.sandbox import bind, call, cover, enter_namespace, libc, set_read_only
+from tests.service.sandbox import bind, cover, enter_namespace, overlay, set_read_only
 
 CONTAINERFILE = SERVICE / "Containerfile"
-PYTHON = Path(sys.base_prefix).resolve() / "bin"
+PYTHON = Path(sys.prefix).resolve() / "bin"
 DEPENDENCIES = ".lock/run.txt"
 KNOWN = {
     "FROM", "WORKDIR", "RUN", "COPY", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK",
@@ -136,12 +136,9 @@ class Build:
 
     def _overlay(self, name: str) -> Path:
         """A root whose lower part is this machine, with its Python as that of the image."""
-        place = self._folder / name
-        for part in ("upper", "work", "root"):
-            (place / part).mkdir(parents=True)
-        root = place / "root"
-        options = f"lowerdir=/,upperdir={place}/upper,workdir={place}/work"
-        call(libc.mount(b"overlay", str(root).encode(), b"overlay", 0, options.encode()), "overlay")
+        root = self._folder / name / "root"
+        root.mkdir(parents=True)
+        overlay(self._folder / name, root)
         for path in ("proc", "dev"):
             bind(Path("/") / path, root / path)
         for path in packages():
@@ -164,8 +161,7 @@ class Build:
             if name.startswith("PIP_") or "PROXY" in name.upper()
         }
         # a wheel is built with the setuptools of this Python
-        builder = os.pathsep.join(map(str, packages()[1:])) if "pip wheel" in text else ""
-        offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PYTHONPATH": builder}
+        offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
         process = self.stage.run(
             ["/bin/sh", "-c", text],
             {**own, **({} if self._fetches else offline)},
@@ -198,7 +194,8 @@ class Build:
 
 def packages() -> list[Path]:
     """The folders of this Python, which a stage without packages of its own uses."""
-    return [Path(it).resolve() for it in (sys.base_prefix, *site.getsitepackages())]
+    folders = (sys.base_prefix, *site.getsitepackages())
+    return [Path(it).resolve() for it in folders if Path(it).is_dir()]
 
 
 def start(stage: Stage, data: Path, environment: dict[str, str]) -> subprocess.Popen[str]:

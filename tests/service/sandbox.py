@@ -2,19 +2,21 @@
 
     python3 -m tests.service.sandbox UNIT WRITABLE_FOLDER -- PROGRAM ARGUMENT...
 
+Without arguments it only says, by its exit status, whether the machine allows that.
+
 Of the unit it applies ProtectSystem=strict, UMask, CapabilityBoundingSet, NoNewPrivileges, SystemCallFilter,
 MemoryDenyWriteExecute, RestrictAddressFamilies, RestrictNamespaces, RestrictRealtime and LockPersonality, with the
 filters that systemd would load. It needs root, and runs the program as the user `nobody`.
 """
 
 import ctypes
-import ctypes.util
 import errno
 import os
 import pwd
 import socket
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -120,7 +122,8 @@ def protect_system(writable: list[str]) -> None:
     enter_namespace()
     for path in writable:
         bind(Path(path), Path(path))
-    reveal({Path(it).resolve() for it in (sys.base_prefix, sys.prefix, ROOT, *sys.path) if Path(it).is_dir()})
+    seen = (*writable, sys.base_prefix, sys.prefix, ROOT, *sys.path)
+    reveal({Path(it).resolve() for it in seen if Path(it).is_dir()})
     set_read_only("/", is_read_only=True)
     for path in (*writable, "/dev", "/proc"):
         set_read_only(path, is_read_only=False)
@@ -218,7 +221,45 @@ def restrict(unit: dict[str, list[str]]) -> None:
     allowed.load()
 
 
+def overlay(place: Path, root: Path) -> None:
+    """Mount at ``root`` what this machine has, with changes that stay in ``place``."""
+    for part in ("upper", "work"):
+        (place / part).mkdir(parents=True)
+    options = f"lowerdir=/,upperdir={place}/upper,workdir={place}/work"
+    call(libc.mount(b"overlay", str(root).encode(), b"overlay", 0, options.encode()), "overlay")
+
+
+@cache
+def can_be_limited() -> bool:
+    """Whether this machine lets us make mounts and filters of system calls, as systemd and containers do."""
+    command = [sys.executable, "-m", "tests.service.sandbox"]
+    return os.geteuid() == 0 and subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0
+
+
+def try_limits() -> None:
+    """Do what the sandbox and the container of the tests need; raises OSError where this is not allowed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if os.fork() == 0:
+            status = 1
+            try:
+                enter_namespace()
+                cover(folder, [], "755")
+                (folder / "root").mkdir()
+                overlay(folder, folder / "root")
+                set_read_only(str(folder / "root"), is_read_only=True)
+                Filter(ALLOW).load()
+                status = 0
+            finally:
+                os._exit(status)
+        if os.wait()[1]:
+            sys.exit(1)
+
+
 def main() -> None:
+    if len(sys.argv) == 1:
+        try_limits()
+        return
     unit, folder, separator, *program = sys.argv[1:]
     assert separator == "--"
     found = settings(Path(unit))

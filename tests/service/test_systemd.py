@@ -1,11 +1,9 @@
 """The unit of systemd: what systemd says of it, and a server within its limits."""
 
-import os
 import shutil
 import socket
 import subprocess
 import sys
-from ctypes.util import find_library
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,7 +11,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 
 from tests.live_server import ROOT, LiveServer, clean_environment
-from tests.service.conftest import SERVICE
+from tests.service.conftest import SERVICE, needs_limits
 
 UNIT = SERVICE / "tablero.service"
 EXPOSURE = 20  # in tenths, of 100; systemd calls what is below 20 well protected
@@ -21,16 +19,6 @@ EXPOSURE = 20  # in tenths, of 100; systemd calls what is below 20 well protecte
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
 )
-
-
-def can_be_limited():
-    """Whether this machine lets us make namespaces and filters, as systemd does."""
-    is_root = os.geteuid() == 0
-    return (
-        is_root
-        and find_library("seccomp")
-        and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
-    )
 
 
 @needs_systemd
@@ -51,9 +39,7 @@ def test_little_is_exposed():
 
 
 @needs_systemd
-@pytest.mark.skipif(
-    not can_be_limited(), reason="this machine makes no mount namespaces, or lacks libseccomp"
-)
+@needs_limits
 def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
     """From the start to the end; and systemd is told of both."""
     address = f"tablero-{uuid4().hex}"
