@@ -2,19 +2,22 @@
 
 import asyncio
 import json
+from itertools import count
 
 import pytest
 from django.db import OperationalError
+from django.utils import timezone
 
+from console.models import User
 from storage.api import streams
 from storage.domain.access.actor import Actor, ActorKind
-from storage.models import Activity, Job
+from storage.models import Activity, ApiToken, Job
 from storage.operations.accounts import accounts
 from storage.operations.jobs import files, jobs
 from storage.operations.tables import indexes
 from storage.operations.tables.indexes import INDEX_JOB, Arguments
 from storage.runtime import job_runner
-from storage.runtime.stream_access import AccessChanges
+from storage.runtime.stream_access import LIMIT, AccessChanges
 from storage.runtime.threads import in_thread
 from tests.api.test_errors import check
 from tests.api.test_streams import accept, following
@@ -30,8 +33,12 @@ def job(people):
     return Job.objects.get()
 
 
+def server_job_of(name):
+    return jobs.start(INDEX_JOB, Arguments(0, ""), account=None, by=Actor(ActorKind.USER, name))
+
+
 def server_job():
-    return jobs.start(INDEX_JOB, Arguments(0, ""), account=None, by=Actor(ActorKind.USER, "ada"))
+    return server_job_of("ada")
 
 
 def told(answer):
@@ -129,6 +136,18 @@ async def test_a_stream_outlives_a_database_that_is_lost_for_a_while(job, monkey
     async with asyncio.timeout(60):
         assert f"data: {job.pk}\n".encode() in await anext(events)
     await events.aclose()
+
+
+@pytest.mark.parametrize("loses", ["the token", "the right"])
+async def test_the_stream_of_a_job_of_the_server_ends_with_access(call, cast, loses):
+    job, caller = await in_thread(server_job_of, "eve"), await in_thread(call, "ada", "read")
+    address = (f"/ui/api/v1/jobs/{job.pk}", {"Authorization": f"Bearer {caller.secret}"})
+    async with following(*accept(address), AccessChanges(clock=count(step=LIMIT).__next__)) as reader:
+        if loses == "the token":
+            await in_thread(ApiToken.objects.update, expires_at=timezone.now())
+        else:
+            await in_thread(User.objects.filter(username="ada").update, is_admin=False)
+        await reader.end()
 
 
 async def test_progress_is_streamed_until_the_end(call, job):

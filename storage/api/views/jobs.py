@@ -22,6 +22,7 @@ from storage.domain.service.jobs import JobStatus
 from storage.domain.service.quotas import DOWNLOADS
 from storage.models import ApiToken, Job
 from storage.operations.access import api_tokens, members
+from storage.operations.access.members import Person
 from storage.operations.accounts import quotas
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.jobs import JobError, JobFilter
@@ -95,10 +96,12 @@ class JobViewSet(ApiViewSet):
         if self.job.account is not None:
             access.find_account(token, self.job.account.name, capability)
             return
-        user = token.user
-        is_own = jobs.started_by(self.job).name == user.get_username() and capability is Capability.READ
-        if not (user.is_admin or is_own) or token.account_id is not None:
+        is_own = self._is_started_by(token.user) and capability is Capability.READ
+        if not (token.user.is_admin or is_own) or token.account_id is not None:
             raise Http404
+
+    def _is_started_by(self, user: Person) -> bool:
+        return jobs.started_by(self.job).name == user.username
 
     @operation(
         "get_job",
@@ -123,7 +126,10 @@ class JobViewSet(ApiViewSet):
         token, account = self.token, self.job.account
 
         def is_allowed() -> bool:
-            return account is None or api_tokens.may_still(token, account, Capability.READ)
+            if account is not None:
+                return api_tokens.may_still(token, account, Capability.READ)
+            user = api_tokens.user_of_valid(token)
+            return user is not None and (user.is_admin or self._is_started_by(user))
 
         def write(job: Job) -> bytes:
             return cast("bytes", JSONRenderer().render(serializers.JobSerializer(job).data))

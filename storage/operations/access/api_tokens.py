@@ -92,12 +92,18 @@ def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
     return found
 
 
-def may_still(token: ApiToken, account: Account, capability: Capability) -> bool:
-    """Return whether a token that was authenticated some time ago is valid, and its user still has a capability."""
+def user_of_valid(token: ApiToken) -> Person | None:
+    """Return the user of a token that was authenticated some time ago, as it is now; None if it is no longer valid."""
     is_unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
     working = ApiToken.objects.filter(pk=token.pk, revoked_at=None, user__is_active=True)
     found = working.filter(is_unexpired).select_related("user").first()
-    role = members.role_in(found.user, account) if found is not None else None
+    return None if found is None else found.user
+
+
+def may_still(token: ApiToken, account: Account, capability: Capability) -> bool:
+    """Return whether a token that was authenticated some time ago is valid, and its user still has a capability."""
+    user = user_of_valid(token)
+    role = None if user is None else members.role_in(user, account)
     return role is not None and may(role, capability)
 
 
