@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
+from storage.domain.refusals import Refused
 from storage.models import JobFile
 from storage.operations.jobs import files
 from storage.runtime.threads import in_upload_thread
@@ -38,16 +39,23 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 class Upload:
     """The body of a request. ``size`` is what was announced, 0 if it comes in chunks.
 
-    ``file`` is where it goes once a view has accepted it, ``most`` how many bytes it may have.
+    ``file`` is where it goes once a view has accepted it; ``check`` refuses bytes for which there is no room any more,
+    because other uploads may have taken it.
     """
 
     size: int
     file: JobFile | None = None
-    most: int = 0
+    check: Callable[[int], object] = lambda _: None
     has_arrived: bool = False
 
-    def accept(self, file: JobFile, most: int) -> None:
-        self.file, self.most = file, most
+    def accept(self, file: JobFile, check: Callable[[int], object]) -> None:
+        self.file, self.check = file, check
+
+    def write(self, piece: bytes, further: int) -> None:
+        """Write a piece, in a thread; ``further``: the number of bytes that have arrived after it. Raises Refused."""
+        assert self.file is not None
+        self.check(len(piece) + further)
+        files.append(self.file, piece)
 
 
 class _WholeUpload(Upload):
@@ -57,8 +65,8 @@ class _WholeUpload(Upload):
         super().__init__(int(request.META.get("CONTENT_LENGTH") or 0))
         self._request = request
 
-    def accept(self, file: JobFile, most: int) -> None:
-        super().accept(file, most)
+    def accept(self, file: JobFile, check: Callable[[int], object]) -> None:
+        super().accept(file, check)
         files.upload(file, iter(partial(self._request.read, files.PIECE), b""))
         self.has_arrived = True
 
@@ -103,7 +111,7 @@ async def run(
     file = upload.file
     assert file is not None
     try:
-        if not await _receive(upload, file, receive, patience):
+        if not await _receive(upload, receive, patience):
             return
         await in_upload_thread(partial(files.complete, file))
         upload.has_arrived = True
@@ -158,8 +166,8 @@ def _after_body(receive: Receive) -> Receive:
     return receive_next
 
 
-async def _receive(upload: Upload, file: JobFile, receive: Receive, patience: float) -> bool:
-    """Receive a body into a file; return False if the client has gone."""
+async def _receive(upload: Upload, receive: Receive, patience: float) -> bool:
+    """Receive a body into the file of an upload; return False if the client has gone."""
     waiting, goes_on = bytearray(), True
     while goes_on or waiting:
         try:
@@ -172,9 +180,10 @@ async def _receive(upload: Upload, file: JobFile, receive: Receive, patience: fl
                     goes_on = message.get("more_body", False)
         except TimeoutError:
             raise UploadRefused(408) from None
-        if file.size + len(waiting) > upload.most:
-            raise UploadRefused(413)
         piece = bytes(waiting[: files.PIECE])
         del waiting[: files.PIECE]
-        await in_upload_thread(partial(files.append, file, piece))
+        try:
+            await in_upload_thread(partial(upload.write, piece, len(waiting)))
+        except Refused:
+            raise UploadRefused(413) from None
     return True

@@ -2,16 +2,24 @@
 
 import asyncio
 import json
+from datetime import timedelta
+from functools import partial
 
 import pytest
+from django.utils import timezone
 
 from console import asgi
+from storage.api import uploads
+from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Reason
 from storage.models import Activity, Job, JobFile
 from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
+from storage.operations.entities.uploads import UploadTooLarge, require_room
 from storage.operations.jobs import files
 from storage.runtime import job_runner
+from storage.runtime.threads import in_thread
 from storage.transfer.mapping import ColumnMapping
 
 pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
@@ -154,13 +162,38 @@ async def test_a_body_is_received_in_pieces_once_its_sender_is_known(send, issue
     head, body, taken = await send("wrong", [TEXT, b""])
     assert (head["status"], body["status"], (b"connection", b"close") in head["headers"]) == (401, 401, True)
 
-    secret = await asyncio.to_thread(lambda: issue("eve", "write")[0])
+    secret = (await in_thread(issue, "eve", "write"))[0]
     head, body, taken = await send(secret, [b"country,id,age\n", *rows, b""])
     assert (head["status"], body["inserted"], taken) == (200, 50, 52)
-    kept = await asyncio.to_thread(lambda: JobFile.objects.get(is_result=False))
+    kept = await in_thread(lambda: JobFile.objects.get(is_result=False))
     assert kept.size == len(b"country,id,age\n") + sum(map(len, rows))
 
     head, body, taken = await send(secret, [b"country,id"], patience=0.0)
     assert (head["status"], body["status"]) == (408, 408)
-    left = await asyncio.to_thread(lambda: (JobFile.objects.count(), Job.objects.count()))
+    left = await in_thread(lambda: (JobFile.objects.count(), Job.objects.count()))
     assert left == (1, 1)
+
+
+def test_a_body_is_refused_when_other_uploads_have_taken_the_room(people):
+    by = Actor(ActorKind.TOKEN, "eve")
+    upload = uploads.Upload(0)
+    upload.accept(files.create("own", account=people.account, by=by), partial(require_room, by))
+    upload.write(TEXT, 100)
+    JobFile.objects.create(
+        name="other", owner="eve", size=20_480 << 20, expires_at=timezone.now() + timedelta(days=1)
+    )
+    with pytest.raises(UploadTooLarge):
+        upload.write(TEXT, 0)
+    assert upload.file.size == len(TEXT)
+
+    async def receive():
+        return {"type": "http.request", "body": TEXT, "more_body": True}
+
+    upload.check = partial(_refuse, UploadTooLarge(Reason.FILE_TOO_LARGE, megabytes=0))
+    with pytest.raises(uploads.UploadRefused) as refused:
+        asyncio.run(uploads._receive(upload, receive, 60.0))
+    assert refused.value.status == 413
+
+
+def _refuse(error, size):
+    raise error

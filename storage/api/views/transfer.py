@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
@@ -84,11 +84,12 @@ class ImportViewSet(AccountScopedViewSet):
         if job is not None:
             return self._answer(job)
         if upload.file is None:
+            check = partial(upload_quota.require_room, self.by)
             try:
-                room = upload_quota.require_room(self.by, upload.size)
+                check(upload.size)
             except UploadTooLarge as refused:
                 raise Problem(problems.TOO_LARGE, str(refused)) from None
-            upload.accept(files.create(data["name"] or "upload", account=self.account, by=self.by), room)
+            upload.accept(files.create(data["name"] or "upload", account=self.account, by=self.by), check)
         assert upload.file is not None
         if not upload.has_arrived:
             return Response(status=202)  # which the client does not get

@@ -15,8 +15,8 @@ class UploadTooLarge(Refused):
     """A file is larger than what a user may still upload."""
 
 
-def require_room(by: Actor, size: int) -> int:
-    """Return how many bytes a user may upload; raises UploadTooLarge if that is less than ``size``.
+def require_room(by: Actor, size: int) -> None:
+    """Raise UploadTooLarge if a user may not upload so many bytes more.
 
     Files that wait for their jobs, or are read by them, count.
     """
@@ -26,4 +26,3 @@ def require_room(by: Actor, size: int) -> int:
     room = max(0, (quotas.limit(UPLOADS) << 20) - used)
     if size > room:
         raise UploadTooLarge(Reason.FILE_TOO_LARGE, megabytes=room >> 20)
-    return room
