@@ -149,6 +149,7 @@ SNAPSHOT_BYTES = OPTIONS.snapshot_bytes
 # notices
 CONSOLE_URL = OPTIONS.messages.console_url
 WEBHOOK_NETWORKS = OPTIONS.messages.webhook_networks
+COPY_NETWORKS = OPTIONS.messages.copy_networks
 SMTP = OPTIONS.messages.smtp
 if SMTP is None:
     EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"

@@ -745,6 +745,29 @@ class Branch(models.Model):
         return f"branch of {self.source_name}"
 
 
+class CopiedTable(models.Model):
+    """How far a table is copied between an account and another service: see storage.operations.remote_copies."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
+    is_outgoing = models.BooleanField()
+    service = models.TextField()  # its URL or the name of a file, and the account there; no credentials
+    source = models.CharField(max_length=255)  # the names of the table at both ends
+    target = models.CharField(max_length=255)
+    job = models.BigIntegerField()  # the last one that worked on it
+    progress = models.JSONField()  # as operations.remote_copies.progress writes it
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("account", "is_outgoing", "service", "source", "target"), name="one_copy_of_a_table"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.source} to {self.target}"
+
+
 class AnalyticsProgress(models.Model):
     """Up to which time the metrics tables of an account are written."""
 

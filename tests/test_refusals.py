@@ -23,6 +23,7 @@ def _is_of_rows(reason):
 NOT_IN_CONSOLE = {
     Reason.ACCOUNT_HAS_TABLES,
     Reason.ACCOUNT_KIND_IS_FIXED,
+    Reason.COPY_FILTER_OF_FILE,
     Reason.DECLARATION_MALFORMED,
     Reason.DISTRIBUTED_HAS_NO_FEED,
     *(it for it in Reason if it.name.startswith("FILE_") and not _is_of_rows(it)),
@@ -46,6 +47,7 @@ NOT_IN_CONSOLE = {
     Reason.NO_SECRET,
     Reason.NO_USER,
     Reason.PUBLIC_KEY,
+    Reason.REMOTE_ADDRESS,
     Reason.TABLE_GONE,
     Reason.TOKEN_AHEAD,
     Reason.TOKEN_EXPIRED,

@@ -29,6 +29,7 @@ _OF_ENTITIES: Final = (
     Verb.ENTITY_APPLY,
     Verb.ENTITY_BULK_EDIT,
     Verb.ENTITY_IMPORT,
+    Verb.ENTITY_COPY_IN,
 )
 
 Entry = Activity | ChangeEntry

@@ -179,6 +179,29 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
             "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
         ),
     ),
+    Verb.ENTITY_COPY_IN: Presentation(
+        Group.ENTITIES,
+        "upload",
+        _("%(who)s copied entities from another service"),
+        lambda number: ngettext(
+            "%(who)s copied %(number)s entity from another service",
+            "%(who)s copied %(number)s entities from another service",
+            number,
+        ),
+        lambda number: ngettext(
+            "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", number
+        ),
+    ),
+    Verb.ENTITY_COPY_OUT: Presentation(
+        Group.ENTITIES,
+        "file-down",
+        _("%(who)s copied entities to another service"),
+        lambda number: ngettext(
+            "%(who)s copied %(number)s entity to another service",
+            "%(who)s copied %(number)s entities to another service",
+            number,
+        ),
+    ),
     Verb.ENTITY_EXPORT: Presentation(
         Group.ENTITIES,
         "file-down",

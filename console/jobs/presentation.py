@@ -41,6 +41,8 @@ _BULK_EDITS: Final = frozenset({BULK_EDIT_JOB.name, "entity.bulk-edit-preview"})
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
     "account.copy": lambda job: _("Copy %(name)s") % {"name": job.arguments["origin"]},
+    "account.copy-in": lambda job: _("Copy from %(service)s") % {"service": job.arguments["service"]},
+    "account.copy-out": lambda job: _("Copy to %(service)s") % {"service": job.arguments["service"]},
     "account.delete": lambda job: _("Delete account %(name)s") % {"name": job.arguments["name"]},
     "account.export": lambda job: _("Export the account %(name)s") % {"name": job.arguments["name"]},
     "account.import": lambda job: _("Import the account %(name)s") % {"name": job.arguments["name"]},

@@ -153,6 +153,14 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.COPY_DOES_NOT_FIT: _("Not everything fits into an account of this kind. Nothing was copied."),
     Reason.NO_ACCESS: _("You have no access to an account named %(account)s."),
     Reason.OTHER: "%(text)s",
+    Reason.REMOTE_REFUSED: _("%(service)s answered %(answer)s to %(operation)s."),
+    Reason.REMOTE_UNREACHABLE: _("%(service)s cannot be reached: %(why)s."),
+    Reason.REMOTE_CREDENTIALS_GONE: _(
+        "The credentials of %(service)s were deleted when the job %(job)s ended. Start the same copy again: it goes on"
+        " where this one stopped."
+    ),
+    Reason.COPY_TABLES: _("No table matches %(patterns)s."),
+    Reason.COPY_NAME_TWICE: _("Two tables would become %(table)s."),
     Reason.NO_JOB: _("There is no job %(job)s."),
     Reason.JOB_ENDED: _("The job %(job)s has ended."),
     Reason.JOB_STOPPED: _("The job %(job)s was paused or cancelled before its end."),

@@ -321,6 +321,20 @@ class Reason(StrEnum):
     EDIT_KEY_STRING = "A key is a String: use string(…)."
     EDIT_KEY_MISSING = "The operation key needs partition_key, row_key or both."
 
+    # copies from and to other services
+    REMOTE_ADDRESS = "This is no connection string, and no URL with a SAS or beside a bearer token: {why}."
+    REMOTE_REFUSED = "{service} answered {answer} to {operation}."
+    REMOTE_UNREACHABLE = "{service} cannot be reached: {why}."
+    REMOTE_CREDENTIALS_GONE = (
+        "The credentials of {service} were deleted when the job {job} ended. Start the same copy again: it goes on"
+        " where this one stopped."
+    )
+    COPY_TABLES = "No table matches {patterns}."
+    COPY_NAME_TWICE = "Two tables would become {table}."
+    COPY_FILTER_OF_FILE = "A file cannot be filtered; copy it whole, or from a service that runs."
+    FILE_ACCOUNTS = "{path} has the accounts {accounts}; name one of them."
+    FILE_NOT_AZURITE = "{path} is not a file of Azurite's table service, or is damaged."
+
     # comments and links
     COMMENT_EMPTY = "A comment needs a text."
     COMMENT_TOO_LONG = "A comment can have {most} characters."

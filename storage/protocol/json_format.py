@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import orjson
 
-from storage.domain.entities import plans
 from storage.domain.entities.entity import (
     ODATA_TYPE,
     SYSTEM_PROPERTIES,
@@ -20,17 +19,16 @@ from storage.domain.entities.entity import (
     Entity,
     EntityKey,
     StoredEntity,
-    annotation_name,
 )
+from storage.domain.entities.members import read_properties
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
     InvalidInput,
     PartKind,
     PropertiesNeedValue,
-    StorageError,
 )
 from storage.domain.values import edm
-from storage.domain.values.edm import UNREADABLE, EdmValue, write_datetime
+from storage.domain.values.edm import UNREADABLE, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
@@ -118,7 +116,7 @@ def read_new_entity(members: Mapping[str, Any] | EncodedProperties, rules: Rules
             raise PropertiesNeedValue
         check_keys(members.key, rules)
         return Entity(members.key, members, rules.kind)
-    properties = _read_properties(members, rules.kind)
+    properties = read_properties(members, rules.kind)
     key = EntityKey(_read_key(members, "PartitionKey"), _read_key(members, "RowKey"))
     check_keys(key, rules)
     return Entity(key, properties, rules.kind)
@@ -136,7 +134,7 @@ def read_entity(members: Mapping[str, Any] | EncodedProperties, key: EntityKey, 
         for name in _KEYS & members.keys():
             if members[name] is not None:
                 _read_key(members, name)
-    properties = _read_properties(members, rules.kind)
+    properties = read_properties(members, rules.kind)
     check_keys(key, rules)
     return Entity(key, properties, rules.kind)
 
@@ -161,36 +159,6 @@ def _read_key(members: Mapping[str, Any], name: str) -> str:
 
 _SYSTEM: Final = frozenset(SYSTEM_PROPERTIES)
 _KEYS: Final = frozenset({"PartitionKey", "RowKey"})
-
-
-def _read_properties(members: Mapping[str, Any], kind: AccountKind) -> Mapping[str, EdmValue]:
-    if kind is AccountKind.COSMOS:
-        members = _with_first_etag(members)
-    encoded = plans.encode(members, kind)
-    return encoded if encoded is not None else read_values(members, kind)
-
-
-def _with_first_etag(members: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out properties called ``etag`` in any letter case but the first: Cosmos keeps only that one [wire]."""
-    repeated = [name for name in members if name.lower() == "etag"][1:]
-    return {name: value for name, value in members.items() if name not in repeated} if repeated else members
-
-
-def read_values(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> dict[str, EdmValue]:
-    """The properties among the members of a JSON object, one by one."""
-    properties: dict[str, EdmValue] = {}
-    for name, value in members.items():
-        # null is as good as absent
-        if value is None or name in _SYSTEM:
-            continue
-        try:
-            type_name = annotation_name(name)
-            if type_name is not None:
-                properties[name] = edm.read(value, members.get(type_name), kind)
-        except StorageError as error:
-            error.within(PartKind.PROPERTY, name)
-            raise
-    return properties
 
 
 # values → JSON

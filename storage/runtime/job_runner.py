@@ -24,6 +24,7 @@ from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.jobs.running import Kinds
+from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
 from storage.operations.snapshots import account_import
 from storage.operations.snapshots.account_copies import COPY_JOB
 from storage.operations.snapshots.account_export_jobs import ACCOUNT_EXPORT_JOB
@@ -43,7 +44,9 @@ _ALL: Final[tuple[JobKind[Any, Any], ...]] = (
     APPLY_JOB,
     BRANCH_JOB,
     BULK_EDIT_JOB,
+    COPY_IN_JOB,
     COPY_JOB,
+    COPY_OUT_JOB,
     DELETION_JOB,
     DISTRIBUTION_JOB,
     IMPORT_CHECK_JOB,

@@ -1,4 +1,4 @@
-"""Where notices may go: e-mail over SMTP, webhooks in private networks, and the address of the console in both."""
+"""Where this server may connect to by itself: e-mail, webhooks and copies; and the console's address in messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _SCHEMES: Final = {
     "smtp+starttls": (587, False, True),
     "smtps": (465, True, False),
 }
-_NAMES: Final = ("SMTP_URL", "MAIL_FROM", "WEBHOOK_NETWORKS", "CONSOLE_URL")
+_NAMES: Final = ("SMTP_URL", "MAIL_FROM", "CONSOLE_URL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,24 @@ class Smtp:
 
 @dataclass(frozen=True, slots=True)
 class MessageOptions:
-    """``webhook_networks``: the private networks that webhooks may reach. ``console_url`` is without a slash."""
+    """``webhook_networks`` and ``copy_networks``: the private networks that webhooks, and copies from and to other
+    services, may reach. ``console_url`` is without a slash.
+    """
 
     smtp: Smtp | None
     webhook_networks: tuple[Network, ...]
+    copy_networks: tuple[Network, ...]
     console_url: str
 
 
 def read(value: Mapping[str, str]) -> MessageOptions:
-    smtp, sender, networks, console = (value[name] for name in _NAMES)
+    smtp, sender, console = (value[name] for name in _NAMES)
     if bool(smtp) != bool(sender):
         raise Refusal("E-mail needs both TABLERO_SMTP_URL and TABLERO_MAIL_FROM; only one of them is set.")
     return MessageOptions(
         _read_smtp(smtp, sender) if smtp else None,
-        tuple(_read_network(text.strip()) for text in networks.split(",") if text.strip()),
+        _read_networks(value, "WEBHOOK_NETWORKS"),
+        _read_networks(value, "COPY_NETWORKS"),
         _read_console(console),
     )
 
@@ -70,12 +74,15 @@ def _read_smtp(text: str, sender: str) -> Smtp:
     return Smtp(url.hostname, port, user, password, is_tls=is_tls, starts_tls=starts_tls, sender=sender)
 
 
-def _read_network(text: str) -> Network:
+def _read_networks(value: Mapping[str, str], name: str) -> tuple[Network, ...]:
+    texts = [text.strip() for text in value[name].split(",") if text.strip()]
+    return tuple(_read_network(name, text) for text in texts)
+
+
+def _read_network(name: str, text: str) -> Network:
     found = read_network(text)
     if found is None:
-        raise Refusal(
-            f"TABLERO_WEBHOOK_NETWORKS has {text!r}; write networks as 10.0.0.0/8, separated by commas."
-        )
+        raise Refusal(f"TABLERO_{name} has {text!r}; write networks as 10.0.0.0/8, separated by commas.")
     return found
 
 

@@ -130,6 +130,7 @@ VARIABLES = (
     Variable("SNAPSHOT_MEGABYTES"),
     Variable("CONSOLE_URL"),
     Variable("WEBHOOK_NETWORKS"),
+    Variable("COPY_NETWORKS"),
     Variable("SMTP_URL"),
     Variable("MAIL_FROM"),
     Variable("DEBUG", is_flag=True),

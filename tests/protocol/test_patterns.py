@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from storage.domain.entities import patterns, plans
 from storage.domain.entities.entity import write_fragments
+from storage.domain.entities.members import read_values
 from storage.domain.values.kinds import AccountKind
-from storage.protocol.json_format import Rules, read_entity, read_new_entity, read_object, read_values
+from storage.protocol.json_format import Rules, read_entity, read_new_entity, read_object
 from tests.protocol.test_plans import jsons, members
 
 KINDS = st.sampled_from(list(AccountKind))

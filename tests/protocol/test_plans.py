@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from storage.domain.entities import plans
 from storage.domain.entities.entity import write_fragments
+from storage.domain.entities.members import read_values
 from storage.domain.errors import StorageError
 from storage.domain.values.kinds import AccountKind
-from storage.protocol.json_format import read_values
 from tests.strategies import names, texts
 
 TYPES = [

@@ -71,6 +71,8 @@ class Verb(StrEnum):
     ENTITY_APPLY = "entity.apply", Capability.MANAGE_TABLES  # a comparison, to make a side equal to the other
     ENTITY_BULK_EDIT = "entity.bulk-edit", Capability.MANAGE_TABLES  # of all that a query finds
     ENTITY_IMPORT = "entity.import", Capability.MANAGE_TABLES
+    ENTITY_COPY_IN = "entity.copy-in", Capability.MANAGE_TABLES  # from another service
+    ENTITY_COPY_OUT = "entity.copy-out"  # to another service
     ENTITY_EXPORT = "entity.export"
     SIGN_IN = "user.sign-in"
     SIGN_OUT = "user.sign-out"

@@ -40,6 +40,7 @@ MARKED: Final = (
     Verb.TABLE_UNDISTRIBUTE,
     Verb.INDEX_ADD,
     Verb.INDEX_DROP,
+    Verb.ENTITY_COPY_IN,
     Verb.ENTITY_IMPORT,
     Verb.ENTITY_BULK_EDIT,
     Verb.SNAPSHOT_RESTORE,

@@ -2,9 +2,7 @@
 
 The signature is that of Standard Webhooks, for which receivers have libraries: https://www.standardwebhooks.com
 
-The address is checked where it is connected to, not before: a name whose address changes between a check and its use
-(DNS rebinding) gains nothing. No proxy is used and no redirect is followed, because both would evade the check. The
-standard library's client is enough for that, and has the one method that needs to be replaced.
+How the address of a host is checked is described in storage.remote.addresses.
 """
 
 import base64
@@ -12,25 +10,21 @@ import hashlib
 import hmac
 import http.client
 import socket
-import ssl
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from threading import Timer
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
-from storage.domain.access.addresses import Address, Network
+from storage.domain.access.addresses import Address
+from storage.remote.addresses import AddressRefused, CheckedConnection, allow_public
 
 TIMEOUT: Final = 10.0  # seconds for the whole exchange
 _URL_LENGTH: Final = 2000
 _SCHEMES: Final = frozenset({"http", "https"})
-_NAT64: Final = IPv6Network("64:ff9b::/96")
 _PREFIX: Final = "whsec_"
 
 
@@ -53,10 +47,6 @@ class Answer:
     def is_gone(self) -> bool:
         """Whether the receiver wants no more messages."""
         return self.status == http.client.GONE
-
-
-class AddressRefused(OSError):
-    """The host of a URL is in a network that webhooks may not reach."""
 
 
 def write_secret(secret: bytes) -> str:
@@ -121,30 +111,29 @@ def _explain(error: Exception, *, is_late: bool) -> str:
         return f"The receiver did not answer within {TIMEOUT:g} seconds."
     if isinstance(error, socket.gaierror):
         return "The name of the host cannot be resolved."
+    if isinstance(error, AddressRefused):
+        if error.has_public:
+            return "Use https: http is for the networks in TABLERO_WEBHOOK_NETWORKS only."
+        return (
+            "The host is in a private network. TABLERO_WEBHOOK_NETWORKS names those that webhooks may reach."
+        )
     return str(error) or type(error).__name__
 
 
 def _connection(url: SplitResult) -> "_Connection":
     assert url.hostname is not None
     is_tls = url.scheme == "https"
-    return _Connection(url.hostname, url.port or (443 if is_tls else 80), is_tls=is_tls)
+    port = url.port or (443 if is_tls else 80)
+    return _Connection(url.hostname, port, is_allowed, is_tls=is_tls, timeout=TIMEOUT)
 
 
-class _Connection(http.client.HTTPConnection):
-    """A connection to an address that was checked."""
+class _Connection(CheckedConnection):
+    """A connection that another thread can end."""
 
-    def __init__(self, host: str, port: int, *, is_tls: bool) -> None:
-        super().__init__(host, port, timeout=TIMEOUT)
-        self._is_tls = is_tls
-        self.has_given_up = False
+    has_given_up = False
 
     def connect(self) -> None:
-        plain = _connect(self.host, self.port, is_tls=self._is_tls)
-        try:
-            self.sock = _context().wrap_socket(plain, server_hostname=self.host) if self._is_tls else plain
-        except BaseException:
-            plain.close()
-            raise
+        super().connect()
         if self.has_given_up:
             raise TimeoutError
 
@@ -157,55 +146,6 @@ class _Connection(http.client.HTTPConnection):
                 found.shutdown(socket.SHUT_RDWR)
 
 
-@cache
-def _context() -> ssl.SSLContext:
-    return ssl.create_default_context()
-
-
-def _connect(host: str, port: int, *, is_tls: bool) -> socket.socket:
-    """Connect to the first address of a host that answers, of those that webhooks may reach."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(it[4][0]).partition("%")[0] for it in found]
-    allowed = [text for text in addresses if is_allowed(ip_address(text), is_tls=is_tls)]
-    if not allowed:
-        raise AddressRefused(_explain_refusal(addresses))
-    failure: OSError | None = None
-    for text in allowed:
-        try:
-            return socket.create_connection((text, port), timeout=TIMEOUT / 2)
-        except OSError as error:
-            failure = error
-    assert failure is not None
-    raise failure
-
-
-def _explain_refusal(addresses: Sequence[str]) -> str:
-    if any(_is_public(ip_address(text)) for text in addresses):
-        return "Use https: http is for the networks in TABLERO_WEBHOOK_NETWORKS only."
-    return "The host is in a private network. TABLERO_WEBHOOK_NETWORKS names those that webhooks may reach."
-
-
-def is_allowed(address: Address, *, is_tls: bool) -> bool:
+def is_allowed(address: Address, is_tls: bool) -> bool:
     """Return whether a webhook may be sent to an address; without TLS only within the networks that are set."""
-    return _is_within(address, settings.WEBHOOK_NETWORKS) or (is_tls and _is_public(address))
-
-
-def _is_within(address: Address, networks: Sequence[Network]) -> bool:
-    return any(address in network for network in networks)
-
-
-def _is_public(address: Address) -> bool:
-    if isinstance(address, IPv6Address):
-        if address.is_site_local:  # which is global for Python
-            return False
-        if (inner := _inner(address)) is not None:
-            return _is_public(inner)
-    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
-
-
-def _inner(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 one stands for, behind which a private network may be."""
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    teredo = address.teredo
-    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)
+    return allow_public(settings.WEBHOOK_NETWORKS)(address, is_tls)

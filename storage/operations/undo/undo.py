@@ -241,6 +241,7 @@ _UNDO_BY_JOB: Final[Mapping[Verb, Callable[[Activity], JobRequest[Any, Any]]]] =
     Verb.ENTITY_REVERT: _request_revert,
     Verb.ENTITY_APPLY: _request_revert,
     Verb.ENTITY_BULK_EDIT: _request_revert,
+    Verb.ENTITY_COPY_IN: _request_revert,
     Verb.ENTITY_IMPORT: _request_revert,
     Verb.SNAPSHOT_RESTORE: _request_restore,
 }

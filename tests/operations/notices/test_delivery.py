@@ -22,6 +22,7 @@ from storage.models import Activity, Notice, NoticeDelivery, NoticeReader, Webho
 from storage.operations.notices import delivery, readers, sending, webhooks
 from storage.operations.notices.sending import Answer, Message, is_allowed, read_url, send
 from storage.operations.notices.webhooks import WebhookError, WebhookFields
+from storage.remote import addresses
 from tests.operations.notices.conftest import LOOPBACK, serving
 from tests.server.test_serve import make_certificate
 
@@ -344,7 +345,7 @@ def test_certificates_are_verified_for_the_name_of_the_host(scratch, settings, m
     with serving(Server(("127.0.0.1", 0), Handler)) as (_, port):
         assert "certificate verify failed" in send(message(f"https://localhost:{port}/")).error
         trusting = ssl.create_default_context(cafile=certificate)
-        monkeypatch.setattr(sending, "_context", lambda: trusting)
+        monkeypatch.setattr(addresses, "_context", lambda: trusting)
         assert send(message(f"https://localhost:{port}/")).status == 200
 
 

@@ -1,0 +1,32 @@
+"""Checksums of entities that do not depend on their order, so that sums of them can be changed one entity at a time."""
+
+from hashlib import blake2b
+from typing import Final
+
+from storage.domain.entities.entity import EntityKey
+
+_MODULUS: Final = 1 << 128
+
+
+def key_checksum(key: EntityKey) -> int:
+    """Return a number of 64 bits that two keys share by chance only."""
+    return int.from_bytes(blake2b(_write_key(key), digest_size=8).digest())
+
+
+def entity_checksum(key: EntityKey, content: bytes) -> int:
+    """Return a number of 128 bits; ``content`` is that of a row, whose properties may be in any order."""
+    members = sorted(content.split(b"\n"))
+    return int.from_bytes(blake2b(b"\n".join((_write_key(key), *members)), digest_size=16).digest())
+
+
+def is_same_content(one: bytes, other: bytes) -> bool:
+    """Return whether rows have the same properties, in any order."""
+    return one == other or (len(one) == len(other) and sorted(one.split(b"\n")) == sorted(other.split(b"\n")))
+
+
+def add_checksums(total: int, *checksums: int) -> int:
+    return (total + sum(checksums)) % _MODULUS
+
+
+def _write_key(key: EntityKey) -> bytes:
+    return f"{len(key.partition_key)}:{key.partition_key}{key.row_key}".encode("utf-8", "surrogatepass")

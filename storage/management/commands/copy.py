@@ -1,0 +1,223 @@
+"""The command `copy`: copy tables from another table service to an account of this server, or back."""
+
+import argparse
+import os
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+
+from storage.domain.service.jobs import JobStatus, Wish
+from storage.management.command import DatabaseCommand, find_usable_account
+from storage.models import Account, Job
+from storage.operations.activity.activity import command_actor
+from storage.operations.jobs import files, jobs, running
+from storage.operations.remote_copies import copy_jobs
+from storage.operations.remote_copies.copy_jobs import Credentials
+from storage.operations.remote_copies.copying import CopyOptions
+from storage.remote.azurite import FILE_NAME
+from storage.remote.endpoints import looks_remote
+from storage.runtime.job_runner import KINDS
+
+_EVERY: Final = 1.0  # seconds between two lines of progress
+_VARIABLE: Final = "env:"
+
+
+class Command(DatabaseCommand):
+    help = (
+        "Copy tables from an account of Azure, Cosmos DB for Table, Azurite or another server of Tablero to an account"
+        " of this server, or back, also while the server runs. The other side is a connection string, a URL with a SAS,"
+        " a URL and --bearer, or a file of Azurite; env:NAME takes it from an environment variable, where other users of the"
+        " machine do not see it. A second copy goes on where the first one stopped, or copies what has changed since."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("source", metavar="SOURCE", help="an account of this server, or another service")
+        parser.add_argument("target", metavar="TARGET", help="the other of these two")
+        parser.add_argument(
+            "--table",
+            metavar="PATTERN",
+            action="append",
+            dest="tables",
+            help="only tables whose names match, such as 'log*'; can be repeated",
+        )
+        parser.add_argument(
+            "--rename", metavar="TABLE=NAME", action="append", default=[], help="the name at the target"
+        )
+        parser.add_argument(
+            "--filter", default="", help="only these entities, such as \"PartitionKey eq 'se'\""
+        )
+        parser.add_argument("--rate", type=int, default=0, help="entities per second, at most")
+        parser.add_argument(
+            "--delete", action="store_true", help="delete what the target has and the source does not"
+        )
+        parser.add_argument(
+            "--full",
+            action="store_true",
+            help="compare everything, not only what has changed since the last copy",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be copied")
+        parser.add_argument(
+            "--no-policies", action="store_true", help="leave the stored access policies of the target alone"
+        )
+        parser.add_argument(
+            "--no-properties", action="store_true", help="leave the service properties of the target alone"
+        )
+        parser.add_argument("--no-verify", action="store_true", help="do not compare both sides at the end")
+        parser.add_argument("--bearer", default="", help="a bearer token for the other service, or env:NAME")
+        parser.add_argument(
+            "--file-account", default="", metavar="NAME", help="the account in a file of Azurite with several"
+        )
+        parser.add_argument(
+            "--job", action="store_true", help="leave the copy to the server, as a job: see the command job"
+        )
+
+    def handle(self, *args: Any, source: str, target: str, **options: Any) -> None:
+        source, target = _resolve(source), _resolve(target)
+        wanted = _read_options(options)
+        if _is_outside(source) == _is_outside(target):
+            raise CommandError("One of the two must be an account of this server, and the other must not.")
+        is_outgoing = _is_outside(target)
+        account = find_usable_account(source if is_outgoing else target)
+        other = target if is_outgoing else source
+        by = command_actor()
+        if looks_remote(other):
+            credentials = Credentials(other, _resolve(options["bearer"]))
+            request = copy_jobs.request(
+                account, credentials, wanted, is_outgoing=is_outgoing, is_unlimited=True
+            )
+            job = jobs.start_requested(request, by=by)
+        elif is_outgoing:
+            raise CommandError(
+                "Azurite's file can only be read. To write to Azurite, start it and name its URL."
+            )
+        else:
+            job = self._start_from_file(account, Path(other), wanted, options["file_account"])
+        if options["job"]:
+            self.stdout.write(f"Job {job.pk} copies the tables. Look at it with: job show {job.pk}")
+            return
+        self._describe(self._follow(job))
+
+    def _start_from_file(self, account: Account, path: Path, wanted: CopyOptions, name: str) -> Job:
+        path = path / FILE_NAME if path.is_dir() else path
+        by = command_actor()
+        try:
+            with path.open("rb") as stream:
+                file = files.create(path.name, account=account, by=by)
+                files.upload(file, iter(lambda: stream.read(files.PIECE), b""))
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+        try:
+            return copy_jobs.start_from_file(account, file, name, wanted, by=by)
+        except Exception:
+            files.discard(file)
+            raise
+
+    def _follow(self, job: Job) -> Job:
+        """Wait for the end of a job; it runs in this process unless a server runs it already."""
+        last = time.monotonic()
+
+        def rest(seconds: float) -> bool:
+            nonlocal last
+            if time.monotonic() - last >= _EVERY and self.stderr.isatty():
+                last = time.monotonic()
+                found = Job.objects.filter(pk=job.pk).values_list("done", flat=True).first()
+                self.stderr.write(f"{found or 0:,} entities", ending="\r")
+            return False
+
+        try:
+            while job.ended_at is None and (job.status != JobStatus.PAUSED or job.wish != Wish.NONE):
+                if not running.run(job.pk, KINDS, rest):
+                    time.sleep(_EVERY / 4)
+                job.refresh_from_db()
+                rest(0)
+        except KeyboardInterrupt:
+            raise CommandError(
+                f"The server goes on with the job {job.pk}. Without a server: job wait {job.pk}. To end it: job cancel"
+                f" {job.pk}."
+            ) from None
+        return job
+
+    def _describe(self, job: Job) -> None:
+        dry_run = job.arguments["options"]["dry_run"]
+        found = copy_jobs.tables_of(job)
+        for it in found:
+            self.stdout.write(_describe_table(it, dry_run=dry_run))
+        for failure in jobs.failures_of(job):
+            self.stdout.write(f"not copied: {failure.subject}: {failure.refusal}")
+        if job.failed > len(job.failures):
+            self.stdout.write(f"and {job.failed - len(job.failures):,} more")
+        error = jobs.error_of(job)
+        if job.status != JobStatus.DONE:
+            why = "" if error is None else f" {error}"
+            raise CommandError(
+                f"The job {job.pk} is {job.status}.{why} Run the same command again to go on where it stopped."
+            )
+        seconds = (job.ended_at - job.started_at).total_seconds() if job.ended_at and job.started_at else 0
+        what = "would be read" if dry_run else "were read"
+        speed = f" ({job.done / seconds:,.0f} per second)" if seconds >= 1 else ""
+        self.stdout.write(
+            f"{job.done:,} entities of {len(found):,} tables {what} in {seconds:.1f} seconds{speed}."
+        )
+        if any(it["verified"] is False for it in found) or job.failed:
+            raise CommandError("The two sides are not equal. If the source is still written to, copy again.")
+
+
+def _describe_table(found: dict[str, Any], *, dry_run: bool) -> str:
+    name = (
+        found["source"] if found["source"] == found["target"] else f"{found['source']} -> {found['target']}"
+    )
+    parts = [f"{found['read']:,} {'read' if found['is_full'] else 'changed since the last copy'}"]
+    parts += [
+        f"{found[count]:,} {'to be ' if dry_run and count != 'unchanged' else ''}{count}"
+        for count in ("inserted", "changed", "unchanged", "deleted", "rejected")
+        if found[count]
+    ]
+    if found["verified"] is not None:
+        is_equal = "equal" if found["verified"] and not found["extra"] else ""
+        numbers = {
+            "differ": found["differing"],
+            "are missing": found["missing"],
+            "the source does not have": found["extra"],
+        }
+        differences = ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
+        parts.append(f"{found['entities']:,} verified: {is_equal or differences}")
+    return f"{name}  {', '.join([*parts, *found['notes']])}"
+
+
+def _resolve(text: str) -> str:
+    """Return a text, or that of the environment variable it names."""
+    if not text.startswith(_VARIABLE):
+        return text
+    name = text.removeprefix(_VARIABLE)
+    found = os.environ.get(name)
+    if not found:
+        raise CommandError(f"The environment variable {name} is not set.")
+    return found
+
+
+def _is_outside(text: str) -> bool:
+    return looks_remote(text) or "/" in text or text.endswith(".json") or Path(text, FILE_NAME).exists()
+
+
+def _read_options(options: dict[str, Any]) -> CopyOptions:
+    rename = {}
+    for text in options["rename"]:
+        name, equals, other = text.partition("=")
+        if not (name and equals and other):
+            raise CommandError(f"{text!r} must be written as TABLE=NAME.")
+        rename[name] = other
+    return CopyOptions(
+        tables=options["tables"] or ("*",),
+        rename=rename,
+        filter=options["filter"],
+        rate=options["rate"],
+        deletes=options["delete"],
+        is_full=options["full"],
+        dry_run=options["dry_run"],
+        with_policies=not options["no_policies"],
+        with_service_properties=not options["no_properties"],
+        verifies=not options["no_verify"],
+    )

@@ -1,0 +1,226 @@
+"""Copies between an account and another service as jobs, with the credentials of the other side sealed.
+
+The credentials are in the arguments of the job, readable with the server's secret only, and are deleted when it ends.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import IO, Any, ClassVar, Final
+
+from django.conf import settings
+
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.filters.parser import parse
+from storage.domain.refusals import Reason
+from storage.domain.service.activity import Verb
+from storage.domain.service.jobs import JobStatus
+from storage.domain.values.kinds import AccountKind
+from storage.models import Account, Activity, Job, JobFile
+from storage.operations.accounts import accounts, sealed_keys
+from storage.operations.activity import activity
+from storage.operations.jobs import files, jobs
+from storage.operations.jobs.kinds import JobKind, JobRequest, NoState, Run, Step
+from storage.operations.remote_copies import progress
+from storage.operations.remote_copies.copying import Chunk, Copying, CopyOptions, CopyRefused
+from storage.operations.remote_copies.sides import AccountSide, FileSide, RemoteSide, Side
+from storage.remote.addresses import IsAllowed, allow_all, allow_public
+from storage.remote.azurite import AzuriteFile, NotAzurite
+from storage.remote.client import TableClient
+from storage.remote.endpoints import Endpoint, read_endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``service``: the URL of the other side, or the name of a file and the account in it. ``secret``: what it was
+    read from, sealed; empty once the job has ended. ``file``: one of jobs. ``is_unlimited``: it may be at any address,
+    as for an admin on the machine of the server.
+    """
+
+    service: str
+    options: Mapping[str, Any]
+    secret: str = ""
+    file: int = 0
+    file_account: str = ""
+    is_unlimited: bool = False
+
+    def read_options(self) -> CopyOptions:
+        return CopyOptions(**self.options)
+
+
+class _CopyJob(JobKind[Arguments, NoState]):
+    """Copy tables; a process that takes it over, a job that is resumed and a new one go on where it stopped."""
+
+    arguments, state, capability = Arguments, NoState, Capability.MANAGE_ACCESS
+    is_transactional, goes_on = False, True
+    is_outgoing: ClassVar[bool]
+
+    def begin(self, run: Run[Arguments]) -> Step[NoState]:
+        if not self.is_outgoing:
+            accounts.check_writable(run.account)
+        return Step(NoState())
+
+    def step(self, run: Run[Arguments], state: NoState) -> Step[NoState]:
+        options, here = run.arguments.read_options(), AccountSide(run.account, run.by)
+
+        def save(chunk: Chunk) -> None:
+            counts = dict(chunk.counts)
+            if self.is_outgoing and "changed" in counts:
+                counts["exported"] = counts.pop("changed")  # it is not known which of them existed
+            run.save(Step(state, done=chunk.done, counts=counts, failures=chunk.failures))
+
+        def begin(pair: progress.CopiedPair) -> Any:
+            return progress.begin(
+                run.account,
+                pair,
+                is_outgoing=self.is_outgoing,
+                service=run.arguments.service,
+                job=run.job.pk,
+                filter_=options.filter,
+                is_full=options.is_full,
+            )
+
+        copying = Copying(here, here, options, save, run.rest, begin)
+        with _opening(run, copying.wait) as there:
+            if self.is_outgoing:
+                assert isinstance(there, RemoteSide)
+                copying.target = there
+            else:
+                copying.source = there
+            outcomes = copying.run()
+        return Step(state, result={"tables": outcomes}, is_finished=True)
+
+    def end(self, run: Run[Arguments], state: NoState | None, status: JobStatus) -> Activity | None:
+        arguments = {**run.job.arguments, "secret": ""}
+        Job.objects.filter(pk=run.job.pk).update(arguments=arguments)
+        counts = run.job.counts
+        written = sum(counts.get(name, 0) for name in ("inserted", "changed", "deleted", "exported"))
+        if not written or run.arguments.options["dry_run"]:
+            return None
+        assert run.job.started_at is not None
+        return activity.record(
+            Verb.ENTITY_COPY_OUT if self.is_outgoing else Verb.ENTITY_COPY_IN,
+            run.by,
+            account=run.account,
+            detail={
+                "service": run.arguments.service,
+                **counts,
+                "rows": written,
+                "began": run.job.started_at.isoformat(),
+                **({} if status is JobStatus.DONE else {"interrupted": True}),
+            },
+        )
+
+
+class _CopyInJob(_CopyJob):
+    name, is_outgoing = "account.copy-in", False
+
+
+class _CopyOutJob(_CopyJob):
+    name, is_outgoing = "account.copy-out", True
+
+
+COPY_IN_JOB: Final = _CopyInJob()
+COPY_OUT_JOB: Final = _CopyOutJob()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a user gave of another service: a connection string, or a URL with a SAS or beside a bearer token."""
+
+    text: str = field(repr=False)
+    bearer: str = field(default="", repr=False)
+
+    def read(self) -> Endpoint:
+        return read_endpoint(self.text, self.bearer)
+
+
+def request(
+    account: Account,
+    credentials: Credentials,
+    options: CopyOptions,
+    *,
+    is_outgoing: bool = False,
+    is_unlimited: bool = False,
+) -> JobRequest[Arguments, NoState]:
+    """Return the job that copies from another service to an account, or back.
+
+    Raises EndpointMalformed, InvalidInput for a filter, StorageError if the account is read-only.
+    """
+    parse(options.filter)
+    endpoint = credentials.read()
+    if not is_outgoing:
+        accounts.check_writable(account)
+    sealed = sealed_keys.seal(_sealed_for(account), json.dumps(_write(credentials)).encode())
+    arguments = Arguments(
+        endpoint.url,
+        asdict(options),
+        secret=base64.b64encode(sealed).decode(),
+        is_unlimited=is_unlimited,
+    )
+    return JobRequest(COPY_OUT_JOB if is_outgoing else COPY_IN_JOB, arguments, account)
+
+
+def start_from_file(
+    account: Account, file: JobFile, file_account: str, options: CopyOptions, *, by: Actor
+) -> Job:
+    """Copy from a file of Azurite, which becomes that of the job; raises CopyRefused, NotAzurite.
+
+    Without ``file_account``, its only account.
+    """
+    accounts.check_writable(account)
+    if options.filter:
+        raise CopyRefused(Reason.COPY_FILTER_OF_FILE)
+    names = _read_file(file).accounts()
+    file_account = file_account or (names[0] if len(names) == 1 else "")
+    if file_account not in names:
+        raise NotAzurite(Reason.FILE_ACCOUNTS, path=file.name, accounts=", ".join(names))
+    service = f"{file.name} {file_account}"
+    arguments = Arguments(service, asdict(options), file=file.pk, file_account=file_account)
+    return jobs.start(COPY_IN_JOB, arguments, account=account, files=[file], by=by)
+
+
+def tables_of(job: Job) -> list[dict[str, Any]]:
+    """Return what became of the tables of a copy so far, or what would become of them."""
+    found = job.result.get("tables")
+    return progress.of_job(job.pk) if found is None else found
+
+
+@contextmanager
+def _opening(run: Run[Arguments], wait: Callable[[float], None]) -> Iterator[Side]:
+    kind = AccountKind(run.account.kind)
+    arguments = run.arguments
+    if arguments.file:
+        file = JobFile.objects.filter(pk=arguments.file, is_complete=True).first()
+        if file is None:
+            raise NotAzurite(Reason.FILE_NOT_READ, path=arguments.service, why="it has expired")
+        yield FileSide(_read_file(file), arguments.file_account, kind)
+        return
+    if not arguments.secret:
+        raise CopyRefused(Reason.REMOTE_CREDENTIALS_GONE, service=arguments.service, job=run.job.pk)
+    sealed = sealed_keys.unseal_as(_sealed_for(run.account), base64.b64decode(arguments.secret))
+    is_allowed: IsAllowed = allow_all if arguments.is_unlimited else allow_public(settings.COPY_NETWORKS)
+    side = RemoteSide(TableClient(Credentials(**json.loads(sealed)).read(), is_allowed, wait), kind)
+    try:
+        yield side
+    finally:
+        side.close()
+
+
+def _read_file(file: JobFile) -> AzuriteFile:
+    def opening() -> IO[bytes]:
+        return files.open_file(file)
+
+    return AzuriteFile(opening, file.name)
+
+
+def _write(credentials: Credentials) -> dict[str, str]:
+    return {"text": credentials.text, "bearer": credentials.bearer}
+
+
+def _sealed_for(account: Account) -> str:
+    # no account has such a name
+    return f"copy {account.name}"

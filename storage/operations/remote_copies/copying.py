@@ -1,0 +1,396 @@
+"""Copy tables from one side to the other, page by page, with what is saved in each transaction."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from django.db import transaction
+
+from storage.domain.entities.checksums import (
+    add_checksums,
+    entity_checksum,
+    is_same_content,
+    key_checksum,
+)
+from storage.domain.entities.entity import EntityKey
+from storage.domain.refusals import Reason, Refused
+from storage.models import CopiedTable
+from storage.operations.jobs.kinds import Failure
+from storage.operations.remote_copies import progress as saved
+from storage.operations.remote_copies.progress import CopiedPair, Phase, TableProgress
+from storage.operations.remote_copies.sides import Item, Side, SourcePage, Target
+
+# what is read again, because a change may become visible later than its Timestamp says, and clocks differ
+OVERLAP: Final = 300.0  # seconds
+_PAGES_AHEAD: Final = 4
+_LOOK: Final = 0.5  # seconds between looks for what users wish
+_DELETED_AT_ONCE: Final = 500  # entities
+
+
+class CopyRefused(Refused):
+    """A copy cannot be made as it was asked for."""
+
+
+class Stopped(Exception):
+    """A thread that reads ahead is no longer needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """What is copied, and how.
+
+    ``tables`` are patterns of names such as ``log*``, in any letter case; ``rename`` gives tables other names at the
+    target. ``rate``: entities per second, 0 without a limit. ``deletes``: entities of the target that the source does
+    not have. ``is_full``: everything is compared, not only what has changed since the last copy.
+    """
+
+    tables: Sequence[str] = ("*",)
+    rename: Mapping[str, str] = field(default_factory=dict)
+    filter: str = ""
+    rate: int = 0
+    deletes: bool = False
+    is_full: bool = False
+    dry_run: bool = False
+    with_policies: bool = True
+    with_service_properties: bool = True
+    verifies: bool = True
+
+    def pairs(self, names: Sequence[str]) -> list[CopiedPair]:
+        """Choose tables; raises CopyRefused if a pattern finds none, or two would have one name."""
+        patterns = [pattern.lower() for pattern in self.tables]
+        chosen = [name for name in names if any(fnmatchcase(name.lower(), it) for it in patterns)]
+        if not chosen and patterns != ["*"]:
+            raise CopyRefused(Reason.COPY_TABLES, patterns=", ".join(self.tables))
+        renamed = {name.lower(): other for name, other in self.rename.items()}
+        pairs = [CopiedPair(name, renamed.get(name.lower(), name)) for name in sorted(chosen)]
+        taken: set[str] = set()
+        for pair in pairs:
+            if pair.target.lower() in taken:
+                raise CopyRefused(Reason.COPY_NAME_TWICE, table=pair.target)
+            taken.add(pair.target.lower())
+        return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What a transaction did, for the job's own row."""
+
+    done: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failures: Sequence[Failure] = ()
+
+
+@dataclass(slots=True)
+class _Work:
+    pair: CopiedPair
+    progress: TableProgress
+    row: CopiedTable | None = None  # None in a dry run
+    is_new: bool = False  # the target was made by this copy, so that nothing is in it
+    source_entities: int | None = None  # if they were counted
+
+
+@dataclass(slots=True)
+class Copying:
+    """A run of a copy.
+
+    ``save`` is called in each transaction and raises JobInterrupted if the run is to end; ``rest`` between them.
+    """
+
+    source: Side
+    target: Target
+    options: CopyOptions
+    save: Callable[[Chunk], None]
+    rest: Callable[[], None]
+    begin: Callable[[CopiedPair], tuple[CopiedTable, TableProgress]]
+    stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread = field(default_factory=threading.current_thread)
+    _began: float = field(default_factory=time.monotonic)
+    _copied: int = 0
+
+    def run(self) -> list[dict[str, Any]]:
+        """Copy what is left; return what became of each table."""
+        options = self.options
+        pairs = options.pairs(self.source.tables())
+        if options.with_service_properties and not options.dry_run:
+            self._copy_service_properties()
+        works = [self._begin(pair) for pair in pairs]
+        try:
+            for work, page in self._pages([it for it in works if it.progress.phase is Phase.COPY]):
+                self._copy_page(work, page)
+                self.rest()
+                self._throttle(len(page.items))
+        finally:
+            self.stop.set()
+        for work in works:
+            if work.progress.phase is not Phase.DONE:
+                self._settle(work)
+        return [work.progress.describe(work.pair) for work in works]
+
+    def wait(self, seconds: float) -> None:
+        """Wait between attempts; raises Stopped in threads that read ahead, JobInterrupted in that of the job."""
+        if threading.current_thread() is not self._thread:
+            if self.stop.wait(seconds):
+                raise Stopped
+            return
+        ends = time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK))
+            self.save(Chunk())
+
+    def _throttle(self, copied: int) -> None:
+        self._copied += copied
+        if self.options.rate:
+            self.wait(self._began + self._copied / self.options.rate - time.monotonic())
+
+    # tables
+
+    def _begin(self, pair: CopiedPair) -> _Work:
+        number = self.target.find_table(pair.target)
+        if self.options.dry_run:
+            return _Work(pair, TableProgress(filter=self.options.filter), is_new=number is None)
+        row, progress = self.begin(pair)
+        work = _Work(pair, progress, row)
+        if number is None:
+            with transaction.atomic():
+                number = self.target.create_table(pair.target)
+                progress.start_over()
+                progress.table = number
+                self._save(work, Chunk())
+            work.is_new = True
+        elif number != progress.table:
+            if progress.table:
+                progress.start_over()
+            progress.table = number
+        return work
+
+    def _save(self, work: _Work, chunk: Chunk) -> None:
+        if work.row is not None:
+            saved.save(work.row, work.progress)
+        self.save(chunk)
+
+    def _pages(self, works: Sequence[_Work]) -> Iterator[tuple[_Work, SourcePage]]:
+        """Yield the pages of tables; of a source with lanes several tables are read at the same time, and ahead."""
+        if not self.source.lanes:
+            for work in works:
+                for page in self._read(work):
+                    yield work, page
+            return
+        found: queue.Queue[tuple[_Work, SourcePage] | Exception | None] = queue.Queue(_PAGES_AHEAD)
+
+        def put(item: tuple[_Work, SourcePage] | Exception | None) -> None:
+            while not self.stop.is_set():
+                try:
+                    return found.put(item, timeout=_LOOK)
+                except queue.Full:
+                    pass
+            raise Stopped
+
+        def read(work: _Work) -> None:
+            try:
+                for page in self._read(work):
+                    put((work, page))
+                put(None)
+            except Stopped:
+                pass
+            except Exception as error:
+                put(error)
+
+        left = len(works)
+        with ThreadPoolExecutor(self.source.lanes, thread_name_prefix="copy") as pool:
+            try:
+                for work in works:
+                    pool.submit(read, work)
+                while left:
+                    try:
+                        item = found.get(timeout=_LOOK)
+                    except queue.Empty:
+                        self.save(Chunk())
+                        continue
+                    if item is None:
+                        left -= 1
+                    elif isinstance(item, Exception):
+                        raise item
+                    else:
+                        yield item
+            finally:
+                self.stop.set()
+                pool.shutdown(cancel_futures=True)
+
+    def _read(self, work: _Work) -> Iterator[SourcePage]:
+        progress = work.progress
+        return self.source.pages(work.pair.source, progress.filter, start=progress.next, since=progress.since)
+
+    # entities
+
+    def _copy_page(self, work: _Work, page: SourcePage) -> None:
+        progress = work.progress
+        if not progress.mark and page.at:
+            progress.mark = page.at - OVERLAP
+        with transaction.atomic():
+            before = (progress.inserted, progress.changed, progress.unchanged)
+            failures = [*page.failures, *self._write(work, page.items)]
+            after = (progress.inserted, progress.changed, progress.unchanged)
+            progress.read += len(page.items) + len(page.failures)
+            progress.rejected += len(failures)
+            progress.next = page.next or ()
+            if page.next is None:
+                progress.phase = Phase.SETTLE
+            names = ("inserted", "changed", "unchanged")
+            counts = {name: now - was for name, was, now in zip(names, before, after, strict=True)}
+            self._save(
+                work, Chunk(len(page.items), {name: it for name, it in counts.items() if it}, failures)
+            )
+
+    def _write(self, work: _Work, items: Sequence[Item]) -> list[Failure]:
+        """Write what is different; return what does not fit."""
+        progress, target = work.progress, self.target
+        present: Mapping[EntityKey, bytes] = {}
+        if target.compares and not work.is_new and items:
+            present = target.present(work.pair.target, [it.key for it in items])
+        differing = [
+            it for it in items if it.key not in present or not is_same_content(present[it.key], it.content)
+        ]
+        progress.unchanged += len(items) - len(differing)
+        refused: set[EntityKey] = set()
+        failures: list[Failure] = []
+        if self.options.dry_run:
+            changed = sum(it.key in present for it in differing)
+            progress.changed += changed
+            progress.inserted += len(differing) - changed
+        elif differing:
+            written = target.write(work.pair.target, differing)
+            progress.inserted += written.inserted
+            progress.changed += written.changed
+            refused = {key for key, _ in written.failures}
+            failures = [failure for _, failure in written.failures]
+        for it in items:
+            if it.key in refused:
+                continue
+            was = present.get(it.key) if progress.since else None
+            self._count(progress, it.key, was, it.content)
+        return failures
+
+    def _count(self, progress: TableProgress, key: EntityKey, was: bytes | None, now: bytes | None) -> None:
+        """Note what the target should have."""
+        total = int(progress.checksum, 16)
+        if was is not None:
+            total = add_checksums(total, -entity_checksum(key, was))
+            progress.entities -= 1
+        if now is not None:
+            total = add_checksums(total, entity_checksum(key, now))
+            progress.entities += 1
+        progress.checksum = f"{total:x}"
+
+    # the end of a table
+
+    def _settle(self, work: _Work) -> None:
+        options, progress = self.options, work.progress
+        if options.dry_run:
+            if options.deletes and not work.is_new:
+                progress.deleted = sum(map(len, self._extra_keys(work)))
+            return
+        if options.deletes:
+            self._delete_extra(work)
+        if options.with_policies:
+            self._copy_policies(work)
+        if options.verifies:
+            self._verify(work)
+        with transaction.atomic():
+            progress.phase = Phase.DONE
+            self._save(work, Chunk())
+
+    def _extra_keys(self, work: _Work) -> Iterator[list[EntityKey]]:
+        """Yield keys that the target has and the source does not, in batches; 8 bytes of each key are remembered."""
+        known: set[int] = set()
+        work.source_entities = 0
+        for several in self.source.keys(work.pair.source, work.progress.filter):
+            known.update(map(key_checksum, several))
+            work.source_entities += len(several)
+            self.save(Chunk())
+        for several in self.target.keys(work.pair.target, work.progress.filter):
+            extra = [key for key in several if key_checksum(key) not in known]
+            for start in range(0, len(extra), _DELETED_AT_ONCE):
+                yield extra[start : start + _DELETED_AT_ONCE]
+
+    def _delete_extra(self, work: _Work) -> None:
+        progress = work.progress
+        for keys in self._extra_keys(work):
+            with transaction.atomic():
+                present = self.target.present(work.pair.target, keys) if progress.since else {}
+                deleted = self.target.delete(work.pair.target, keys)
+                for key, content in present.items():
+                    self._count(progress, key, content, None)
+                progress.deleted += deleted
+                self._save(work, Chunk(counts={"deleted": deleted}))
+            self.rest()
+
+    def _copy_policies(self, work: _Work) -> None:
+        found = self.source.policies(work.pair.source)
+        if found is None:
+            work.progress.notes.append("the source does not tell its stored access policies")
+        elif (found or self.options.deletes) and not self.target.replace_policies(work.pair.target, found):
+            work.progress.notes.append("the target has no stored access policies")
+
+    def _copy_service_properties(self) -> None:
+        found = self.source.service_properties()
+        if found is not None:
+            self.target.replace_service_properties(found)
+
+    def _verify(self, work: _Work) -> None:
+        """Compare number and checksum of what the target has with what was read; if they differ, all entities."""
+        progress = work.progress
+        progress.differing = progress.missing = progress.extra = 0
+        if self.target.compares:
+            number, total = self._sum(self.target, work.pair.target, progress.filter)
+            is_same = (number, f"{total:x}") == (progress.entities, progress.checksum)
+            # what was deleted at the source is not among its changes
+            if not is_same or (progress.since and number != self._count_source(work)):
+                self._compare(work, number, total)
+        else:
+            expected = self._sum(self.source, work.pair.source, progress.filter)
+            found = self._sum(self.target, work.pair.target, progress.filter)
+            progress.entities = found[0]
+            if expected[0] != found[0]:
+                progress.missing = max(0, expected[0] - found[0])
+                progress.extra = max(0, found[0] - expected[0])
+            progress.differing = int(expected != found and not progress.extra and not progress.missing)
+        progress.verified = not (progress.differing or progress.missing)
+
+    def _count_source(self, work: _Work) -> int:
+        if work.source_entities is None:
+            work.source_entities = 0
+            for several in self.source.keys(work.pair.source, work.progress.filter):
+                work.source_entities += len(several)
+                self.save(Chunk())
+        return work.source_entities
+
+    def _sum(self, side: Side, table: str, filter_: str) -> tuple[int, int]:
+        number, total = 0, 0
+        for page in side.pages(table, filter_):
+            number += len(page.items)
+            total = add_checksums(total, *(entity_checksum(it.key, it.content) for it in page.items))
+            self.save(Chunk())
+        return number, total
+
+    def _compare(self, work: _Work, number: int, total: int) -> None:
+        """Read the source again, and count what is different in the target."""
+        progress, equal, failed = work.progress, 0, 0
+        for page in self.source.pages(work.pair.source, progress.filter):
+            failed += len(page.failures)
+            present = self.target.present(work.pair.target, [it.key for it in page.items])
+            for it in page.items:
+                if it.key not in present:
+                    progress.missing += 1
+                elif is_same_content(present[it.key], it.content):
+                    equal += 1
+                else:
+                    progress.differing += 1
+            self.save(Chunk())
+        progress.extra = number - equal - progress.differing
+        if not (progress.missing or progress.differing or progress.extra):
+            progress.entities, progress.checksum = number, f"{total:x}"

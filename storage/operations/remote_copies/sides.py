@@ -1,0 +1,426 @@
+"""What a copy reads and writes: an account of this server, another service, or a file of Azurite.
+
+All of them speak of entities as rows of this server, ``Item``, so that what is copied is compared as it will be stored.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby, islice
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.entities.entity import (
+    Entity,
+    EntityKey,
+    StoredEntity,
+    check_size,
+    encode_entity_key,
+    read_stored,
+)
+from storage.domain.entities.members import read_properties
+from storage.domain.errors import PropertiesNeedValue, ResourceNotFound, StorageError
+from storage.domain.filters.parser import parse
+from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.refusals import Reason
+from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.edm import write_datetime
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import check_entity_key, is_analytics_name
+from storage.domain.values.ticks import to_ticks
+from storage.models import Account, Table
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.entities import entities
+from storage.operations.entities.imports import Import, ImportMode
+from storage.operations.jobs.kinds import Failure
+from storage.operations.relations import history, table_relations
+from storage.operations.tables import tables
+from storage.remote.azurite import AzuriteFile
+from storage.remote.client import TRANSACTION_BYTES, TRANSACTION_ENTITIES, RemoteRefused, TableClient
+from storage.sql import django as sql
+from storage.sql import restoring
+from storage.sql.relations import relation_of
+from storage.sql.restoring import Image
+from storage.transfer.entities import Chunk
+from storage.transfer.rows import START, Row
+
+T = TypeVar("T")
+
+_PAGE: Final = 1000  # entities
+_WRITERS: Final = 8  # transactions that are sent at the same time
+_NO_SUCH_OPERATION: Final = frozenset(
+    {400, 403, 404, 405, 501}
+)  # Cosmos DB, or a SAS, which reaches no settings
+
+Start = Sequence[str]  # where a page begins; empty: at the first one
+
+
+class Item(NamedTuple):
+    """An entity as a row; ``entity``: what it was read from, of a source outside."""
+
+    key: EntityKey
+    content: bytes
+    entity: Entity | None = None
+
+
+@dataclass(slots=True)
+class SourcePage:
+    """``next`` is None at the end; ``at``: the clock of the source when the page was read, 0 if it is not known."""
+
+    items: list[Item] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    next: Start | None = None
+    at: float = 0
+
+
+@dataclass(slots=True)
+class Written:
+    inserted: int = 0
+    changed: int = 0
+    failures: list[tuple[EntityKey, Failure]] = field(default_factory=list)
+
+
+class Side(Protocol):
+    """One end of a copy; ``lanes``: how many of its tables can be read by threads at the same time."""
+
+    lanes: int
+
+    def tables(self) -> list[str]: ...
+
+    def pages(
+        self, table: str, filter_: str, *, start: Start = (), since: float = 0
+    ) -> Iterator[SourcePage]: ...
+
+    def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]: ...
+
+    def policies(self, table: str) -> list[SignedIdentifier] | None:
+        """Return None if this side does not tell them."""
+
+    def service_properties(self) -> ServiceProperties | None: ...
+
+
+class Target(Side, Protocol):
+    """The end that is written to. ``compares``: it is cheap to find what is different before it is written."""
+
+    compares: bool
+
+    def find_table(self, table: str) -> int | None:
+        """Return a number that no other table of this name had; None if there is none, 0 if that is not known."""
+
+    def create_table(self, table: str) -> int: ...
+
+    def present(self, table: str, keys: Sequence[EntityKey]) -> Mapping[EntityKey, bytes]:
+        """Return the contents of those entities that exist."""
+
+    def write(self, table: str, items: Sequence[Item]) -> Written:
+        """Insert or replace entities."""
+
+    def delete(self, table: str, keys: Sequence[EntityKey]) -> int: ...
+
+    def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
+        """Return whether this side could take them."""
+
+    def replace_service_properties(self, wanted: ServiceProperties) -> bool: ...
+
+
+def describe_key(table: str, key: EntityKey) -> str:
+    return f"{table} {key.partition_key} {key.row_key}"
+
+
+def read_item(members: Mapping[str, Any], kind: AccountKind) -> Item:
+    """Read an entity as the protocol has it; raises StorageError if an account of this kind cannot have it."""
+    partition_key, row_key = members.get("PartitionKey"), members.get("RowKey")
+    if not isinstance(partition_key, str) or not isinstance(row_key, str):
+        raise PropertiesNeedValue
+    key = EntityKey(partition_key, row_key)
+    check_entity_key(*key, kind=kind)
+    entity = Entity(key, read_properties(members, kind), kind)
+    _, annotations, values = entity.fragments
+    check_size(entity, entity.fragments)
+    return Item(key, (annotations + values).encode(), entity)
+
+
+def read_page(table: str, found: Sequence[Mapping[str, Any]], kind: AccountKind) -> SourcePage:
+    """Read the entities of a page; those that do not fit are its failures."""
+    page = SourcePage()
+    for members in found:
+        try:
+            page.items.append(read_item(members, kind))
+        except StorageError as error:
+            names = (str(members.get(name, "")) for name in ("PartitionKey", "RowKey"))
+            page.failures.append(Failure(describe_key(table, EntityKey(*names)), error.refusal))
+    return page
+
+
+class RemoteSide:
+    """Another service. ``kind``: that of the account of this server, whose limits count in both directions."""
+
+    lanes, compares = 4, False
+
+    def __init__(self, client: TableClient, kind: AccountKind) -> None:
+        self.client = client
+        self._kind = kind
+        self._names: set[str] | None = None  # of the tables that exist
+        self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="copy")
+
+    def close(self) -> None:
+        self._writers.shutdown(cancel_futures=True)
+        self.client.close()
+
+    def tables(self) -> list[str]:
+        if self.client.endpoint.table:
+            return [self.client.endpoint.table]
+        return [name for name in self.client.tables() if not is_analytics_name(name)]
+
+    def pages(self, table: str, filter_: str, *, start: Start = (), since: float = 0) -> Iterator[SourcePage]:
+        if since:
+            later = f"Timestamp ge datetime'{_write_time(since)}'"
+            filter_ = f"({filter_}) and {later}" if filter_ else later
+        following: tuple[str, str] | None = (start[0], start[1]) if start else None
+        while True:
+            found = self.client.page(table, following, filter_=filter_)
+            page = read_page(table, found.entities, self._kind)
+            page.next, page.at = found.next, found.at
+            yield page
+            following = found.next
+            if following is None:
+                return
+
+    def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]:
+        following = None
+        while True:
+            found = self.client.page(table, following, filter_=filter_, select=("PartitionKey", "RowKey"))
+            yield [EntityKey(it["PartitionKey"], it["RowKey"]) for it in found.entities]
+            following = found.next
+            if following is None:
+                return
+
+    def policies(self, table: str) -> list[SignedIdentifier] | None:
+        return _unless_missing(lambda: self.client.policies(table))
+
+    def service_properties(self) -> ServiceProperties | None:
+        return _unless_missing(self.client.service_properties)
+
+    def find_table(self, table: str) -> int | None:
+        if self._names is None:
+            self._names = {name.lower() for name in self.tables()}
+        return 0 if table.lower() in self._names else None
+
+    def create_table(self, table: str) -> int:
+        self.client.create_table(table)
+        return 0
+
+    def present(self, table: str, keys: Sequence[EntityKey]) -> Mapping[EntityKey, bytes]:
+        return {}
+
+    def write(self, table: str, items: Sequence[Item]) -> Written:
+        """Write transactions of a partition each, several at the same time."""
+        written = Written()
+        for found in self._writers.map(lambda several: self._write(table, several), _transactions(items)):
+            written.changed += found.changed
+            written.failures += found.failures
+        return written
+
+    def _write(self, table: str, items: Sequence[Item]) -> Written:
+        rows = [StoredEntity(encode_entity_key(it.key), b"0", it.content) for it in items]
+        try:
+            self.client.write(table, rows)
+        except RemoteRefused as error:
+            if error.status in (401, 403) or (error.status == 404 and error.code == "TableNotFound"):
+                raise
+            if len(items) == 1:
+                key = items[0].key
+                return Written(failures=[(key, Failure(describe_key(table, key), error.refusal))])
+            # one of them does not fit
+            alone = [self._write(table, [it]) for it in items]
+            failures = [failure for it in alone for failure in it.failures]
+            return Written(changed=len(items) - len(failures), failures=failures)
+        return Written(changed=len(items))
+
+    def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
+        deleted = 0
+        for _, several in groupby(sorted(keys), lambda key: key.partition_key):
+            while some := list(islice(several, TRANSACTION_ENTITIES)):
+                deleted += self.client.delete(table, some)
+        return deleted
+
+    def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
+        return _could(lambda: self.client.replace_policies(table, wanted))
+
+    def replace_service_properties(self, wanted: ServiceProperties) -> bool:
+        return _could(lambda: self.client.replace_service_properties(wanted))
+
+
+def _transactions(items: Sequence[Item]) -> Iterator[list[Item]]:
+    for _, several in groupby(sorted(items, key=lambda it: it.key), lambda it: it.key.partition_key):
+        batch: list[Item] = []
+        size = 0
+        for it in several:
+            if batch and (len(batch) == TRANSACTION_ENTITIES or size + len(it.content) > TRANSACTION_BYTES):
+                yield batch
+                batch, size = [], 0
+            batch.append(it)
+            size += len(it.content)
+        yield batch
+
+
+def _unless_missing(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except RemoteRefused as error:
+        if error.status not in _NO_SUCH_OPERATION:
+            raise
+        return None
+
+
+def _could(write: Callable[[], None]) -> bool:
+    try:
+        write()
+    except RemoteRefused as error:
+        if error.status not in _NO_SUCH_OPERATION:
+            raise
+        return False
+    return True
+
+
+def _write_time(seconds: float) -> str:
+    return write_datetime(to_ticks(datetime.fromtimestamp(seconds, UTC)))
+
+
+class FileSide:
+    """A file of Azurite. It is read whole each time: what is equal is not written."""
+
+    lanes = 0
+
+    def __init__(self, file: AzuriteFile, account: str, kind: AccountKind) -> None:
+        self._file = file
+        self._account = account
+        self._kind = kind
+
+    def tables(self) -> list[str]:
+        return self._file.tables(self._account)
+
+    def pages(self, table: str, filter_: str, *, start: Start = (), since: float = 0) -> Iterator[SourcePage]:
+        number = int(start[0]) if start else 0
+        found = islice(self._file.entities(self._account, table), number, None)
+        while members := list(islice(found, _PAGE)):
+            number += len(members)
+            page = read_page(table, members, self._kind)
+            page.next = (str(number),)
+            yield page
+        yield SourcePage()
+
+    def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]:
+        found = self._file.entities(self._account, table)
+        while members := list(islice(found, _PAGE)):
+            yield [EntityKey(it["PartitionKey"], it["RowKey"]) for it in members]
+
+    def policies(self, table: str) -> list[SignedIdentifier] | None:
+        return self._file.policies(self._account, table)
+
+    def service_properties(self) -> ServiceProperties | None:
+        return self._file.service_properties(self._account)
+
+
+class AccountSide:
+    """An account of this server; what is written to it is recorded as changes by ``by``."""
+
+    lanes, compares = 0, True
+
+    def __init__(self, account: Account, by: Actor) -> None:
+        self._account = account
+        self._by = by
+        self._tables: dict[str, Table] = {}
+
+    def tables(self) -> list[str]:
+        return [name for name in tables.names(self._account) if not is_analytics_name(name)]
+
+    def pages(self, table: str, filter_: str, *, start: Start = (), since: float = 0) -> Iterator[SourcePage]:
+        if since:
+            later = f"Timestamp ge datetime'{_write_time(since)}'"
+            filter_ = f"({filter_}) and {later}" if filter_ else later
+        position = Position(start[0], start[1]) if start else None
+        query = EntityQuery(filter=parse(filter_), start=position)
+        while True:
+            at = timezone.now().timestamp()
+            found = entities.page(self._table(table), query)
+            items = [Item(it.key, it.content) for it in found.entities]
+            yield SourcePage(items, next=found.next, at=at)
+            if found.next is None:
+                return
+            query = EntityQuery(filter=query.filter, start=found.next)
+
+    def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]:
+        query = EntityQuery(filter=parse(filter_), select=())
+        for page in entities.all_pages(self._table(table), query):
+            yield [it.key for it in page]
+
+    def policies(self, table: str) -> list[SignedIdentifier] | None:
+        return policies.stored(self._table(table))
+
+    def service_properties(self) -> ServiceProperties | None:
+        return service_properties.get(self._account)
+
+    def find_table(self, table: str) -> int | None:
+        try:
+            return self._table(table).pk
+        except ResourceNotFound:
+            return None
+
+    def create_table(self, table: str) -> int:
+        return tables.create(self._account, table, by=self._by).pk
+
+    def present(self, table: str, keys: Sequence[EntityKey]) -> Mapping[EntityKey, bytes]:
+        found = entities.get_many(self._table(table), keys)
+        return {it.key: it.content for it in found}
+
+    def write(self, table: str, items: Sequence[Item]) -> Written:
+        """Write as an import does, in the caller's transaction."""
+        rows = [(Row(number, {}), it.entity or _read_entity(it)) for number, it in enumerate(items)]
+        importing = Import(self._table(table), ImportMode.REPLACE, self._by)
+        rejects = importing.step(Chunk(START, len(rows), rows))
+        failures = [
+            (key, Failure(describe_key(table, key), Reason.OTHER.of(text=reject.sentence)))
+            for reject in rejects
+            for key in (items[reject.row.line].key,)
+        ]
+        return Written(importing.outcome.inserted, importing.outcome.changed, failures)
+
+    def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
+        """Delete entities, in the caller's transaction."""
+        found = self._table(table)
+        accounts.writable(self._account)
+        table_relations.refuse_distributed(found)
+        recorder = history.recorder(self._account, self._by)
+        images = [Image(*it.key, it.timestamp, None, None) for it in entities.get_many(found, keys)]
+        if not images:
+            return 0
+        return sql.run_in_lane(restoring.apply(relation_of(found), images, recorder, has_long=False)).deleted
+
+    def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
+        if self._account.kind == AccountKind.COSMOS:
+            return False
+        policies.replace(self._table(table), wanted, by=self._by)
+        return True
+
+    def replace_service_properties(self, wanted: ServiceProperties) -> bool:
+        if self._account.kind == AccountKind.COSMOS:
+            return False
+        service_properties.replace(self._account, lambda _: wanted, by=self._by)
+        return True
+
+    def _table(self, name: str) -> Table:
+        found = self._tables.get(name)
+        if found is None:
+            found = self._tables[name] = tables.get(self._account, name)
+            found.account = self._account
+        return found
+
+
+def _read_entity(item: Item) -> Entity:
+    return read_stored(StoredEntity(encode_entity_key(item.key), b"0", item.content))

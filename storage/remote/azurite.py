@@ -1,0 +1,252 @@
+"""The file of Azurite's table service, ``__azurite_db_table__.json``, read as a stream: it may be larger than memory.
+
+It is a database of LokiJS: a JSON object with ``collections``, each with a ``name`` and its documents as ``data``. One
+has the tables of all accounts, one their service properties, and each table one of its own, in the order of changes.
+"""
+
+import codecs
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from json import JSONDecodeError, JSONDecoder
+from typing import IO, Any, Final
+
+from storage.domain.access.policies import SignedIdentifier, read_policy
+from storage.domain.entities.entity import ODATA_TYPE
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.service_properties import (
+    DEFAULT_PROPERTIES,
+    CorsRule,
+    Logging,
+    Metrics,
+    ServiceProperties,
+)
+
+FILE_NAME: Final = "__azurite_db_table__.json"
+_TABLES: Final = "$TABLES_COLLECTION$"
+_SERVICES: Final = "$SERVICES_COLLECTION$"
+_PIECE: Final = 1 << 20  # bytes that are read at once
+_SPACE: Final = " \t\r\n"
+
+
+class NotAzurite(Refused):
+    """A file is not one of Azurite's table service."""
+
+
+class AzuriteFile:
+    """``opening`` opens the file at its beginning; ``name`` is for messages."""
+
+    def __init__(self, opening: Callable[[], IO[bytes]], name: str) -> None:
+        self._opening = opening
+        self._name = name
+        self._tables: dict[str, dict[str, Mapping[str, Any]]] = {}
+        self._services: dict[str, Mapping[str, Any]] = {}
+        self._starts: dict[str, int] = {}  # where the documents of a collection begin, in bytes
+        self._read_index()
+
+    def accounts(self) -> list[str]:
+        return sorted(self._tables)
+
+    def tables(self, account: str) -> list[str]:
+        return sorted(self._tables.get(account, {}))
+
+    def policies(self, account: str, table: str) -> list[SignedIdentifier]:
+        return [_read_policy(it) for it in self._tables[account][table].get("tableAcl") or ()]
+
+    def service_properties(self, account: str) -> ServiceProperties:
+        found = self._services.get(account, {})
+        default = DEFAULT_PROPERTIES
+        return ServiceProperties(
+            _read_logging(found["logging"]) if found.get("logging") else default.logging,
+            _read_metrics(found["hourMetrics"]) if found.get("hourMetrics") else default.hour_metrics,
+            _read_metrics(found["minuteMetrics"]) if found.get("minuteMetrics") else default.minute_metrics,
+            tuple(_read_rule(it) for it in found.get("cors") or ()),
+        )
+
+    def entities(self, account: str, table: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the entities of a table as members of JSON objects, in the order of the file."""
+        start = self._starts.get(f"{account}${table}".lower())
+        if start is None:
+            return
+        with self._scanning(start) as scanner:
+            for _ in scanner.elements():
+                yield _read_members(scanner.value()["properties"])
+
+    def _read_index(self) -> None:
+        with self._scanning() as scanner:
+            for member in scanner.members():
+                if member != "collections":
+                    scanner.value()
+                    continue
+                for _ in scanner.elements():
+                    self._read_collection(scanner)
+
+    def _read_collection(self, scanner: "_Scanner") -> None:
+        name = ""
+        for member in scanner.members():
+            if member == "name":
+                name = scanner.value()
+            elif member == "data":  # LokiJS writes it after the name
+                self._starts[name.lower()] = scanner.offset  # older versions kept the case of a table here
+                for _ in scanner.elements():
+                    self._note(name, scanner.value())
+            else:
+                scanner.value()
+
+    def _note(self, collection: str, document: Mapping[str, Any]) -> None:
+        if collection == _TABLES:
+            self._tables.setdefault(document["account"], {})[document["table"]] = document
+        elif collection == _SERVICES:
+            self._services[document["accountName"]] = document
+
+    @contextmanager
+    def _scanning(self, start: int = 0) -> Iterator["_Scanner"]:
+        try:
+            with self._opening() as stream:
+                stream.seek(start)
+                yield _Scanner(stream, start)
+        except (JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+            raise NotAzurite(Reason.FILE_NOT_AZURITE, path=self._name) from None
+
+
+class _Scanner:
+    """JSON that is read piece by piece: objects and arrays by their members, or a value at once."""
+
+    def __init__(self, stream: IO[bytes], start: int) -> None:
+        self._stream = stream
+        self._start = start  # of the text, in bytes
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self._decoder = JSONDecoder()
+        self._text, self._at = "", 0
+        self._has_ended = False
+
+    @property
+    def offset(self) -> int:
+        """Where reading goes on, in bytes."""
+        return self._start + len(self._text[: self._at].encode())
+
+    def members(self) -> Iterator[str]:
+        """Yield the names of the members of an object; the caller reads the value of each."""
+        for _ in self._items("{", "}"):
+            name = self.value()
+            self._expect(":")
+            yield name
+
+    def elements(self) -> Iterator[None]:
+        """Go through an array; the caller reads each of its values."""
+        for _ in self._items("[", "]"):
+            yield
+
+    def _items(self, opening: str, closing: str) -> Iterator[None]:
+        self._expect(opening)
+        if self._peek() == closing:
+            self._at += 1
+            return
+        while True:
+            yield
+            if self._peek() == closing:
+                self._at += 1
+                return
+            self._expect(",")
+
+    def value(self) -> Any:
+        self._peek()
+        size = _PIECE
+        while True:
+            try:
+                found, end = self._decoder.raw_decode(self._text, self._at)
+                if end < len(self._text) or self._has_ended:  # else it may be the beginning of a number
+                    self._at = end
+                    return found
+            except JSONDecodeError:
+                if self._has_ended:
+                    raise
+            self._fill(size)
+            size *= 2  # a long value is not decoded many times
+
+    def _expect(self, character: str) -> None:
+        if self._peek() != character:
+            raise JSONDecodeError(f"{character} is missing", self._text[self._at : self._at + 20], 0)
+        self._at += 1
+
+    def _peek(self) -> str:
+        """Return the next character that is no space; empty at the end."""
+        while True:
+            while self._at < len(self._text):
+                if self._text[self._at] not in _SPACE:
+                    return self._text[self._at]
+                self._at += 1
+            if self._has_ended:
+                return ""
+            self._fill(_PIECE)
+
+    def _fill(self, size: int) -> None:
+        piece = self._stream.read(size)
+        self._has_ended = not piece
+        self._start = self.offset
+        self._text = self._text[self._at :] + self._decode(piece, self._has_ended)
+        self._at = 0
+
+
+# documents
+
+
+def _read_members(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return members as the protocol has them: Azurite keeps a Guid as base64 of its text, and 1.0 as 1."""
+    members = dict(found)
+    for name, type_ in found.items():
+        if not name.endswith(ODATA_TYPE):
+            continue
+        property_ = name.removesuffix(ODATA_TYPE)
+        value = found.get(property_)
+        if type_ == "Edm.Guid" and isinstance(value, str) and "-" not in value:
+            with suppress(ValueError):
+                members[property_] = b64decode(value, validate=True).decode()
+        elif type_ == "Edm.Double" and type(value) is int:
+            members[property_] = float(value)
+    return members
+
+
+def _read_policy(found: Mapping[str, Any]) -> SignedIdentifier:
+    policy = found.get("accessPolicy") or {}
+    if not policy:
+        return SignedIdentifier(found["id"])
+    try:
+        return SignedIdentifier(
+            found["id"], read_policy(*(policy.get(name) for name in ("start", "expiry", "permission")))
+        )
+    except StorageError as error:
+        raise TypeError from error
+
+
+def _read_logging(found: Mapping[str, Any]) -> Logging:
+    return Logging(
+        read=bool(found.get("read")),
+        write=bool(found.get("write")),
+        delete=bool(found.get("deleteProperty", found.get("delete"))),
+        retention=_read_retention(found),
+    )
+
+
+def _read_metrics(found: Mapping[str, Any]) -> Metrics:
+    enabled = bool(found.get("enabled"))
+    return Metrics(enabled, enabled and bool(found.get("includeAPIs")), _read_retention(found))
+
+
+def _read_retention(found: Mapping[str, Any]) -> int | None:
+    policy = found.get("retentionPolicy") or {}
+    return policy.get("days") if policy.get("enabled") else None
+
+
+def _read_rule(found: Mapping[str, Any]) -> CorsRule:
+    def read(name: str) -> tuple[str, ...]:
+        return tuple(part.strip() for part in (found.get(name) or "").split(",") if part.strip())
+
+    return CorsRule(
+        read("allowedOrigins"),
+        read("allowedMethods"),
+        read("allowedHeaders"),
+        read("exposedHeaders"),
+        int(found.get("maxAgeInSeconds") or 0),
+    )

@@ -1,0 +1,341 @@
+"""A client of the Table service protocol, for copies between services.
+
+It is synchronous and may be used by several threads, each with a connection of its own. A request that failed for a
+passing reason (throttling, a busy or restarted service, a lost connection) is repeated with growing delays, or when the
+service says; all requests here may be.
+
+https://learn.microsoft.com/rest/api/storageservices/table-service-rest-api
+"""
+
+import random
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import formatdate, parsedate_to_datetime
+from http.client import HTTPException
+from time import time
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote, urlsplit
+
+import orjson
+
+from storage.domain.access import signature
+from storage.domain.access.policies import SignedIdentifier
+from storage.domain.access.policies_xml import read_identifiers, write_identifiers
+from storage.domain.access.signature import SignedRequest
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties
+from storage.domain.service.service_properties_xml import read_properties, write_properties
+from storage.remote.addresses import AddressRefused, CheckedConnection, IsAllowed
+from storage.remote.endpoints import Endpoint
+
+T = TypeVar("T")
+
+VERSION: Final = "2019-02-02"
+TIMEOUT: Final = 60.0  # seconds of one exchange without a byte
+PATIENCE: Final = 120.0  # seconds for which a request is repeated
+TRANSACTION_ENTITIES: Final = 100
+TRANSACTION_BYTES: Final = 3 << 20  # of 4 MiB, so that heads fit too
+_FIRST_DELAY: Final = 0.25
+_LONGEST_DELAY: Final = 15.0
+_PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
+_JSON: Final = "application/json;odata=minimalmetadata"
+_STATUS: Final = re.compile(rb"^HTTP/1\.1 ([0-9]{3})", re.MULTILINE)
+_CODE: Final = re.compile(
+    rb'"code"\s*:\s*"([A-Za-z]{1,80})"|<code>([A-Za-z]{1,80})</code>|<Code>([A-Za-z]{1,80})</Code>'
+)
+
+Wait = Callable[[float], None]  # some seconds; it may raise to give up
+
+
+class RemoteRefused(Refused):
+    """The other service refuses a request, with a status and the code of the service."""
+
+    def __init__(self, service: str, operation: str, status: int, code: str) -> None:
+        self.status = status
+        self.code = code
+        what = f"{status} {code}".strip()
+        super().__init__(Reason.REMOTE_REFUSED, service=service, operation=operation, answer=what)
+
+
+class RemoteUnavailable(Refused):
+    """The other service cannot be reached, or was busy for too long."""
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def code(self) -> str:
+        found = _CODE.search(self.body[:4096])
+        return next(it for it in found.groups() if it).decode() if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePage:
+    """Entities as members of JSON objects, and where the next page begins; ``at``: the clock of the service, or 0."""
+
+    entities: Sequence[Mapping[str, Any]]
+    next: tuple[str, str] | None
+    at: float = 0
+
+
+class TableClient:
+    """``wait`` is called between the attempts of a request."""
+
+    def __init__(self, endpoint: Endpoint, is_allowed: IsAllowed, wait: Wait) -> None:
+        self.endpoint = endpoint
+        self._wait = wait
+        self._is_allowed = is_allowed
+        self._url = urlsplit(endpoint.url)
+        self._here = threading.local()
+        self._connections: set[CheckedConnection] = set()
+        self._has_answered = False
+
+    # tables
+
+    def tables(self) -> Iterator[str]:
+        following = ""
+        while True:
+            query = f"NextTableName={quote(following, safe='')}" if following else ""
+            answer = self._expect("Query Tables", 200, "GET", "/Tables", query)
+            for it in orjson.loads(answer.body)["value"]:
+                yield it["TableName"]
+            following = answer.headers.get("x-ms-continuation-nexttablename", "")
+            if not following:
+                return
+
+    def create_table(self, name: str) -> bool:
+        """Return False if it existed."""
+        body = orjson.dumps({"TableName": name})
+        answer = self._send(
+            "POST", "/Tables", "", body, {"Content-Type": "application/json", "Prefer": "return-no-content"}
+        )
+        if answer.status == 409 and answer.code == "TableAlreadyExists":
+            return False
+        self._check(answer, "Create Table", 204, 201)
+        return True
+
+    # entities
+
+    def page(
+        self,
+        table: str,
+        start: tuple[str, str] | None = None,
+        *,
+        filter_: str = "",
+        select: Sequence[str] = (),
+    ) -> RemotePage:
+        """Read a page of entities; ``start`` is that of the page before, whose texts only the service can read."""
+        options = {"$filter": filter_, "$select": ",".join(select)}
+        if start is not None:
+            options |= {"NextPartitionKey": start[0], "NextRowKey": start[1]}
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items() if value)
+        answer = self._expect("Query Entities", 200, "GET", f"/{quote(table, safe='')}()", query)
+        headers = answer.headers
+        partition = headers.get("x-ms-continuation-nextpartitionkey")
+        following = (
+            None if partition is None else (partition, headers.get("x-ms-continuation-nextrowkey", ""))
+        )
+        at = 0.0
+        with suppress(ValueError, TypeError):
+            at = parsedate_to_datetime(headers.get("date", "")).timestamp()
+        return RemotePage(orjson.loads(answer.body)["value"], following, at)
+
+    def write(self, table: str, entities: Sequence[StoredEntity]) -> None:
+        """Insert or replace entities of one partition, all or none."""
+        self._transact(
+            table,
+            [(b"PUT", it.key, b"{%b%b}" % (it.keys, it.content.replace(b"\n", b""))) for it in entities],
+        )
+
+    def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
+        """Delete entities of one partition; return how many of them existed."""
+        try:
+            self._transact(table, [(b"DELETE", key, b"") for key in keys])
+        except RemoteRefused as error:
+            if error.status != 404:
+                raise
+            return 0 if len(keys) == 1 else sum(self.delete(table, [key]) for key in keys)
+        return len(keys)
+
+    def _transact(self, table: str, changes: Sequence[tuple[bytes, EntityKey, bytes]]) -> None:
+        """Send an entity group transaction; raises RemoteRefused for the change that failed."""
+        outer, inner = f"batch_{uuid.uuid4()}", f"changeset_{uuid.uuid4()}"
+        parts = [f"--{outer}\r\nContent-Type: multipart/mixed; boundary={inner}\r\n\r\n".encode()]
+        for method, (partition_key, row_key), body in changes:
+            address = (
+                f"{self.endpoint.url}/{quote(table, safe='')}"
+                f"(PartitionKey='{_in_address(partition_key)}',RowKey='{_in_address(row_key)}')"
+            )
+            head = b"Content-Type: application/json\r\n" if body else b"If-Match: *\r\n"
+            parts.append(
+                b"--%b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+                b"%b %b HTTP/1.1\r\nAccept: %b\r\nDataServiceVersion: 3.0;\r\n%b\r\n%b\r\n"
+                % (inner.encode(), method, address.encode(), _JSON.encode(), head, body)
+            )
+        parts.append(f"--{inner}--\r\n--{outer}--\r\n".encode())
+        headers = {"Content-Type": f"multipart/mixed; boundary={outer}"}
+        answer = self._send("POST", "/$batch", "", b"".join(parts), headers)
+        self._check(answer, "Entity Group Transaction", 202)
+        failed = next((int(it) for it in _STATUS.findall(answer.body) if int(it) >= 400), None)
+        if failed is not None:
+            raise self._refused("Entity Group Transaction", answer._replace(status=failed))
+
+    # settings
+
+    def policies(self, table: str) -> list[SignedIdentifier]:
+        answer = self._expect("Get Table ACL", 200, "GET", f"/{quote(table, safe='')}", "comp=acl")
+        return self._read("Get Table ACL", answer, read_identifiers)
+
+    def replace_policies(self, table: str, identifiers: Sequence[SignedIdentifier]) -> None:
+        body = write_identifiers(identifiers)
+        headers = {"Content-Type": "application/xml"}
+        answer = self._send("PUT", f"/{quote(table, safe='')}", "comp=acl", body, headers)
+        self._check(answer, "Set Table ACL", 204)
+
+    def service_properties(self) -> ServiceProperties:
+        operation = "Get Table Service Properties"
+        answer = self._expect(operation, 200, "GET", "/", "restype=service&comp=properties")
+        update = self._read(operation, answer, lambda body: read_properties(body, VERSION))
+        return update.apply(DEFAULT_PROPERTIES)
+
+    def replace_service_properties(self, properties: ServiceProperties) -> None:
+        body, headers = write_properties(properties, VERSION), {"Content-Type": "application/xml"}
+        answer = self._send("PUT", "/", "restype=service&comp=properties", body, headers)
+        self._check(answer, "Set Table Service Properties", 202)
+
+    def _read(self, operation: str, answer: _Answer, read: Callable[[bytes], T]) -> T:
+        try:
+            return read(answer.body)
+        except StorageError as error:
+            raise self._refused(operation, answer._replace(body=b"")) from error
+
+    # requests
+
+    def _expect(self, operation: str, status: int, method: str, path: str, query: str) -> _Answer:
+        return self._check(self._send(method, path, query), operation, status)
+
+    def _check(self, answer: _Answer, operation: str, *expected: int) -> _Answer:
+        if answer.status not in expected:
+            raise self._refused(operation, answer)
+        return answer
+
+    def _refused(self, operation: str, answer: _Answer) -> RemoteRefused:
+        return RemoteRefused(self.endpoint.url, operation, answer.status, answer.code)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> _Answer:
+        """Send a request until it is answered for good; raises RemoteUnavailable."""
+        delay, waited = _FIRST_DELAY, 0.0
+        while True:
+            asked = 0.0
+            try:
+                answer = self._exchange(method, path, query, body, headers or {})
+                if answer.status not in _PASSING:
+                    return answer
+                why, asked = f"it answers {answer.status} {answer.code}".strip(), _retry_after(answer)
+            except AddressRefused as error:
+                where = "use https, or have" if error.has_public else "have"
+                why = f"{where} its network named in TABLERO_COPY_NETWORKS; the command copy may connect anywhere"
+                raise RemoteUnavailable(
+                    Reason.REMOTE_UNREACHABLE, service=self.endpoint.url, why=why
+                ) from None
+            except (OSError, HTTPException) as error:
+                self._close()
+                why = str(error) or type(error).__name__
+                if not self._has_answered:  # the address may be wrong
+                    waited = max(waited, PATIENCE - 2 * _FIRST_DELAY)
+            seconds = max(asked, delay * random.uniform(0.5, 1.0))  # noqa: S311
+            if waited + seconds > PATIENCE:
+                raise RemoteUnavailable(Reason.REMOTE_UNREACHABLE, service=self.endpoint.url, why=why)
+            self._wait(seconds)
+            waited += seconds
+            delay = min(2 * delay, _LONGEST_DELAY)
+
+    def _exchange(
+        self, method: str, path: str, query: str, body: bytes, headers: Mapping[str, str]
+    ) -> _Answer:
+        whole = f"{self._url.path}{path}"
+        sent = {
+            "x-ms-date": formatdate(time(), usegmt=True),
+            "x-ms-version": VERSION,
+            "x-ms-client-request-id": str(uuid.uuid4()),
+            "Accept": _JSON if "comp=" not in query else "application/xml",
+            "DataServiceVersion": "3.0;",
+            "MaxDataServiceVersion": "3.0;NetFx",
+            "User-Agent": "Tablero-Copy",
+            **headers,
+        }
+        endpoint = self.endpoint
+        if endpoint.bearer:
+            sent["Authorization"] = f"Bearer {endpoint.bearer}"
+        elif endpoint.key:
+            covered = {name.lower().encode(): value.encode() for name, value in sent.items()}
+            request = SignedRequest(method, whole.encode(), query.encode(), covered, endpoint.account)
+            sent["Authorization"] = signature.sign(request, endpoint.key).decode()
+        query = "&".join(filter(None, (query, "" if sent.get("Authorization") else endpoint.sas)))
+        connection = self._connection()
+        connection.request(method, f"{whole}?{query}" if query else whole, body or None, sent)
+        response = connection.getresponse()
+        content = response.read()
+        self._has_answered = True
+        if response.will_close:
+            self._close()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return _Answer(response.status, found, content)
+
+    def _connection(self) -> CheckedConnection:
+        found: CheckedConnection | None = getattr(self._here, "connection", None)
+        if found is None:
+            url = self._url
+            assert url.hostname is not None
+            is_tls = url.scheme == "https"
+            port = url.port or (443 if is_tls else 80)
+            found = CheckedConnection(url.hostname, port, self._is_allowed, is_tls=is_tls, timeout=TIMEOUT)
+            self._here.connection = found
+            self._connections.add(found)
+        return found
+
+    def close(self) -> None:
+        """Close the connections of all threads, which no longer use it."""
+        while self._connections:
+            self._connections.pop().close()
+
+    def _close(self) -> None:
+        """Close the connection of this thread."""
+        found: CheckedConnection | None = getattr(self._here, "connection", None)
+        if found is not None:
+            self._here.connection = None
+            self._connections.discard(found)
+            found.close()
+
+
+def _retry_after(answer: _Answer) -> float:
+    """Return the seconds after which the service wants a request to be repeated; 0 if it does not say."""
+    text = answer.headers.get("retry-after", "")
+    if text.isdecimal():
+        return min(float(text), PATIENCE)
+    milliseconds = answer.headers.get("x-ms-retry-after-ms", "")
+    if milliseconds.isdecimal():
+        return min(int(milliseconds) / 1000, PATIENCE)
+    with suppress(ValueError, TypeError):
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - time()), PATIENCE)
+    return 0.0
+
+
+def _in_address(key: str) -> str:
+    return quote(key.replace("'", "''"), safe="")

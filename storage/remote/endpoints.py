@@ -1,0 +1,119 @@
+"""Where another table service is, and what authorizes requests to it: read from what users paste."""
+
+import binascii
+from base64 import b64decode
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from storage.domain.refusals import Reason, Refused
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
+
+_DEVELOPMENT: Final = (
+    f"DefaultEndpointsProtocol=http;AccountName={DEVELOPMENT_ACCOUNT};"
+    "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
+    f"TableEndpoint=http://127.0.0.1:10002/{DEVELOPMENT_ACCOUNT};"
+)
+
+
+class EndpointMalformed(Refused):
+    """A text names no table service, or nothing that authorizes requests to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A table service and its credentials: the key of ``account``, a SAS, or a bearer token.
+
+    ``url`` has no slash at its end and no query. ``table`` is the one that the address or the SAS is limited to.
+    """
+
+    url: str
+    account: str
+    key: bytes = field(default=b"", repr=False)
+    sas: str = field(default="", repr=False)
+    bearer: str = field(default="", repr=False)
+    table: str = ""
+
+    @property
+    def has_credentials(self) -> bool:
+        return bool(self.key or self.sas or self.bearer)
+
+
+def looks_remote(text: str) -> bool:
+    """Return whether a text is an address or a connection string rather than the name of an account or a file."""
+    return "://" in text or "=" in text
+
+
+def read_endpoint(text: str, bearer: str = "") -> Endpoint:
+    """Read a connection string, or a URL with a SAS or beside a bearer token; raises EndpointMalformed."""
+    text = text.strip()
+    is_url = text.lower().startswith(("http://", "https://"))
+    found = _read_url(text, bearer) if is_url else _read_connection_string(text, bearer)
+    if not found.has_credentials:
+        raise _malformed("it has no key, no SAS and no bearer token")
+    return found
+
+
+def _read_connection_string(text: str, bearer: str) -> Endpoint:
+    values: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise _malformed("a part of the connection string has no equals sign")
+        values.setdefault(name.strip().lower(), value.strip())
+    if values.get("usedevelopmentstorage", "").lower() == "true":
+        return _read_connection_string(_DEVELOPMENT, bearer)
+    account, url = values.get("accountname", ""), values.get("tableendpoint", "")
+    if not url and not account:
+        raise _malformed("the connection string has neither TableEndpoint nor AccountName")
+    scheme = values.get("defaultendpointsprotocol", "https")
+    url = url or f"{scheme}://{account}.table.{values.get('endpointsuffix', 'core.windows.net')}"
+    signature = values.get("sharedaccesssignature", "")
+    found = _read_url(f"{url.rstrip('/')}/?{signature.removeprefix('?')}", bearer, account)
+    key = _read_key(values["accountkey"]) if "accountkey" in values else b""
+    return Endpoint(found.url, found.account, key, found.sas, bearer, found.table)
+
+
+def _read_key(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise _malformed("its AccountKey is not base64") from None
+
+
+def _read_url(text: str, bearer: str, account: str = "") -> Endpoint:
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname or "", url.port
+    except ValueError:
+        raise _malformed("its URL cannot be read") from None
+    is_plain = text.isascii() and text.isprintable() and " " not in text
+    if url.scheme.lower() not in ("http", "https") or not host or not is_plain or "@" in url.netloc:
+        raise _malformed("its URL must be http:// or https:// with a host, and without a user or spaces")
+    base, names = [segment for segment in url.path.split("/") if segment], list[str]()
+    if not account and _has_service_host(host):
+        account, base, names = host.partition(".")[0], [], base
+    elif not account:
+        if not base:
+            raise _malformed(
+                "its URL needs the account in its path, such as http://127.0.0.1:10002/myaccount"
+            )
+        account, base, names = unquote(base[0]), base[:1], base[1:]
+    if len(names) > 1:
+        raise _malformed("its URL has more than an account and a table in its path")
+    shown = f"[{host}]" if ":" in host else host
+    netloc = shown if port is None else f"{shown}:{port}"
+    sas = url.query if "sig=" in url.query else ""
+    limited = next((value for name, value in parse_qsl(sas) if name == "tn"), "")
+    table = unquote(names[0]) if names else limited
+    address = "/".join((f"{url.scheme.lower()}://{netloc}", *base))
+    return Endpoint(address, account, sas=sas, bearer=bearer, table=table)
+
+
+def _has_service_host(host: str) -> bool:
+    """Return whether the account is in the name of the host, as in those of Azure and Cosmos DB."""
+    return ".table." in host or ".tables." in host
+
+
+def _malformed(why: str) -> EndpointMalformed:
+    return EndpointMalformed(Reason.REMOTE_ADDRESS, why=why)
