@@ -48,14 +48,24 @@ def s3():
 @contextmanager
 def azure(npm, folder):
     """Like ``s3``, for a container of Azurite."""
+    with azurite(npm, folder, "blob") as endpoint:
+        create_container(endpoint)
+        yield {
+            "AZURE_STORAGE_CONNECTION_STRING": f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
+        }
+
+
+@contextmanager
+def azurite(npm, folder, service):
+    """Yield the endpoint of a service of Azurite, which keeps its files in the folder: blob or table."""
     modules = user_cache_path("tablero") / "npm" / f"azurite-{VERSION}"
     if not modules.exists():
         installation.install(modules, npm, PACKAGE)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     folder.mkdir()
-    script = modules / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
-    options = ["--blobPort", str(port), "--location", str(folder), "--silent", "--disableTelemetry"]
+    script = modules / "node_modules" / "azurite" / "dist" / "src" / service / "main.js"
+    options = [f"--{service}Port", str(port), "--location", str(folder), "--silent", "--disableTelemetry"]
     process = subprocess.Popen(
         [shutil.which("node"), str(script), *options, "--skipApiVersionCheck"], stdout=subprocess.DEVNULL
     )
@@ -68,11 +78,7 @@ def azure(npm, folder):
             except OSError:
                 assert process.poll() is None and time.monotonic() < deadline
                 time.sleep(0.05)
-        endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
-        create_container(endpoint)
-        yield {
-            "AZURE_STORAGE_CONNECTION_STRING": f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
-        }
+        yield f"http://127.0.0.1:{port}/{ACCOUNT}"
     finally:
         process.terminate()
         process.wait(PATIENCE)

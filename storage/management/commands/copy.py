@@ -28,8 +28,8 @@ class Command(DatabaseCommand):
     help = (
         "Copy tables from an account of Azure, Cosmos DB for Table, Azurite or another server of Tablero to an account"
         " of this server, or back, also while the server runs. The other side is a connection string, a URL with a SAS,"
-        " a URL and --bearer, or a file of Azurite; env:NAME takes it from an environment variable, where other users of the"
-        " machine do not see it. A second copy goes on where the first one stopped, or copies what has changed since."
+        " a URL and --bearer, or a file of Azurite; env:NAME takes it from an environment variable, where other users of"
+        " the machine do not see it. A second copy goes on where the first one stopped, or copies what has changed since."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

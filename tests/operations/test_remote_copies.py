@@ -1,0 +1,516 @@
+"""Copies from and to another service: a second real server, behind a proxy that throttles; and Azurite's files."""
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+import uuid
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
+
+import pytest
+
+from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.entities.changes import Delete
+from storage.domain.entities.entity import Entity, EntityKey, read_stored, write_stored
+from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Reason
+from storage.domain.service.jobs import JobStatus
+from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.domain.values.kinds import AccountKind
+from storage.models import Activity, CopiedTable, Job
+from storage.operations.access import policies
+from storage.operations.accounts import accounts, service_properties
+from storage.operations.changes import changes
+from storage.operations.changes.changes import ChangeFilter
+from storage.operations.entities import edits, entities
+from storage.operations.jobs import files, jobs, pacing, running
+from storage.operations.remote_copies import copy_jobs, copying, sides
+from storage.operations.remote_copies.copy_jobs import Credentials
+from storage.operations.remote_copies.copying import CopyOptions, CopyRefused
+from storage.operations.tables import tables
+from storage.operations.undo import undo
+from storage.remote import client as remote
+from storage.remote.addresses import allow_all
+from storage.remote.azurite import FILE_NAME, NotAzurite
+from storage.remote.client import RemoteUnavailable, TableClient
+from storage.remote.endpoints import EndpointMalformed, read_endpoint
+from storage.runtime.job_runner import KINDS
+from tests.live_server import ACCOUNT
+from tests.server import object_stores
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA = Actor(ActorKind.USER, "ada")
+VALUES = {
+    "Text": EdmValue(Edm.STRING, "ü'\"\\\n𐍈"),
+    "Empty": EdmValue(Edm.STRING, ""),
+    "Small": EdmValue(Edm.INT32, -5),
+    "Large": EdmValue(Edm.INT64, 2**63 - 1),
+    "Whole": EdmValue(Edm.DOUBLE, 1.0),
+    "Huge": EdmValue(Edm.DOUBLE, 1.7976931348623157e308),
+    "NaN": EdmValue(Edm.DOUBLE, float("nan")),
+    "Infinite": EdmValue(Edm.DOUBLE, float("-inf")),
+    "When": EdmValue(Edm.DATETIME, 1234567),  # seven digits of a second
+    "Id": EdmValue(Edm.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833"),
+    "Bytes": EdmValue(Edm.BINARY, b"\x00\xff"),
+    "NoBytes": EdmValue(Edm.BINARY, b""),
+    "Yes": EdmValue(Edm.BOOLEAN, True),
+}
+KEYS = [("", ""), ("a'b", "%41 +&="), ("ü𐍈", '~!@$^*()_+|{}:"<>;,.'), ("p", "1")]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, settings):
+    monkeypatch.setattr(pacing.Pace, "after_step", lambda self, size: (size, 0))
+    settings.COPY_NETWORKS = (ip_network("127.0.0.0/8"),)
+
+
+@pytest.fixture
+def account():
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def there(server):
+    """A client of the other server."""
+    found = TableClient(read_endpoint(server.connection_string), allow_all, time.sleep)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def table(there):
+    """The name of a new table of the other server."""
+    name = f"copy{uuid.uuid4().hex}"
+    there.create_table(name)
+    return name
+
+
+def row(partition_key, row_key, **values):
+    properties = {
+        name: value if isinstance(value, EdmValue) else EdmValue(Edm.INT32, value)
+        for name, value in values.items()
+    }
+    return write_stored(Entity(EntityKey(partition_key, row_key), properties), 0)
+
+
+def fill(there, table, count, partition_key="p", **values):
+    for start in range(0, count, 100):
+        numbers = range(start, min(start + 100, count))
+        there.write(table, [row(partition_key, f"{number:05}", N=number, **values) for number in numbers])
+
+
+def copy(account, server, options, *, rest=lambda seconds: False, text="", **given):
+    request = copy_jobs.request(account, Credentials(text or server.connection_string), options, **given)
+    return finish(jobs.start_requested(request, by=ADA), rest)
+
+
+def finish(job, rest=lambda seconds: False):
+    while job.ended_at is None and job.status != JobStatus.PAUSED:
+        running.run(job.pk, KINDS, rest)
+        job.refresh_from_db()
+    return job
+
+
+def outcome(job):
+    assert job.status == JobStatus.DONE, job.error
+    [found] = copy_jobs.tables_of(job)
+    return found
+
+
+def only(table, **options):
+    return CopyOptions(tables=(table,), with_service_properties=False, **options)
+
+
+def stored(account, name):
+    pages = entities.all_pages(tables.get(account, name), EntityQuery())
+    return {it.key: read_stored(it).properties for page in pages for it in page}
+
+
+def test_types_keys_and_policies_survive_both_ways(account, server, there, table):
+    for key in KEYS:
+        there.write(table, [row(*key, **VALUES)])
+    identifiers = [
+        SignedIdentifier("reader", AccessPolicy(expiry="2040-01-01T00:00:00.0000000Z", permission="r"))
+    ]
+    there.replace_policies(table, identifiers)
+    job = copy(account, server, only(table, rename={table: "people"}))
+    assert outcome(job)["verified"] and job.counts == {"inserted": 4}
+    found = stored(account, "people")
+    assert set(found) == {EntityKey(*key) for key in KEYS}
+    expected = {name: repr(value) for name, value in VALUES.items()}
+    assert all({name: repr(value) for name, value in it.items()} == expected for it in found.values())
+    assert policies.stored(tables.get(account, "people")) == identifiers
+
+    # and back, to a table with another name
+    back = f"back{table}"
+    job = copy(account, server, only("people", rename={"people": back}), is_outgoing=True)
+    assert outcome(job)["verified"] and job.counts == {"exported": 4}
+    assert there.policies(back) == identifiers
+    again = {
+        it.key: it for it in (sides.read_item(m, AccountKind.STORAGE) for m in there.page(back).entities)
+    }
+    assert {key: repr(read_stored(row(*key, **VALUES)).properties) for key in again} == {
+        key: repr(dict(it.entity.properties)) for key, it in again.items()
+    }
+    done = Activity.objects.get(verb="entity.copy-in")
+    assert undo.is_undoable(done) and done.detail["rows"] == 4
+    undo.undo(done, SERVER)
+    assert stored(account, "people") == {}
+
+
+def wait_for_next_second(there, table):
+    """The clock of a service is known to the second."""
+    began = there.page(table).at
+    while there.page(table).at <= began:
+        time.sleep(0.01)
+
+
+def test_a_second_copy_reads_what_has_changed_since(account, server, there, table, monkeypatch):
+    monkeypatch.setattr(copying, "OVERLAP", 0.0)
+    fill(there, table, 30)
+    wait_for_next_second(there, table)
+    first = outcome(copy(account, server, only(table)))
+    assert (first["read"], first["inserted"], first["is_full"]) == (30, 30, True)
+    there.write(table, [row("p", "00003", N=99), row("p", "new", N=1)])
+    there.delete(table, [EntityKey("p", "00004")])
+
+    second = outcome(copy(account, server, only(table)))
+    assert (second["is_full"], second["read"], second["inserted"], second["changed"]) == (False, 2, 1, 1)
+    assert (second["extra"], second["missing"], second["differing"], second["verified"]) == (1, 0, 0, True)
+
+    preview = outcome(copy(account, server, only(table, deletes=True, dry_run=True)))
+    assert (preview["deleted"], len(stored(account, table))) == (1, 31)
+    third = outcome(copy(account, server, only(table, deletes=True)))
+    assert (third["deleted"], third["extra"], third["verified"], third["entities"]) == (1, 0, True, 30)
+    assert stored(account, table)[EntityKey("p", "00003")]["N"].value == 99
+
+    # what was changed here is found by a comparison of everything, and mended
+    key = EntityKey("p", "00001")
+    edits.apply(tables.get(account, table), [Delete(key, ANY)], by=SERVER)
+    assert outcome(copy(account, server, only(table)))["missing"] == 1
+    mended = outcome(copy(account, server, only(table, is_full=True)))
+    assert (mended["inserted"], mended["unchanged"], mended["verified"]) == (1, 29, True)
+
+
+def test_each_entity_once_however_often_a_copy_is_interrupted(account, server, there, table, monkeypatch):
+    fill(there, table, 2500)
+    stops = iter([True] * 3)
+    job = copy(account, server, only(table), rest=lambda seconds: next(stops, False))
+    found = outcome(job)
+    assert (found["read"], found["inserted"], found["verified"]) == (2500, 2500, True)
+    assert (job.counts, job.done, len(stored(account, table))) == ({"inserted": 2500}, 2500, 2500)
+    assert changes_of(job) == 2500
+
+
+def changes_of(job):
+    return sum(changes.count_by_table(job.account, ChangeFilter(requests=(str(job.request_id),))).values())
+
+
+def test_a_new_copy_goes_on_where_a_cancelled_one_stopped(account, server, there, table):
+    fill(there, table, 1500)
+    request = copy_jobs.request(account, Credentials(server.connection_string), only(table))
+    job = jobs.start_requested(request, by=ADA)
+    assert server.key not in json.dumps(job.arguments) and job.arguments["secret"]
+
+    def cancel(seconds):
+        found = Job.objects.get(pk=job.pk)
+        if found.done:
+            jobs.cancel(found, by=ADA)
+        return False
+
+    finish(job, cancel)
+    assert (job.status, job.done, job.arguments["secret"]) == (JobStatus.CANCELLED, 1000, "")
+    jobs.resume(job, by=ADA)
+    job.refresh_from_db()
+    assert jobs.error_of(finish(job)).reason is Reason.REMOTE_CREDENTIALS_GONE
+    found = outcome(copy(account, server, only(table)))
+    assert (found["read"], found["entities"], found["verified"]) == (500, 1500, True)
+
+
+def test_entities_that_change_meanwhile_are_in_the_next_copy(account, server, there, table, monkeypatch):
+    fill(there, table, 1500)
+
+    def change(seconds):
+        there.write(table, [row("p", "00000", N=-1), row("p", "later", N=-1)])
+        return False
+
+    assert outcome(copy(account, server, only(table), rest=change))["verified"]
+    found = outcome(copy(account, server, only(table)))
+    assert found["verified"] and stored(account, table)[EntityKey("p", "00000")]["N"].value == -1
+
+
+def test_filter_and_what_does_not_fit(account, server, there, table):
+    fill(there, table, 10)
+    there.write(table, [row("q", "1", Text=EdmValue(Edm.STRING, "x" * 20_000), N=1)])
+    found = outcome(copy(account, server, only(table, filter="N ge 8")))
+    assert (found["inserted"], found["verified"]) == (2, True)
+    with pytest.raises(CopyRefused):
+        CopyOptions(tables=("x*",)).pairs(["people"])
+    with pytest.raises(CopyRefused):
+        CopyOptions(rename={"a": "B"}).pairs(["a", "b"])
+    cosmos = read_endpoint(server.connection_string)
+    with pytest.raises(RemoteUnavailable):
+        TableClient(replace(cosmos, url="http://127.0.0.1:1/x"), allow_all, lambda seconds: None).page("x")
+
+
+def test_service_properties_follow(account, server, there):
+    rule = CorsRule(("https://example.com",), ("GET",), ("x-a",), (), 5)
+    wanted = replace(DEFAULT_PROPERTIES, cors=(rule,))
+    before = there.service_properties()
+    there.replace_service_properties(wanted)
+    try:
+        job = copy(account, server, CopyOptions(tables=("*",), dry_run=False, filter="PartitionKey eq '?'"))
+        assert job.status == JobStatus.DONE
+        assert service_properties.get(account) == wanted
+    finally:
+        there.replace_service_properties(before)
+
+
+@contextmanager
+def proxy(server, refuse):
+    """A proxy of the server; ``refuse`` is given the number of a request and returns an answer, or None."""
+    numbers, lock = iter(range(10**6)), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            with lock:
+                found = refuse(next(numbers))
+            status, headers, content = found or self.forward(body)
+            self.send_response(status)
+            for name, value in headers:
+                if name.lower() not in (
+                    "transfer-encoding",
+                    "content-length",
+                    "connection",
+                    "date",
+                    "server",
+                ):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PUT = handle_any  # noqa: N815
+
+        def forward(self, body):
+            headers = {name: value for name, value in self.headers.items() if name != "Host"}
+            wanted = urllib.request.Request(
+                server.url + self.path, body or None, headers, method=self.command
+            )
+            try:
+                with urllib.request.urlopen(wanted) as answer:
+                    return answer.status, answer.getheaders(), answer.read()
+            except urllib.error.HTTPError as answer:
+                return answer.code, list(answer.headers.items()), answer.read()
+
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.connection_string.replace(server.url, f"http://127.0.0.1:{listening.server_port}")
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+def test_throttling_is_waited_for_in_both_directions(account, server, there, table, monkeypatch):
+    monkeypatch.setattr(remote, "_FIRST_DELAY", 0.01)
+    fill(there, table, 1200)
+    waits = []
+    sleep = copying.Copying.wait
+    monkeypatch.setattr(
+        copying.Copying, "wait", lambda self, seconds: (waits.append(seconds), sleep(self, 0.001))
+    )
+    refusals = {1: (503, [], b""), 2: (429, [("Retry-After", "2")], b""), 4: (500, [], b"")}
+    with proxy(server, lambda number: refusals.get(number)) as text:
+        assert outcome(copy(account, server, only(table), text=text))["verified"]
+        assert len(waits) == 3 and max(waits) == 2.0
+        waits.clear()
+        refusals = {number: (429, [("x-ms-retry-after-ms", "30")], b"") for number in range(3, 200, 3)}
+        options = only(table, rename={table: f"to{table}"})
+        assert outcome(copy(account, server, options, text=text, is_outgoing=True))["verified"]
+        assert len(waits) > 3
+
+
+def test_addresses_are_checked_unless_an_admin_says_otherwise(account, server, table, settings):
+    settings.COPY_NETWORKS = ()
+    job = copy(account, server, only(table))
+    assert (job.status, jobs.error_of(job).reason) == (JobStatus.FAILED, Reason.REMOTE_UNREACHABLE)
+    assert "TABLERO_COPY_NETWORKS" in str(jobs.error_of(job)) and job.arguments["secret"] == ""
+    assert outcome(copy(account, server, only(table), is_unlimited=True))["verified"]
+
+
+KEY = "a2V5"
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "account", "table"),
+    [
+        (f"AccountName=acme;AccountKey={KEY}", "https://acme.table.core.windows.net", "acme", ""),
+        (
+            f"AccountName=acme;AccountKey={KEY};TableEndpoint=https://acme.table.cosmos.azure.com:443/;",
+            "https://acme.table.cosmos.azure.com:443",
+            "acme",
+            "",
+        ),
+        ("UseDevelopmentStorage=true", "http://127.0.0.1:10002/devstoreaccount1", "devstoreaccount1", ""),
+        (
+            "TableEndpoint=http://127.0.0.1:9/acme;SharedAccessSignature=sv=1&sig=x",
+            "http://127.0.0.1:9/acme",
+            "acme",
+            "",
+        ),
+        (
+            "https://acme.table.core.windows.net/?sv=1&sig=x",
+            "https://acme.table.core.windows.net",
+            "acme",
+            "",
+        ),
+        (
+            "https://acme.table.core.windows.net/p?tn=p&sig=x",
+            "https://acme.table.core.windows.net",
+            "acme",
+            "p",
+        ),
+        ("http://tables.example.com/acme?tn=p&sig=x", "http://tables.example.com/acme", "acme", "p"),
+    ],
+)
+def test_what_users_paste_is_read(text, url, account, table):
+    found = read_endpoint(text)
+    assert (found.url, found.account, found.table, found.has_credentials) == (url, account, table, True)
+    assert KEY not in repr(found) and "sig=x" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "acme", "AccountName=acme", "AccountName=acme;AccountKey=%", "https://acme.table.core.windows.net",
+     "https://user:x@acme.table.core.windows.net?sig=x", "ftp://a/b?sig=x", "http://127.0.0.1:9?sig=x"],
+)  # fmt: skip
+def test_other_texts_are_refused(text):
+    with pytest.raises(EndpointMalformed):
+        read_endpoint(text)
+
+
+def test_a_bearer_token_authorizes():
+    assert read_endpoint("https://acme.table.core.windows.net", "token").bearer == "token"
+
+
+# Azurite
+
+
+def collection(name, documents):
+    return {"name": name, "data": documents, "idIndex": list(range(3000)), "DynamicViews": []}
+
+
+def document(row_key, **properties):
+    keys = {"PartitionKey": "p", "RowKey": row_key}
+    return {**keys, "properties": {**keys, "Timestamp": "2026-11-26T04:19:52.4423128Z", **properties}}
+
+
+DATABASE = {
+    "filename": "x",
+    "collections": [
+        collection(
+            "$TABLES_COLLECTION$",
+            [
+                {"account": "one", "table": "People", "tableAcl": [
+                    {"id": "reader", "accessPolicy": {"permission": "r", "expiry": "2040-01-01T00:00:00.000Z"}},
+                    {"id": "plain"},
+                ]},
+                {"account": "one", "table": "empty"},
+                {"account": "two", "table": "People"},
+            ],
+        ),
+        collection(
+            "$SERVICES_COLLECTION$",
+            [{"accountName": "one", "cors": [{
+                "allowedOrigins": "https://a,https://b", "allowedMethods": "GET", "allowedHeaders": "",
+                "exposedHeaders": "x-a", "maxAgeInSeconds": 9,
+            }]}],
+        ),
+        collection("one$people", [
+            document("1", Guid="YzlkYTY0NTUtMjEzZC00MmM5LTlhNzktM2U5MTQ5YTU3ODMz", **{"Guid@odata.type": "Edm.Guid"},
+                     Whole=1, **{"Whole@odata.type": "Edm.Double"}, Text="ü" * 9, Gone=None),
+            *(document(f"{number:06}", N=number) for number in range(1100)),
+            document("bad", **{"no name": 1}),
+        ]),
+        collection("one$empty", []),
+        collection("two$People", [document("1", N=1)]),
+    ],
+    "databaseVersion": 1.5,
+}  # fmt: skip
+
+
+EVERYTHING = CopyOptions()
+
+
+def start_from_file(account, content, options=EVERYTHING, name="one", rest=lambda seconds: False):
+    file = files.create("__azurite_db_table__.json", account=account, by=ADA)
+    files.upload(file, [content])
+    return finish(copy_jobs.start_from_file(account, file, name, options, by=ADA), rest)
+
+
+def test_azurites_file_is_read_whole_and_again_what_differs(account, monkeypatch):
+    content = json.dumps(DATABASE, ensure_ascii=False).encode()
+    stops = iter([True])
+    job = start_from_file(account, content, rest=lambda seconds: next(stops, False))
+    assert job.status == JobStatus.DONE and job.counts["inserted"] == 1101
+    assert [it.subject for it in jobs.failures_of(job)] == ["People p bad"]
+    found = {it["source"]: it for it in copy_jobs.tables_of(job)}
+    assert found["People"]["verified"] and found["empty"]["verified"] and found["People"]["rejected"] == 1
+    first = stored(account, "people")[EntityKey("p", "1")]
+    assert first["Guid"] == VALUES["Id"] and repr(first["Whole"]) == repr(VALUES["Whole"])
+    assert set(first) == {"Guid", "Whole", "Text"}
+    [reader, plain] = policies.stored(tables.get(account, "people"))
+    assert (reader.policy.expiry, plain) == ("2040-01-01T00:00:00.0000000Z", SignedIdentifier("plain"))
+    assert service_properties.get(account).cors[0].origins == ("https://a", "https://b")
+    changed = content.replace(b'"N": 1099', b'"N": 7777')
+    job = start_from_file(account, changed, CopyOptions(tables=("people",), deletes=True))
+    assert (job.counts["changed"], job.counts["unchanged"]) == (1, 1100)
+
+
+def test_azurite_itself_both_ways_and_its_file(account, server, there, table, require, scratch):
+    require("node", "Azurite")
+    folder = scratch / uuid.uuid4().hex[:8]
+    for key in KEYS[1:]:  # Azurite finds no entity with an empty key
+        there.write(table, [row(*key, **VALUES)])
+    assert outcome(copy(account, server, only(table, rename={table: "People"})))["verified"]
+    expected = stored(account, "people")
+    with object_stores.azurite(require("npm", "Azurite"), folder, "table") as endpoint:
+        text = f"AccountName={ACCOUNT};AccountKey={server.key};TableEndpoint={endpoint};"
+        assert outcome(copy(account, server, only("people"), text=text, is_outgoing=True))["verified"]
+        back = only("People", rename={"People": "back"})
+        assert outcome(copy(account, server, back, text=text))["verified"]
+    assert repr(stored(account, "back")) == repr(expected)
+    content = (folder / FILE_NAME).read_bytes()  # written when it ends
+    job = start_from_file(account, content, CopyOptions(rename={"People": "file"}), "")
+    assert outcome(job)["verified"]
+    assert repr(stored(account, "file")) == repr(expected)
+
+
+def test_other_files_are_refused(account):
+    for content, reason in (
+        (b"{}", Reason.FILE_ACCOUNTS),
+        (b'{"collections": [{"name": "$TABLES_COLLECTION$", "data": [{', Reason.FILE_NOT_AZURITE),
+        (b"PK\x03\x04", Reason.FILE_NOT_AZURITE),
+    ):
+        with pytest.raises(NotAzurite) as refused:
+            start_from_file(account, content)
+        assert refused.value.refusal.reason is reason
+    with pytest.raises(CopyRefused):
+        start_from_file(account, json.dumps(DATABASE).encode(), CopyOptions(filter="N eq 1"))
+    assert not CopiedTable.objects.exists()
