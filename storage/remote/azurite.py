@@ -44,6 +44,8 @@ class AzuriteFile:
         self._services: dict[str, Mapping[str, Any]] = {}
         self._starts: dict[str, int] = {}  # where the documents of a collection begin, in bytes
         self._read_index()
+        if _TABLES.lower() not in self._starts:
+            raise NotAzurite(Reason.FILE_NOT_AZURITE, path=name)
 
     def accounts(self) -> list[str]:
         return sorted(self._tables)

@@ -28,8 +28,8 @@ class Command(DatabaseCommand):
     help = (
         "Copy tables from an account of Azure, Cosmos DB for Table, Azurite or another server of Tablero to an account"
         " of this server, or back, also while the server runs. The other side is a connection string, a URL with a SAS,"
-        " a URL and --bearer, or a file of Azurite; env:NAME takes it from an environment variable, where other users of"
-        " the machine do not see it. A second copy goes on where the first one stopped, or copies what has changed since."
+        " a URL and --bearer, or a file of Azurite; env:NAME takes it from an environment variable, where other users"
+        " of the machine do not see it. A second copy goes on where the first one stopped, or copies what has changed."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -123,8 +123,8 @@ class Command(DatabaseCommand):
             nonlocal last
             if time.monotonic() - last >= _EVERY and self.stderr.isatty():
                 last = time.monotonic()
-                found = Job.objects.filter(pk=job.pk).values_list("done", flat=True).first()
-                self.stderr.write(f"{found or 0:,} entities", ending="\r")
+                found = jobs.get(job.pk)
+                self.stderr.write(f"{found.done if found else 0:,} entities", ending="\r")
             return False
 
         try:

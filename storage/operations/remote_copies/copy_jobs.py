@@ -19,6 +19,7 @@ from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.models import Account, Activity, Job, JobFile
 from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.activity import activity
@@ -174,7 +175,7 @@ def start_from_file(
     accounts.check_writable(account)
     if options.filter:
         raise CopyRefused(Reason.COPY_FILTER_OF_FILE)
-    names = _read_file(file).accounts()
+    names = _read_file(file).accounts() or [file_account or DEVELOPMENT_ACCOUNT]
     file_account = file_account or (names[0] if len(names) == 1 else "")
     if file_account not in names:
         raise NotAzurite(Reason.FILE_ACCOUNTS, path=file.name, accounts=", ".join(names))
