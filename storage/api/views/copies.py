@@ -1,0 +1,70 @@
+"""Copies from and to other table services."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from storage.api import problems
+from storage.api.documentation import operation
+from storage.api.serializers.copies import RemoteCopySerializer
+from storage.api.serializers.jobs import JobSerializer
+from storage.api.views.base import AccountScopedViewSet
+from storage.domain.access.roles import Capability
+from storage.operations.jobs import jobs
+from storage.operations.remote_copies import copy_jobs
+from storage.operations.remote_copies.copy_jobs import Credentials
+from storage.operations.remote_copies.copying import CopyOptions
+from storage.remote.endpoints import EndpointMalformed
+
+
+class RemoteCopyViewSet(AccountScopedViewSet):
+    tag = "Import and export"
+    capabilities = {"copy_from": Capability.MANAGE_ACCESS, "copy_to": Capability.MANAGE_ACCESS}
+
+    @operation(
+        "copy_from_service",
+        "Copy tables from another table service",
+        "A job copies tables of Azure, Cosmos DB for Table, Azurite or another server into the account, with their"
+        " stored access policies and the service properties, and compares both sides at the end: its `result` has what"
+        " became of each table. A second copy goes on where the first one stopped, or copies what has changed since."
+        " The copy is one activity that can be undone. Hosts in private networks are refused unless"
+        " `TABLERO_COPY_NETWORKS` names them.",
+        body=RemoteCopySerializer,
+        answer=JobSerializer,
+        is_job=True,
+        example={"service": "https://planets.table.core.windows.net/?sv=…&sig=…", "tables": ["log*"]},
+    )
+    def copy_from(self, request: Request, account: str) -> Response:
+        return self._copy(is_outgoing=False)
+
+    @operation(
+        "copy_to_service",
+        "Copy tables to another table service",
+        "The same in the other direction: entities of the account are inserted or replaced there.",
+        body=RemoteCopySerializer,
+        answer=JobSerializer,
+        is_job=True,
+        example={"service": "https://planets.table.core.windows.net/?sv=…&sig=…", "tables": ["people"]},
+    )
+    def copy_to(self, request: Request, account: str) -> Response:
+        return self._copy(is_outgoing=True)
+
+    def _copy(self, *, is_outgoing: bool) -> Response:
+        data = self.read_body()
+        options = CopyOptions(
+            tables=data["tables"],
+            rename=data["rename"],
+            filter=data["filter"],
+            rate=data["rate"],
+            deletes=data["delete"],
+            is_full=data["full"],
+            dry_run=data["dry_run"],
+            with_policies=data["policies"],
+            with_service_properties=data["service_properties"],
+            verifies=data["verify"],
+        )
+        credentials = Credentials(data["service"], data["bearer"])
+        try:
+            wanted = copy_jobs.request(self.account, credentials, options, is_outgoing=is_outgoing)
+        except EndpointMalformed as malformed:
+            raise problems.invalid(str(malformed), "/service") from None
+        return self.answer_job(jobs.start_requested(wanted, by=self.by))

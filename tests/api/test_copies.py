@@ -1,0 +1,48 @@
+"""Copies from other services by the API: who may start one, and that credentials stay secret."""
+
+import json
+
+import pytest
+
+from storage.models import Job
+from storage.runtime import job_runner
+from tests.api.test_errors import check
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TEXT = "AccountName=acme;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:1/acme;"
+
+
+@pytest.mark.parametrize("path", ["copy-from", "copy-to"])
+def test_maintainers_start_copies(call, people, path):
+    wanted = {"service": TEXT, "tables": ["p*"], "rename": {"people": "persons"}, "rate": 10}
+    check(call("eve", "manage")("POST", f"accounts/acme/{path}", wanted), 403)
+    check(call("max", "write")("POST", f"accounts/acme/{path}", wanted), 403)
+    ask = call("max", "manage")
+    answer = ask("POST", f"accounts/acme/{path}", wanted)
+    assert answer.status_code == 202, answer.content
+    job = Job.objects.get()
+    assert "c2VjcmV0" not in json.dumps(job.arguments) + answer.content.decode()
+    job_runner.run_all()
+    found = ask("GET", answer["Location"]).json()
+    assert (found["status"], found["kind"]) == (
+        "failed",
+        f"account.{path.replace('from', 'in').replace('to', 'out')}",
+    )
+    assert "TABLERO_COPY_NETWORKS" in found["error"]
+    job.refresh_from_db()
+    assert job.arguments["secret"] == ""
+
+
+def test_what_is_wrong_is_named(call, people):
+    ask = call("max", "manage")
+    for wrong, pointer in (
+        ({"service": "acme"}, "#/service"),
+        ({"service": TEXT, "rate": -1}, "#/rate"),
+        ({"service": TEXT, "tables": []}, "#/tables"),
+        ({"service": TEXT, "other": 1}, "#/other"),
+        ({}, "#/service"),
+    ):
+        found = check(ask("POST", "accounts/acme/copy-from", wrong), 400)
+        assert found["errors"][0]["pointer"] == pointer
+    check(ask("POST", "accounts/acme/copy-from", {"service": TEXT, "filter": "N eq"}), 400)
+    assert not Job.objects.exists()
