@@ -263,7 +263,7 @@ class Copying:
             progress.changed += changed
             progress.inserted += len(differing) - changed
         elif differing:
-            written = target.write(work.pair.target, differing)
+            written = target.write(work.pair.target, differing, present.keys())
             progress.inserted += written.inserted
             progress.changed += written.changed
             refused = {key for key, _ in written.failures}

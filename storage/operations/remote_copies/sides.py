@@ -3,7 +3,7 @@
 All of them speak of entities as rows of this server, ``Item``, so that what is copied is compared as it will be stored.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -47,6 +47,7 @@ from storage.sql import restoring
 from storage.sql.relations import relation_of
 from storage.sql.restoring import Image
 from storage.transfer.entities import Chunk
+from storage.transfer.rejects import Fault
 from storage.transfer.rows import START, Row
 
 T = TypeVar("T")
@@ -117,8 +118,8 @@ class Target(Side, Protocol):
     def present(self, table: str, keys: Sequence[EntityKey]) -> Mapping[EntityKey, bytes]:
         """Return the contents of those entities that exist."""
 
-    def write(self, table: str, items: Sequence[Item]) -> Written:
-        """Insert or replace entities."""
+    def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
+        """Insert or replace entities; ``existing``: those that are known to exist."""
 
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int: ...
 
@@ -218,7 +219,7 @@ class RemoteSide:
     def present(self, table: str, keys: Sequence[EntityKey]) -> Mapping[EntityKey, bytes]:
         return {}
 
-    def write(self, table: str, items: Sequence[Item]) -> Written:
+    def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
         """Write transactions of a partition each, several at the same time."""
         written = Written()
         for found in self._writers.map(lambda several: self._write(table, several), _transactions(items)):
@@ -379,17 +380,35 @@ class AccountSide:
         found = entities.get_many(self._table(table), keys)
         return {it.key: it.content for it in found}
 
-    def write(self, table: str, items: Sequence[Item]) -> Written:
-        """Write as an import does, in the caller's transaction."""
+    def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
+        """Write as an import does, in the caller's transaction; what is new is inserted, which takes half the time."""
+        old = [it for it in items if it.key in existing]
+        written, taken = self._import(
+            table, [it for it in items if it.key not in existing], ImportMode.INSERT
+        )
+        replaced, _ = self._import(table, [*old, *taken], ImportMode.REPLACE)
+        return Written(
+            written.inserted + replaced.inserted,
+            written.changed + replaced.changed,
+            [*written.failures, *replaced.failures],
+        )
+
+    def _import(self, table: str, items: Sequence[Item], mode: ImportMode) -> tuple[Written, list[Item]]:
+        """Write entities; return also those that exist meanwhile and are not to be inserted."""
+        if not items:
+            return Written(), []
         rows = [(Row(number, {}), it.entity or _read_entity(it)) for number, it in enumerate(items)]
-        importing = Import(self._table(table), ImportMode.REPLACE, self._by)
-        rejects = importing.step(Chunk(START, len(rows), rows))
-        failures = [
-            (key, Failure(describe_key(table, key), Reason.OTHER.of(text=reject.sentence)))
-            for reject in rejects
-            for key in (items[reject.row.line].key,)
-        ]
-        return Written(importing.outcome.inserted, importing.outcome.changed, failures)
+        importing = Import(self._table(table), mode, self._by)
+        written, taken = Written(), list[Item]()
+        for reject in importing.step(Chunk(START, len(rows), rows)):
+            item = items[reject.row.line]
+            if reject.fault is Fault.EXISTS:
+                taken.append(item)
+            else:
+                refusal = Reason.OTHER.of(text=reject.sentence)
+                written.failures.append((item.key, Failure(describe_key(table, item.key), refusal)))
+        written.inserted, written.changed = importing.outcome.inserted, importing.outcome.changed
+        return written, taken
 
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
         """Delete entities, in the caller's transaction."""
