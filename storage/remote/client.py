@@ -90,6 +90,20 @@ class RemotePage:
     at: float = 0
 
 
+class FeedEnded(Exception):
+    """A change feed has no changes after a token any more, or lacks some: the table has to be read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """Changes as another Tablero writes them, and the token after them."""
+
+    changes: Sequence[Mapping[str, Any]]
+    token: str
+    has_more: bool
+    at: float
+
+
 class TableClient:
     """``wait`` is called between the attempts of a request."""
 
@@ -147,10 +161,18 @@ class TableClient:
         following = (
             None if partition is None else (partition, headers.get("x-ms-continuation-nextrowkey", ""))
         )
-        at = 0.0
-        with suppress(ValueError, TypeError):
-            at = parsedate_to_datetime(headers.get("date", "")).timestamp()
-        return RemotePage(orjson.loads(answer.body)["value"], following, at)
+        return RemotePage(orjson.loads(answer.body)["value"], following, _time_of(answer))
+
+    def changes(self, table: str, token: str = "") -> FeedPage:
+        """Read the change feed of another Tablero after a token, or a token to begin with; raises FeedEnded."""
+        start = f"after={quote(token, safe='')}" if token else "from=now"
+        path = f"/ui/api/v1/accounts/{quote(self.endpoint.account)}/changes"
+        headers = {"Authorization": f"Bearer {self.endpoint.feed_token}", "Accept": "application/json"}
+        answer = self._send("GET", path, f"table={quote(table, safe='')}&{start}", b"", headers, root="")
+        if answer.status in (400, 404, 409, 410):
+            raise FeedEnded
+        found = orjson.loads(self._check(answer, "the change feed", 200).body)
+        return FeedPage(found["items"], found["token"], found["has_more"], _time_of(answer))
 
     def write(self, table: str, entities: Sequence[StoredEntity]) -> None:
         """Insert or replace entities of one partition, all or none."""
@@ -238,13 +260,16 @@ class TableClient:
         query: str = "",
         body: bytes = b"",
         headers: Mapping[str, str] | None = None,
+        *,
+        root: str | None = None,
     ) -> _Answer:
         """Send a request until it is answered for good; raises RemoteUnavailable."""
+        whole = f"{self._url.path if root is None else root}{path}"
         delay, waited = _FIRST_DELAY, 0.0
         while True:
             asked = 0.0
             try:
-                answer = self._exchange(method, path, query, body, headers or {})
+                answer = self._exchange(method, whole, query, body, headers or {})
                 if answer.status not in _PASSING:
                     return answer
                 why, asked = f"it answers {answer.status} {answer.code}".strip(), _retry_after(answer)
@@ -269,7 +294,6 @@ class TableClient:
     def _exchange(
         self, method: str, path: str, query: str, body: bytes, headers: Mapping[str, str]
     ) -> _Answer:
-        whole = f"{self._url.path}{path}"
         sent = {
             "x-ms-date": formatdate(time(), usegmt=True),
             "x-ms-version": VERSION,
@@ -281,15 +305,17 @@ class TableClient:
             **headers,
         }
         endpoint = self.endpoint
-        if endpoint.bearer:
+        if "Authorization" in headers:
+            pass
+        elif endpoint.bearer:
             sent["Authorization"] = f"Bearer {endpoint.bearer}"
         elif endpoint.key:
             covered = {name.lower().encode(): value.encode() for name, value in sent.items()}
-            request = SignedRequest(method, whole.encode(), query.encode(), covered, endpoint.account)
+            request = SignedRequest(method, path.encode(), query.encode(), covered, endpoint.account)
             sent["Authorization"] = signature.sign(request, endpoint.key).decode()
         query = "&".join(filter(None, (query, "" if sent.get("Authorization") else endpoint.sas)))
         connection = self._connection()
-        connection.request(method, f"{whole}?{query}" if query else whole, body or None, sent)
+        connection.request(method, f"{path}?{query}" if query else path, body or None, sent)
         response = connection.getresponse()
         content = response.read()
         self._has_answered = True
@@ -322,6 +348,13 @@ class TableClient:
             self._here.connection = None
             self._connections.discard(found)
             found.close()
+
+
+def _time_of(answer: _Answer) -> float:
+    """Return the clock of the service in seconds since 1970, 0 if it does not say."""
+    with suppress(ValueError, TypeError):
+        return parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
+    return 0.0
 
 
 def _retry_after(answer: _Answer) -> float:

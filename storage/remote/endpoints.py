@@ -25,6 +25,7 @@ class Endpoint:
     """A table service and its credentials: the key of ``account``, a SAS, or a bearer token.
 
     ``url`` has no slash at its end and no query. ``table`` is the one that the address or the SAS is limited to.
+    ``feed_token``: for the change feed of another Tablero, a token of its management API.
     """
 
     url: str
@@ -33,6 +34,7 @@ class Endpoint:
     sas: str = field(default="", repr=False)
     bearer: str = field(default="", repr=False)
     table: str = ""
+    feed_token: str = field(default="", repr=False)
 
     @property
     def has_credentials(self) -> bool:

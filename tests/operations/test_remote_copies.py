@@ -108,7 +108,8 @@ def fill(there, table, count, partition_key="p", **values):
 
 
 def copy(account, server, options, *, rest=lambda seconds: False, text="", **given):
-    request = copy_jobs.request(account, Credentials(text or server.connection_string), options, **given)
+    credentials = text if isinstance(text, Credentials) else Credentials(text or server.connection_string)
+    request = copy_jobs.request(account, credentials, options, **given)
     return finish(jobs.start_requested(request, by=ADA), rest)
 
 
@@ -198,6 +199,36 @@ def test_a_second_copy_reads_what_has_changed_since(account, server, there, tabl
     assert outcome(copy(account, server, only(table)))["missing"] == 1
     mended = outcome(copy(account, server, only(table, is_full=True)))
     assert (mended["inserted"], mended["unchanged"], mended["verified"]) == (1, 29, True)
+
+
+@pytest.fixture(scope="module")
+def feed_token(server):
+    server.manage("user", "add", "copier", "--admin")
+    return server.add_token("copier", "feed")
+
+
+def test_the_change_feed_of_another_server_says_what_changed_and_went(
+    account, server, there, table, feed_token, monkeypatch
+):
+    fill(there, table, 30)
+    text = Credentials(server.connection_string, feed_token=feed_token)
+    assert outcome(copy(account, server, only(table), text=text))["is_full"]
+    there.write(table, [row("p", "00003", N=99), row("p", "new", N=1)])
+    there.write(table, [row("p", "new", N=2)])
+    there.delete(table, [EntityKey("p", "00004"), EntityKey("p", "00005")])
+    monkeypatch.setattr(sides.RemoteSide, "keys", None)  # the keys of the table need not be read
+    second = outcome(copy(account, server, only(table, deletes=True), text=text))
+    assert (second["read"], second["inserted"], second["changed"], second["deleted"]) == (2, 1, 1, 2)
+    assert second["verified"] and len(stored(account, table)) == 29
+    assert outcome(copy(account, server, only(table), text=text))["read"] == 0
+
+    there.delete(table, [EntityKey("p", "00006")])
+    kept = outcome(copy(account, server, only(table), text=text))
+    assert (kept["deleted"], kept["extra"], kept["verified"]) == (0, 1, True)
+    monkeypatch.undo()
+    CopiedTable.objects.update(progress={**CopiedTable.objects.get().progress, "feed": "of another feed"})
+    again = outcome(copy(account, server, only(table, deletes=True), text=text))
+    assert (again["deleted"], again["extra"], again["verified"]) == (1, 0, True)
 
 
 def test_each_entity_once_however_often_a_copy_is_interrupted(account, server, there, table, monkeypatch):

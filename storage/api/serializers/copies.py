@@ -25,6 +25,11 @@ class RemoteCopySerializer(StrictSerializer):
         " encrypted until the job ends.",
     )
     bearer = OptionalCharField(max_length=16_384, help_text="A bearer token for the other service.")
+    feed_token = OptionalCharField(
+        max_length=255,
+        help_text="Of another server of Tablero: a token of its management API, with which later copies read its change"
+        " feed.",
+    )
     tables = serializers.ListField(
         child=StrictCharField(max_length=255),
         default=lambda: ["*"],

@@ -62,7 +62,7 @@ class RemoteCopyViewSet(AccountScopedViewSet):
             with_service_properties=data["service_properties"],
             verifies=data["verify"],
         )
-        credentials = Credentials(data["service"], data["bearer"])
+        credentials = Credentials(data["service"], data["bearer"], data["feed_token"])
         try:
             wanted = copy_jobs.request(self.account, credentials, options, is_outgoing=is_outgoing)
         except EndpointMalformed as malformed:

@@ -68,6 +68,12 @@ class Command(DatabaseCommand):
         parser.add_argument("--no-verify", action="store_true", help="do not compare both sides at the end")
         parser.add_argument("--bearer", default="", help="a bearer token for the other service, or env:NAME")
         parser.add_argument(
+            "--feed-token",
+            default="",
+            help="of another server: a token of its management API, or env:NAME, with which later copies read"
+            " its change feed",
+        )
+        parser.add_argument(
             "--file-account", default="", metavar="NAME", help="the account in a file of Azurite with several"
         )
         parser.add_argument(
@@ -84,7 +90,7 @@ class Command(DatabaseCommand):
         other = target if is_outgoing else source
         by = command_actor()
         if looks_remote(other):
-            credentials = Credentials(other, _resolve(options["bearer"]))
+            credentials = Credentials(other, _resolve(options["bearer"]), _resolve(options["feed_token"]))
             request = copy_jobs.request(
                 account, credentials, wanted, is_outgoing=is_outgoing, is_unlimited=True
             )

@@ -7,7 +7,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import IO, Any, ClassVar, Final
 
 from django.conf import settings
@@ -130,13 +130,17 @@ COPY_OUT_JOB: Final = _CopyOutJob()
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a user gave of another service: a connection string, or a URL with a SAS or beside a bearer token."""
+    """What a user gave of another service: a connection string, or a URL with a SAS or beside a bearer token.
+
+    ``feed_token``: a token of the management API of another Tablero, for its change feed.
+    """
 
     text: str = field(repr=False)
     bearer: str = field(default="", repr=False)
+    feed_token: str = field(default="", repr=False)
 
     def read(self) -> Endpoint:
-        return read_endpoint(self.text, self.bearer)
+        return replace(read_endpoint(self.text, self.bearer), feed_token=self.feed_token)
 
 
 def request(
@@ -219,7 +223,7 @@ def _read_file(file: JobFile) -> AzuriteFile:
 
 
 def _write(credentials: Credentials) -> dict[str, str]:
-    return {"text": credentials.text, "bearer": credentials.bearer}
+    return {"text": credentials.text, "bearer": credentials.bearer, "feed_token": credentials.feed_token}
 
 
 def _sealed_for(account: Account) -> str:

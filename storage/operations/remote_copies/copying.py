@@ -23,7 +23,8 @@ from storage.models import CopiedTable
 from storage.operations.jobs.kinds import Failure
 from storage.operations.remote_copies import progress as saved
 from storage.operations.remote_copies.progress import CopiedPair, Phase, TableProgress
-from storage.operations.remote_copies.sides import Item, Side, SourcePage, Target
+from storage.operations.remote_copies.sides import Item, RemoteSide, Side, SourcePage, Target
+from storage.remote.client import FeedEnded
 
 # what is read again, because a change may become visible later than its Timestamp says, and clocks differ
 OVERLAP: Final = 300.0  # seconds
@@ -222,6 +223,23 @@ class Copying:
                 pool.shutdown(cancel_futures=True)
 
     def _read(self, work: _Work) -> Iterator[SourcePage]:
+        """Read what is left of a table, by the change feed of the source if it has one."""
+        progress, source, feed = work.progress, self.source, ""
+        if isinstance(source, RemoteSide) and source.has_feed and not progress.filter:
+            if progress.by_feed:
+                try:
+                    yield from source.changes(work.pair.source, progress.feed)
+                    return
+                except FeedEnded:
+                    pass
+            if not progress.next:
+                feed = source.begin_feed(work.pair.source)
+        progress.by_feed = False
+        for page in self._read_entities(work):
+            page.feed, feed = feed, ""
+            yield page
+
+    def _read_entities(self, work: _Work) -> Iterator[SourcePage]:
         progress = work.progress
         return self.source.pages(work.pair.source, progress.filter, start=progress.next, since=progress.since)
 
@@ -234,6 +252,9 @@ class Copying:
         with transaction.atomic():
             before = (progress.inserted, progress.changed, progress.unchanged)
             failures = [*page.failures, *self._write(work, page.items)]
+            deleted = self._delete(work, page.deleted) if self.options.deletes else 0
+            progress.left += 0 if self.options.deletes else len(page.deleted)
+            progress.feed = page.feed or progress.feed
             after = (progress.inserted, progress.changed, progress.unchanged)
             progress.read += len(page.items) + len(page.failures)
             progress.rejected += len(failures)
@@ -242,6 +263,7 @@ class Copying:
                 progress.phase = Phase.SETTLE
             names = ("inserted", "changed", "unchanged")
             counts = {name: now - was for name, was, now in zip(names, before, after, strict=True)}
+            counts["deleted"] = deleted
             self._save(
                 work, Chunk(len(page.items), {name: it for name, it in counts.items() if it}, failures)
             )
@@ -294,7 +316,7 @@ class Copying:
             if options.deletes and not work.is_new:
                 progress.deleted = sum(map(len, self._extra_keys(work)))
             return
-        if options.deletes:
+        if options.deletes and (progress.left or not progress.by_feed):
             self._delete_extra(work)
         if options.with_policies:
             self._copy_policies(work)
@@ -318,16 +340,23 @@ class Copying:
                 yield extra[start : start + _DELETED_AT_ONCE]
 
     def _delete_extra(self, work: _Work) -> None:
-        progress = work.progress
         for keys in self._extra_keys(work):
             with transaction.atomic():
-                present = self.target.present(work.pair.target, keys) if progress.since else {}
-                deleted = self.target.delete(work.pair.target, keys)
-                for key, content in present.items():
-                    self._count(progress, key, content, None)
-                progress.deleted += deleted
+                deleted = self._delete(work, keys)
                 self._save(work, Chunk(counts={"deleted": deleted}))
             self.rest()
+        work.progress.left = 0
+
+    def _delete(self, work: _Work, keys: Sequence[EntityKey]) -> int:
+        progress = work.progress
+        if not keys or self.options.dry_run:
+            return 0
+        present = self.target.present(work.pair.target, keys) if progress.since else {}
+        deleted = self.target.delete(work.pair.target, keys)
+        for key, content in present.items():
+            self._count(progress, key, content, None)
+        progress.deleted += deleted
+        return deleted
 
     def _copy_policies(self, work: _Work) -> None:
         found = self.source.policies(work.pair.source)
@@ -348,8 +377,10 @@ class Copying:
         if self.target.compares:
             number, total = self._sum(self.target, work.pair.target, progress.filter)
             is_same = (number, f"{total:x}") == (progress.entities, progress.checksum)
-            # what was deleted at the source is not among its changes
-            if not is_same or (progress.since and number != self._count_source(work)):
+            progress.extra = progress.left
+            # what was deleted at the source is not among the changes by Timestamp
+            is_counted = not progress.since or progress.by_feed
+            if not is_same or (not is_counted and number != self._count_source(work)):
                 self._compare(work, number, total)
         else:
             expected = self._sum(self.source, work.pair.source, progress.filter)

@@ -29,6 +29,9 @@ class TableProgress:
     """``next``: where the next page begins. ``mark``: the clock of the source when this pass began, ``since`` of which
     time changes are read, 0 for everything. ``table``: the number of the target, to notice that it was made again.
 
+    ``feed``: the token after which the change feed of the source has what is not copied; ``by_feed``: this pass reads
+    it. ``left``: entities that were deleted at the source and not here.
+
     ``entities`` and ``checksum`` are of what the target should have, as far as it was read from the source; the other
     numbers are of the last run. ``differing``, ``missing`` and ``extra`` (which the source does not have) are what the
     comparison at the end found; ``verified`` is None without one.
@@ -40,6 +43,9 @@ class TableProgress:
     next: Sequence[str] = ()
     mark: float = 0
     since: float = 0
+    feed: str = ""
+    by_feed: bool = False
+    left: int = 0
     entities: int = 0
     checksum: str = "0"
     read: int = 0
@@ -67,12 +73,13 @@ class TableProgress:
         starts_over = is_full or self.filter != filter_ or (is_complete and not self.mark)
         since = 0.0 if starts_over else self.mark if is_complete else self.since
         begins = starts_over or is_complete
-        kept = (
-            {} if starts_over else {"entities": self.entities, "checksum": self.checksum, "table": self.table}
-        )
+        names: tuple[str, ...] = () if starts_over else ("entities", "checksum", "table", "feed", "left")
         if not begins:
-            kept |= {"next": self.next, "mark": self.mark, "phase": self.phase}
-        fresh = type(self)(filter=filter_, since=since, **kept)  # type: ignore[arg-type]
+            names += ("next", "mark", "phase", "by_feed")
+        kept = {name: getattr(self, name) for name in names}
+        if is_complete and not starts_over:
+            kept["by_feed"] = bool(self.feed)
+        fresh = type(self)(filter=filter_, since=since, **kept)
         for name in self.__slots__:
             setattr(self, name, getattr(fresh, name))
 

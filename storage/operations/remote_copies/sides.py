@@ -41,7 +41,13 @@ from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history, table_relations
 from storage.operations.tables import tables
 from storage.remote.azurite import AzuriteFile
-from storage.remote.client import TRANSACTION_BYTES, TRANSACTION_ENTITIES, RemoteRefused, TableClient
+from storage.remote.client import (
+    TRANSACTION_BYTES,
+    TRANSACTION_ENTITIES,
+    FeedEnded,
+    RemoteRefused,
+    TableClient,
+)
 from storage.sql import django as sql
 from storage.sql import restoring
 from storage.sql.relations import relation_of
@@ -71,12 +77,17 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class SourcePage:
-    """``next`` is None at the end; ``at``: the clock of the source when the page was read, 0 if it is not known."""
+    """``next`` is None at the end; ``at``: the clock of the source when the page was read, 0 if it is not known.
+
+    ``deleted`` and ``feed``, the token after them, are of a change feed.
+    """
 
     items: list[Item] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     next: Start | None = None
     at: float = 0
+    deleted: list[EntityKey] = field(default_factory=list)
+    feed: str = ""
 
 
 @dataclass(slots=True)
@@ -200,6 +211,34 @@ class RemoteSide:
             following = found.next
             if following is None:
                 return
+
+    @property
+    def has_feed(self) -> bool:
+        return bool(self.client.endpoint.feed_token)
+
+    def begin_feed(self, table: str) -> str:
+        """Return a token for what changes from now on; empty if the account has no history."""
+        try:
+            return self.client.changes(table).token
+        except FeedEnded:
+            return ""
+
+    def changes(self, table: str, token: str) -> Iterator[SourcePage]:
+        """Yield what became of the entities that were changed after a token; raises FeedEnded."""
+        has_more = True
+        while has_more:
+            found = self.client.changes(table, token)
+            # the changes of an entity are in their order
+            latest = {EntityKey(it["partition_key"], it["row_key"]): it for it in found.changes}
+            deleted = [key for key, it in latest.items() if it["operation"] == "delete"]
+            left = [it["after"] for it in latest.values() if it["operation"] != "delete"]
+            if None in left:  # the history was turned off meanwhile
+                raise FeedEnded
+            page = read_page(table, left, self._kind)
+            page.deleted, page.feed, page.at = deleted, found.token, found.at
+            page.next = () if found.has_more else None
+            yield page
+            token, has_more = found.token, found.has_more
 
     def policies(self, table: str) -> list[SignedIdentifier] | None:
         return _unless_missing(lambda: self.client.policies(table))
