@@ -9,6 +9,7 @@ https://learn.microsoft.com/rest/api/storageservices/table-service-rest-api
 
 import random
 import re
+import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from storage.remote.endpoints import Endpoint
 T = TypeVar("T")
 
 VERSION: Final = "2019-02-02"
+LARGEST_ANSWER: Final = 64 << 20  # bytes; a page has 4 MiB, or a little more
 TIMEOUT: Final = 60.0  # seconds of one exchange without a byte
 PATIENCE: Final = 120.0  # seconds for which a request is repeated
 TRANSACTION_ENTITIES: Final = 100
@@ -123,8 +125,8 @@ class TableClient:
         while True:
             query = f"NextTableName={quote(following, safe='')}" if following else ""
             answer = self._expect("Query Tables", 200, "GET", "/Tables", query)
-            for it in orjson.loads(answer.body)["value"]:
-                yield it["TableName"]
+            for it in self._rows("Query Tables", answer, "value"):
+                yield str(it.get("TableName"))
             following = answer.headers.get("x-ms-continuation-nexttablename", "")
             if not following:
                 return
@@ -161,7 +163,7 @@ class TableClient:
         following = (
             None if partition is None else (partition, headers.get("x-ms-continuation-nextrowkey", ""))
         )
-        return RemotePage(orjson.loads(answer.body)["value"], following, _time_of(answer))
+        return RemotePage(self._rows("Query Entities", answer, "value"), following, _time_of(answer))
 
     def changes(self, table: str, token: str = "") -> FeedPage:
         """Read the change feed of another Tablero after a token, or a token to begin with; raises FeedEnded."""
@@ -171,8 +173,9 @@ class TableClient:
         answer = self._send("GET", path, f"table={quote(table, safe='')}&{start}", b"", headers, root="")
         if answer.status in (400, 404, 409, 410):
             raise FeedEnded
-        found = orjson.loads(self._check(answer, "the change feed", 200).body)
-        return FeedPage(found["items"], found["token"], found["has_more"], _time_of(answer))
+        items = self._rows("the change feed", self._check(answer, "the change feed", 200), "items")
+        found = orjson.loads(answer.body)
+        return FeedPage(items, str(found.get("token", "")), bool(found.get("has_more")), _time_of(answer))
 
     def write(self, table: str, entities: Sequence[StoredEntity]) -> None:
         """Insert or replace entities of one partition, all or none."""
@@ -233,6 +236,16 @@ class TableClient:
         body, headers = write_properties(properties, VERSION), {"Content-Type": "application/xml"}
         answer = self._send("PUT", "/", "restype=service&comp=properties", body, headers)
         self._check(answer, "Set Table Service Properties", 202)
+
+    def _rows(self, operation: str, answer: _Answer, name: str) -> list[Mapping[str, Any]]:
+        """Return the objects that a document lists; raises RemoteRefused for another document."""
+        try:
+            found = orjson.loads(answer.body)[name]
+        except (ValueError, KeyError, TypeError):
+            found = None
+        if not isinstance(found, list) or not all(isinstance(it, dict) for it in found):
+            raise RemoteRefused(self.endpoint.url, operation, answer.status, "with another document")
+        return found
 
     def _read(self, operation: str, answer: _Answer, read: Callable[[bytes], T]) -> T:
         try:
@@ -317,7 +330,9 @@ class TableClient:
         connection = self._connection()
         connection.request(method, f"{path}?{query}" if query else path, body or None, sent)
         response = connection.getresponse()
-        content = response.read()
+        content = response.read(LARGEST_ANSWER + 1)
+        if len(content) > LARGEST_ANSWER:
+            raise RemoteRefused(self.endpoint.url, method, response.status, "with too much")
         self._has_answered = True
         if response.will_close:
             self._close()
@@ -340,6 +355,13 @@ class TableClient:
         """Close the connections of all threads, which no longer use it."""
         while self._connections:
             self._connections.pop().close()
+
+    def abort(self) -> None:
+        """End the exchanges of other threads, whose waiting then fails."""
+        for connection in [*self._connections]:
+            if connection.sock is not None:
+                with suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _close(self) -> None:
         """Close the connection of this thread."""

@@ -8,10 +8,18 @@ import urllib.request
 import uuid
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_network
 
 import pytest
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.data.tables import (
+    AccountSasPermissions,
+    ResourceTypes,
+    generate_account_sas,
+    generate_table_sas,
+)
 
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -63,6 +71,7 @@ VALUES = {
     "NoBytes": EdmValue(Edm.BINARY, b""),
     "Yes": EdmValue(Edm.BOOLEAN, True),
 }
+EVERYTHING = CopyOptions()
 KEYS = [("", ""), ("a'b", "%41 +&="), ("ü𐍈", '~!@$^*()_+|{}:"<>;,.'), ("p", "1")]
 
 
@@ -278,6 +287,32 @@ def test_entities_that_change_meanwhile_are_in_the_next_copy(account, server, th
     assert found["verified"] and stored(account, table)[EntityKey("p", "00000")]["N"].value == -1
 
 
+def test_a_sas_of_one_table_and_one_that_lists_none(account, server, there, table):
+    fill(there, table, 3)
+    credential = AzureNamedKeyCredential(server.account, server.key)
+    expiry = datetime.now(UTC) + timedelta(hours=1)
+    of_table = generate_table_sas(credential, table, permission="r", expiry=expiry)
+    of_account = generate_account_sas(
+        credential, ResourceTypes(object=True), AccountSasPermissions(read=True), expiry
+    )
+    found = outcome(copy(account, server, EVERYTHING, text=f"{server.endpoint}?{of_table}"))
+    assert (found["inserted"], found["verified"]) == (3, True)
+    assert found["notes"] == ["the source does not tell its stored access policies"]
+    # a token that does not list tables, so that their names have to be given
+    text = f"{server.endpoint}?{of_account}"
+    assert outcome(copy(account, server, only(table), text=text))["unchanged"] == 3
+    job = copy(account, server, only("copy*"), text=text)
+    assert jobs.error_of(job).reason is Reason.REMOTE_REFUSED and "sig=" not in job.error
+
+
+def test_copies_between_the_same_two_wait_for_each_other(account, server, there, table):
+    fill(there, table, 3)
+    request = copy_jobs.request(account, Credentials(server.connection_string), only(table))
+    first, second = (jobs.start_requested(request, by=ADA) for _ in range(2))
+    assert not running.run(second.pk, KINDS, lambda seconds: True)
+    assert outcome(finish(first))["inserted"] == outcome(finish(second))["unchanged"] == 3
+
+
 def test_filter_and_what_does_not_fit(account, server, there, table):
     fill(there, table, 10)
     there.write(table, [row("q", "1", Text=EdmValue(Edm.STRING, "x" * 20_000), N=1)])
@@ -484,9 +519,6 @@ DATABASE = {
     ],
     "databaseVersion": 1.5,
 }  # fmt: skip
-
-
-EVERYTHING = CopyOptions()
 
 
 def start_from_file(account, content, options=EVERYTHING, name="one", rest=lambda seconds: False):

@@ -24,7 +24,7 @@ from storage.models import Account, Activity, Job, JobFile
 from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.activity import activity
 from storage.operations.jobs import files, jobs
-from storage.operations.jobs.kinds import JobKind, JobRequest, NoState, Run, Step
+from storage.operations.jobs.kinds import JobKind, JobMustWait, JobRequest, NoState, Run, Step
 from storage.operations.remote_copies import progress
 from storage.operations.remote_copies.copying import Chunk, Copying, CopyOptions, CopyRefused
 from storage.operations.remote_copies.sides import AccountSide, FileSide, RemoteSide, Side
@@ -65,6 +65,7 @@ class _CopyJob(JobKind[Arguments, NoState]):
         return Step(NoState())
 
     def step(self, run: Run[Arguments], state: NoState) -> Step[NoState]:
+        self._wait_for_earlier(run)
         options, here = run.arguments.read_options(), AccountSide(run.account, run.by)
 
         def save(chunk: Chunk) -> None:
@@ -93,6 +94,14 @@ class _CopyJob(JobKind[Arguments, NoState]):
                 copying.source = there
             outcomes = copying.run()
         return Step(state, result={"tables": outcomes}, is_finished=True)
+
+    def _wait_for_earlier(self, run: Run[Arguments]) -> None:
+        """Raise JobMustWait while another job copies between the same two: both would continue the same tables."""
+        others = Job.objects.filter(
+            kind=self.name, account=run.account, ended_at=None, arguments__service=run.arguments.service
+        )
+        if others.filter(pk__lt=run.job.pk).exclude(status=JobStatus.PAUSED).exists():
+            raise JobMustWait
 
     def end(self, run: Run[Arguments], state: NoState | None, status: JobStatus) -> Activity | None:
         arguments = {**run.job.arguments, "secret": ""}

@@ -3,13 +3,15 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from http import HTTPStatus
 from typing import Any, Final
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from storage.domain.entities.checksums import (
     add_checksums,
@@ -24,11 +26,12 @@ from storage.operations.jobs.kinds import Failure
 from storage.operations.remote_copies import progress as saved
 from storage.operations.remote_copies.progress import CopiedPair, Phase, TableProgress
 from storage.operations.remote_copies.sides import Item, RemoteSide, Side, SourcePage, Target
-from storage.remote.client import FeedEnded
+from storage.remote.client import FeedEnded, RemoteRefused
 
 # what is read again, because a change may become visible later than its Timestamp says, and clocks differ
 OVERLAP: Final = 300.0  # seconds
 _PAGES_AHEAD: Final = 4
+_WILDCARDS: Final = frozenset("*?[")
 _LOOK: Final = 0.5  # seconds between looks for what users wish
 _DELETED_AT_ONCE: Final = 500  # entities
 
@@ -116,21 +119,28 @@ class Copying:
     def run(self) -> list[dict[str, Any]]:
         """Copy what is left; return what became of each table."""
         options = self.options
-        pairs = options.pairs(self.source.tables())
+        pairs = options.pairs(self._names())
         if options.with_service_properties and not options.dry_run:
             self._copy_service_properties()
         works = [self._begin(pair) for pair in pairs]
-        try:
-            for work, page in self._pages([it for it in works if it.progress.phase is Phase.COPY]):
+        with closing(self._pages([it for it in works if it.progress.phase is Phase.COPY])) as pages:
+            for work, page in pages:
                 self._copy_page(work, page)
                 self.rest()
                 self._throttle(len(page.items))
-        finally:
-            self.stop.set()
         for work in works:
             if work.progress.phase is not Phase.DONE:
                 self._settle(work)
         return [work.progress.describe(work.pair) for work in works]
+
+    def _names(self) -> Sequence[str]:
+        """Return the tables of the source; those that are named if it does not list them, as with some SAS."""
+        try:
+            return self.source.tables()
+        except RemoteRefused as error:
+            if error.status != HTTPStatus.FORBIDDEN or any(set(it) & _WILDCARDS for it in self.options.tables):
+                raise
+            return self.options.tables
 
     def wait(self, seconds: float) -> None:
         """Wait between attempts; raises Stopped in threads that read ahead, JobInterrupted in that of the job."""
@@ -141,7 +151,8 @@ class Copying:
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
-            self.save(Chunk())
+            if not connection.in_atomic_block:  # which saves at its end
+                self.save(Chunk())
 
     def _throttle(self, copied: int) -> None:
         self._copied += copied
@@ -174,12 +185,15 @@ class Copying:
             saved.save(work.row, work.progress)
         self.save(chunk)
 
-    def _pages(self, works: Sequence[_Work]) -> Iterator[tuple[_Work, SourcePage]]:
+    def _pages(self, works: Sequence[_Work]) -> Generator[tuple[_Work, SourcePage], None, None]:
         """Yield the pages of tables; of a source with lanes several tables are read at the same time, and ahead."""
         if not self.source.lanes:
-            for work in works:
-                for page in self._read(work):
-                    yield work, page
+            try:
+                for work in works:
+                    for page in self._read(work):
+                        yield work, page
+            finally:
+                self.stop.set()  # of threads that write
             return
         found: queue.Queue[tuple[_Work, SourcePage] | Exception | None] = queue.Queue(_PAGES_AHEAD)
 
@@ -220,6 +234,8 @@ class Copying:
                         yield item
             finally:
                 self.stop.set()
+                if left and isinstance(self.source, RemoteSide):
+                    self.source.client.abort()
                 pool.shutdown(cancel_futures=True)
 
     def _read(self, work: _Work) -> Iterator[SourcePage]:
@@ -383,8 +399,9 @@ class Copying:
             if not is_same or (not is_counted and number != self._count_source(work)):
                 self._compare(work, number, total)
         else:
-            expected = self._sum(self.source, work.pair.source, progress.filter)
-            found = self._sum(self.target, work.pair.target, progress.filter)
+            measure = self._count_keys if progress.since else self._sum
+            expected = measure(self.source, work.pair.source, progress.filter)
+            found = measure(self.target, work.pair.target, progress.filter)
             progress.entities = found[0]
             if expected[0] != found[0]:
                 progress.missing = max(0, expected[0] - found[0])
@@ -394,11 +411,15 @@ class Copying:
 
     def _count_source(self, work: _Work) -> int:
         if work.source_entities is None:
-            work.source_entities = 0
-            for several in self.source.keys(work.pair.source, work.progress.filter):
-                work.source_entities += len(several)
-                self.save(Chunk())
+            work.source_entities, _ = self._count_keys(self.source, work.pair.source, work.progress.filter)
         return work.source_entities
+
+    def _count_keys(self, side: Side, table: str, filter_: str) -> tuple[int, int]:
+        number = 0
+        for several in side.keys(table, filter_):
+            number += len(several)
+            self.save(Chunk())
+        return number, 0
 
     def _sum(self, side: Side, table: str, filter_: str) -> tuple[int, int]:
         number, total = 0, 0
