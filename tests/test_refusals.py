@@ -47,7 +47,6 @@ NOT_IN_CONSOLE = {
     Reason.NO_SECRET,
     Reason.NO_USER,
     Reason.PUBLIC_KEY,
-    Reason.REMOTE_ADDRESS,
     Reason.TABLE_GONE,
     Reason.TOKEN_AHEAD,
     Reason.TOKEN_EXPIRED,

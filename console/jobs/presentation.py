@@ -32,6 +32,8 @@ from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history
+from storage.operations.remote_copies import copy_jobs
+from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
 from storage.operations.snapshots.account_building import built_by
 from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.undo.undo import is_undoable
@@ -246,8 +248,12 @@ class JobView:
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be done with the branch that it has made."""
+        """What is to be done with the branch or the copies that it has made."""
         job = self.job
+        if job.kind in (COPY_IN_JOB.name, COPY_OUT_JOB.name) and job.status == JobStatus.DONE:
+            unequal = [it["target"] for it in copy_jobs.tables_of(job) if it["verified"] is False]
+            text = _("%(table)s is not equal to its source. If that is still written to, copy again.")
+            return [text % {"table": name} for name in unequal]
         if job.kind != BRANCH_JOB.name or job.status != JobStatus.DONE or job.account is None:
             return []
         return [describe_original(it) for it in built_by(job).originals]

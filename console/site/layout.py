@@ -95,6 +95,7 @@ _ACCESS: Final = Capability.MANAGE_ACCESS
 ACTIONS: Final = (
     NavigationItem("tables:new", _("New table"), "plus", _TABLES),
     NavigationItem("imports:start_new", _("New table from a file"), "upload", _TABLES),
+    NavigationItem("imports:copy", _("Copy tables"), "copy", _ACCESS),
     NavigationItem("snapshots:new", _("Take snapshot"), "camera", _TABLES),
     NavigationItem("snapshots:new_branch", _("New branch"), "git-branch", Capability.OWN, is_for_admins=True),
     NavigationItem("accounts:key_rotate", _("Rotate key1"), "rotate-ccw-key", _ACCESS, arguments=(1,)),

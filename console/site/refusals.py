@@ -153,6 +153,9 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.COPY_DOES_NOT_FIT: _("Not everything fits into an account of this kind. Nothing was copied."),
     Reason.NO_ACCESS: _("You have no access to an account named %(account)s."),
     Reason.OTHER: "%(text)s",
+    Reason.REMOTE_ADDRESS: _(
+        "This is no connection string, and no URL with a SAS or beside a bearer token: %(why)s."
+    ),
     Reason.REMOTE_REFUSED: _("%(service)s answered %(answer)s to %(operation)s."),
     Reason.REMOTE_UNREACHABLE: _("%(service)s cannot be reached: %(why)s."),
     Reason.REMOTE_CREDENTIALS_GONE: _(

@@ -81,6 +81,7 @@ PAGES = {
     "new webhook of the server": "/ui/notices/webhooks/new/",
     "new table from a file": "/ui/a/devstoreaccount1/import/",
     "import": TABLE + "import/",
+    "copy tables": "/ui/a/devstoreaccount1/copy/",
     "jobs": "/ui/jobs/",
     "replicas": "/ui/replicas/",
     "backups": "/ui/backups/",
