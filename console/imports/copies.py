@@ -30,13 +30,18 @@ _PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": 
 class CopyForm(forms.Form):
     direction = forms.ChoiceField(
         label=_("Direction"),
-        choices=[(_IN, _("From the other service to this account")), (_OUT, _("From this account to the other service"))],
+        choices=[
+            (_IN, _("From the other service to this account")),
+            (_OUT, _("From this account to the other service")),
+        ],
         initial=_IN,
     )
     service = forms.CharField(
         label=_("Other service"),
         max_length=8192,
-        help_text=_("A connection string, or a URL with a SAS. It is encrypted, and deleted when the job ends."),
+        help_text=_(
+            "A connection string, or a URL with a SAS. It is encrypted, and deleted when the job ends."
+        ),
         widget=forms.PasswordInput(attrs=_PLAIN),
     )
     bearer = forms.CharField(
@@ -50,7 +55,9 @@ class CopyForm(forms.Form):
         label=_("Tables"),
         required=False,
         max_length=8192,
-        help_text=_("Names or patterns such as log*, separated by spaces. Leave it empty to copy all tables."),
+        help_text=_(
+            "Names or patterns such as log*, separated by spaces. Leave it empty to copy all tables."
+        ),
         widget=forms.TextInput(attrs={**_PLAIN, "class": "mono"}),
     )
     filter = forms.CharField(

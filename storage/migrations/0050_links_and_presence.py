@@ -5,7 +5,6 @@ from django.db import migrations, models
 from django.db.models import CASCADE
 
 from storage.migrations._operations import create_model
-from storage.migrations._stored_changes import STORED_CHANGES
 
 
 class Migration(migrations.Migration):
@@ -44,5 +43,4 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             "ALTER TABLE storage_presence SET UNLOGGED", "ALTER TABLE storage_presence SET LOGGED"
         ),
-        STORED_CHANGES,
     ]

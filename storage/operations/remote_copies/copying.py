@@ -138,7 +138,9 @@ class Copying:
         try:
             return self.source.tables()
         except RemoteRefused as error:
-            if error.status != HTTPStatus.FORBIDDEN or any(set(it) & _WILDCARDS for it in self.options.tables):
+            if error.status != HTTPStatus.FORBIDDEN or any(
+                set(it) & _WILDCARDS for it in self.options.tables
+            ):
                 raise
             return self.options.tables
 
