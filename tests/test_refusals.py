@@ -16,7 +16,7 @@ OF_SCRIPTS = {"FILE_ROWS_CHANGED", "FILE_ROWS_HALF_CHARACTER", "FILE_MAPPING_MAL
 
 def _is_of_rows(reason):
     is_of_rows = reason.name.startswith(("FILE_ROWS_", "FILE_MAPPING_")) and reason.name not in OF_SCRIPTS
-    return is_of_rows or reason.name in ("FILE_NOT_READ", "FILE_TOO_LARGE")
+    return is_of_rows or reason.name in ("FILE_NOT_AZURITE", "FILE_NOT_READ", "FILE_TOO_LARGE")
 
 
 # what only commands, the start of a server and readers of the change feed are told

@@ -1,120 +1,301 @@
-"""Copy tables from another table service to an account, or back: a form that starts a job."""
+"""Copy tables from another table service or a file of Azurite to an account, or back: forms that start a job."""
 
 from typing import Any, Final
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext_lazy as _
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from console.jobs.copied_tables import COPY_KINDS
 from console.site.access import account_required, actor_of
 from console.site.refusals import describe_refusal
+from console.site.responses import wants_json
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.filters.parser import CONSOLE_LIMIT
-from storage.domain.refusals import Refused
-from storage.models import Account
+from storage.domain.filters.parser import CONSOLE_LIMIT, parse
+from storage.domain.refusals import Reason, Refused
+from storage.domain.values.numbers import read_number
+from storage.models import Account, Job, JobFile
+from storage.operations.entities import uploads
 from storage.operations.jobs import jobs
 from storage.operations.remote_copies import copy_jobs
-from storage.operations.remote_copies.copy_jobs import Credentials
+from storage.operations.remote_copies.copy_jobs import COPY_OUT_JOB, Credentials
 from storage.operations.remote_copies.copying import CopyOptions
+from storage.remote.azurite import FILE_NAME
 from storage.remote.endpoints import EndpointMalformed
+from storage.transfer.layout import FileRefused
 
 _IN, _OUT = "in", "out"
 _FASTEST: Final = 1_000_000
 _PLAIN: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+_MONO: Final = {**_PLAIN, "class": "mono"}
 
 
-class CopyForm(forms.Form):
-    direction = forms.ChoiceField(
-        label=_("Direction"),
-        choices=[
-            (_IN, _("From the other service to this account")),
-            (_OUT, _("From this account to the other service")),
-        ],
-        initial=_IN,
-    )
-    service = forms.CharField(
-        label=_("Other service"),
-        max_length=8192,
-        help_text=_(
-            "A connection string, or a URL with a SAS. It is encrypted, and deleted when the job ends."
-        ),
-        widget=forms.PasswordInput(attrs=_PLAIN),
-    )
-    bearer = forms.CharField(
-        label=_("Bearer token"),
-        required=False,
-        max_length=16_384,
-        help_text=_("Only for a URL without a SAS."),
-        widget=forms.PasswordInput(attrs=_PLAIN),
-    )
+class _CopyForm(forms.Form):
+    """What is copied, and how."""
+
     tables = forms.CharField(
-        label=_("Tables"),
+        label=gettext_lazy("Tables"),
         required=False,
         max_length=8192,
-        help_text=_(
+        help_text=gettext_lazy(
             "Names or patterns such as log*, separated by spaces. Leave it empty to copy all tables."
         ),
-        widget=forms.TextInput(attrs={**_PLAIN, "class": "mono"}),
+        widget=forms.TextInput(attrs=_MONO),
+    )
+    rename = forms.CharField(
+        label=gettext_lazy("New names"),
+        required=False,
+        max_length=8192,
+        help_text=gettext_lazy(
+            "For tables that get another name at the target: OLD=NEW, separated by spaces."
+        ),
+        widget=forms.TextInput(attrs={**_MONO, "placeholder": "people=persons"}),
+    )
+    rate = forms.IntegerField(
+        label=gettext_lazy("Entities per second, at most"),
+        required=False,
+        min_value=1,
+        max_value=_FASTEST,
+        help_text=gettext_lazy("Leaves room for other clients of the service."),
+    )
+    with_settings = forms.BooleanField(
+        label=gettext_lazy("Copy stored access policies and service properties"), required=False, initial=True
+    )
+    deletes = forms.BooleanField(
+        label=gettext_lazy("Delete entities that the source does not have"), required=False
+    )
+    is_full = forms.BooleanField(
+        label=gettext_lazy("Compare everything, not only what has changed since the last copy"),
+        required=False,
+    )
+
+    def clean_rename(self) -> dict[str, str]:
+        renamed = {}
+        for text in self.cleaned_data["rename"].split():
+            name, _equals, other = text.partition("=")
+            if not (name and other):
+                raise forms.ValidationError(_("%(text)s must be written as OLD=NEW."), params={"text": text})
+            renamed[name] = other
+        return renamed
+
+    def options(self) -> CopyOptions:
+        data: dict[str, Any] = self.cleaned_data
+        return CopyOptions(
+            tables=data["tables"].split() or ("*",),
+            rename=data["rename"],
+            filter=data.get("filter", ""),
+            rate=data["rate"] or 0,
+            deletes=data["deletes"],
+            is_full=data["is_full"],
+            dry_run="dry_run" in self.data,
+            with_policies=data["with_settings"],
+            with_service_properties=data["with_settings"],
+        )
+
+
+class ServiceForm(_CopyForm):
+    direction = forms.ChoiceField(
+        label=gettext_lazy("Direction"),
+        choices=[
+            (_IN, gettext_lazy("From the other service to this account")),
+            (_OUT, gettext_lazy("From this account to the other service")),
+        ],
+        initial=_IN,
+        widget=forms.RadioSelect,
+    )
+    service = forms.CharField(
+        label=gettext_lazy("Connection string or URL"),
+        max_length=8192,
+        help_text=gettext_lazy("With a key or a SAS. It is kept encrypted, and deleted when the job ends."),
+        widget=forms.PasswordInput(attrs=_MONO),
+    )
+    bearer = forms.CharField(
+        label=gettext_lazy("Bearer token"),
+        required=False,
+        max_length=16_384,
+        help_text=gettext_lazy("Only for a URL without a SAS."),
+        widget=forms.PasswordInput(attrs=_MONO),
+    )
+    feed_token = forms.CharField(
+        label=gettext_lazy("API token of another Tablero"),
+        required=False,
+        max_length=255,
+        help_text=gettext_lazy(
+            "Later copies then read its change feed: nothing but the changes, with deletions."
+        ),
+        widget=forms.PasswordInput(attrs=_MONO),
     )
     filter = forms.CharField(
-        label=_("Filter"),
+        label=gettext_lazy("Filter"),
         required=False,
         max_length=CONSOLE_LIMIT,
         strip=False,
-        widget=forms.TextInput(attrs={**_PLAIN, "class": "mono", "placeholder": "PartitionKey eq 'se'"}),
+        widget=forms.TextInput(attrs={**_MONO, "placeholder": "PartitionKey eq 'se'"}),
     )
-    rate = forms.IntegerField(
-        label=_("Entities per second, at most"), required=False, min_value=1, max_value=_FASTEST
-    )
-    with_settings = forms.BooleanField(
-        label=_("Copy stored access policies and service properties"), required=False, initial=True
-    )
-    deletes = forms.BooleanField(label=_("Delete entities that the source does not have"), required=False)
-    is_full = forms.BooleanField(
-        label=_("Compare everything, not only what has changed since the last copy"), required=False
-    )
-    dry_run = forms.BooleanField(label=_("Only count what would be copied"), required=False)
+
+    def clean_filter(self) -> str:
+        text: str = self.cleaned_data["filter"]
+        try:
+            parse(text)
+        except (Refused, StorageError) as refused:
+            raise forms.ValidationError(describe_refusal(refused)) from refused
+        return text
+
+    def clean(self) -> None:
+        if not {"service", "bearer", "feed_token"} <= self.cleaned_data.keys():
+            return
+        try:
+            self.credentials().read()
+        except EndpointMalformed as malformed:
+            self.add_error("service", describe_refusal(malformed))
 
     @property
     def is_outgoing(self) -> bool:
         return bool(self.cleaned_data["direction"] == _OUT)
 
     def credentials(self) -> Credentials:
-        return Credentials(self.cleaned_data["service"], self.cleaned_data["bearer"])
+        data = self.cleaned_data
+        return Credentials(data["service"], data["bearer"], data["feed_token"])
 
-    def options(self) -> CopyOptions:
-        data: dict[str, Any] = self.cleaned_data
-        return CopyOptions(
-            tables=data["tables"].split() or ("*",),
-            filter=data["filter"],
-            rate=data["rate"] or 0,
-            deletes=data["deletes"],
-            is_full=data["is_full"],
-            dry_run=data["dry_run"],
-            with_policies=data["with_settings"],
-            with_service_properties=data["with_settings"],
-        )
+
+class FileForm(_CopyForm):
+    def __init__(self, names: list[str], *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        if len(names) > 1:
+            self.fields["file_account"] = forms.ChoiceField(
+                label=_("Account in the file"), choices=[(name, name) for name in names]
+            )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @account_required(Capability.MANAGE_ACCESS)
 def start(request: HttpRequest, account: Account) -> HttpResponse:
-    """Start a copy, whose job shows how far it is."""
-    form = CopyForm(request.POST if request.method == "POST" else None)
+    """Start a copy from or to another service, whose job shows how far it is."""
+    earlier = _find_job(request, account)
+    form = ServiceForm(request.POST if request.method == "POST" else None, initial=_initial(earlier))
     if request.method == "POST" and form.is_valid():
         try:
             wanted = copy_jobs.request(
                 account, form.credentials(), form.options(), is_outgoing=form.is_outgoing
             )
-        except EndpointMalformed as malformed:
-            form.add_error("service", describe_refusal(malformed))
         except (Refused, StorageError) as refused:
-            form.add_error("filter" if form.cleaned_data["filter"] else None, describe_refusal(refused))
+            form.add_error(None, describe_refusal(refused))
         else:
             return redirect("jobs:show", jobs.start_requested(wanted, by=actor_of(request)).pk)
-    return render(request, "console/imports/copy.html", {"form": form}, status=422 if form.errors else 200)
+    context = {"form": form, "earlier": earlier, "tabs": _tabs(account, is_file=False)}
+    return render(request, "console/imports/copy.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@account_required(Capability.MANAGE_ACCESS)
+def start_from_file(request: HttpRequest, account: Account) -> HttpResponse:
+    """Take a file of Azurite, as one that a script then fills or all of a small one, and start a copy from it."""
+    context: dict[str, Any] = {"tabs": _tabs(account, is_file=True)}
+    try:
+        if request.method == "POST" and "options" not in request.POST:
+            return _take_file(request, account)
+        earlier = _find_job(request, account)
+        number = (
+            request.POST.get("file") or request.GET.get("file") or (earlier and earlier.arguments["file"])
+        )
+        file = copy_jobs.find_file(account, read_number(str(number)) or 0, by=actor_of(request))
+        if number and file is None:
+            raise FileRefused(Reason.JOB_FILE_EXPIRED, file=FILE_NAME)
+        if file is not None:
+            form = FileForm(
+                copy_jobs.accounts_of(file),
+                request.POST if request.method == "POST" else None,
+                initial=_initial(earlier),
+            )
+            if request.method == "POST" and form.is_valid():
+                job = copy_jobs.start_from_file(
+                    account,
+                    file,
+                    form.cleaned_data.get("file_account", ""),
+                    form.options(),
+                    by=actor_of(request),
+                )
+                return redirect("jobs:show", job.pk)
+            context |= {"form": form, "file": file}
+    except (Refused, StorageError) as refused:
+        context["error"] = describe_refusal(refused)
+        if wants_json(request):
+            return JsonResponse({"error": context["error"]}, status=422)
+    is_wrong = "error" in context or ("form" in context and context["form"].errors)
+    return render(request, "console/imports/copy_file.html", context, status=422 if is_wrong else 200)
+
+
+def _take_file(request: HttpRequest, account: Account) -> HttpResponse:
+    by = actor_of(request)
+    if wants_json(request):
+        size = read_number(request.POST.get("size", "")) or 0
+        file = uploads.begin(account, request.POST.get("name", ""), size, by=by)
+        return JsonResponse({"address": reverse("imports:copy_upload", args=(account.name, file.pk, size))})
+    sent = request.FILES.get("file")
+    content = b"" if sent is None else sent.read()
+    if not content:
+        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+    file = uploads.begin(account, "" if sent is None else sent.name or "", len(content), by=by)
+    uploads.receive(file, len(content), 0, content, by=by)
+    return redirect(_address_of(account, file))
+
+
+def _address_of(account: Account, file: JobFile) -> str:
+    return f"{reverse('imports:copy_file', args=(account.name,))}?file={file.pk}"
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@account_required(Capability.MANAGE_ACCESS)
+def upload(request: HttpRequest, account: Account, file: int, size: int) -> HttpResponse:
+    """Write the piece of a file of Azurite that begins at ``start``, and say where to go on."""
+    found = uploads.get(account, file, by=actor_of(request))
+    if found is None or found.job_id is not None:
+        raise Http404
+    written = found.size
+    if request.method == "POST":
+        start = read_number(request.GET.get("start", "")) or 0
+        try:
+            written = uploads.receive(found, size, start, request.body, by=actor_of(request))
+        except Refused as refused:
+            return JsonResponse({"error": describe_refusal(refused)}, status=422)
+    return JsonResponse({"size": written, "next": _address_of(account, found) if written == size else ""})
+
+
+def _find_job(request: HttpRequest, account: Account) -> Job | None:
+    """Return the copy that is to be made again, whose options are proposed."""
+    number = read_number(request.GET.get("again", ""))
+    job = None if number is None else jobs.get(number)
+    return job if job is not None and job.account_id == account.pk and job.kind in COPY_KINDS else None
+
+
+def _initial(job: Job | None) -> dict[str, Any]:
+    if job is None:
+        return {}
+    options = CopyOptions(**job.arguments["options"])
+    return {
+        "direction": _OUT if job.kind == COPY_OUT_JOB.name else _IN,
+        "tables": "" if list(options.tables) == ["*"] else " ".join(options.tables),
+        "rename": " ".join(f"{name}={other}" for name, other in options.rename.items()),
+        "filter": options.filter,
+        "rate": options.rate or None,
+        "with_settings": options.with_policies,
+        "deletes": options.deletes,
+        "is_full": options.is_full,
+        "file_account": job.arguments["file_account"],
+    }
+
+
+def _tabs(account: Account, *, is_file: bool) -> list[tuple[str, str, bool]]:
+    return [
+        (_("Another service"), reverse("imports:copy", args=(account.name,)), not is_file),
+        (_("A file of Azurite"), reverse("imports:copy_file", args=(account.name,)), is_file),
+    ]

@@ -29,7 +29,7 @@ from console.jobs.presentation import JobView
 from console.site import time_zones
 from console.site.access import RoleNeeded, account_required, actor_of, role_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
-from console.site.responses import render_part
+from console.site.responses import render_part, wants_json
 from console.site.typed_text import field_text
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
@@ -73,7 +73,7 @@ def _start(request: HttpRequest, account: Account, table: Table | None) -> HttpR
             return _take(request, account, table)
         except (Refused, StorageError) as refused:
             error = describe_refusal(refused)
-        if _wants_json(request):
+        if wants_json(request):
             return JsonResponse({"error": error}, status=422)
     context = {
         "table": table,
@@ -88,7 +88,7 @@ def _start(request: HttpRequest, account: Account, table: Table | None) -> HttpR
 def _take(request: HttpRequest, account: Account, table: Table | None) -> HttpResponse:
     name = request.POST.get("table", "") if table is None else table.name
     by = actor_of(request)
-    if _wants_json(request):
+    if wants_json(request):
         size = read_number(request.POST.get("size", "")) or 0
         draft = import_drafts.create(account, name, request.POST.get("name", ""), size, by=by)
         return JsonResponse({"address": reverse("imports:upload", args=(account.name, draft.pk))})
@@ -101,10 +101,6 @@ def _take(request: HttpRequest, account: Account, table: Table | None) -> HttpRe
     )
     import_drafts.receive(draft, 0, content, by=by)
     return redirect("imports:map", account.name, draft.pk)
-
-
-def _wants_json(request: HttpRequest) -> bool:
-    return request.headers.get("Accept") == "application/json"
 
 
 def draft_required(view: DraftView) -> Callable[..., HttpResponseBase]:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from console.entities.bulk_edit_preview import describe_obstacle, describe_operation
 from console.entities.entity_page import EntityTarget
+from console.jobs.copied_tables import COPY_KINDS, SHOWN, CopiedTableView, copied_tables, is_preview
 from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from console.snapshots.originals import describe_original
@@ -32,8 +34,6 @@ from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history
-from storage.operations.remote_copies import copy_jobs
-from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
 from storage.operations.snapshots.account_building import built_by
 from storage.operations.snapshots.branches import BRANCH_JOB
 from storage.operations.undo.undo import is_undoable
@@ -43,8 +43,14 @@ _BULK_EDITS: Final = frozenset({BULK_EDIT_JOB.name, "entity.bulk-edit-preview"})
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
     "account.copy": lambda job: _("Copy %(name)s") % {"name": job.arguments["origin"]},
-    "account.copy-in": lambda job: _("Copy from %(service)s") % {"service": job.arguments["service"]},
-    "account.copy-out": lambda job: _("Copy to %(service)s") % {"service": job.arguments["service"]},
+    "account.copy-in": lambda job: (
+        (_("Preview a copy from %(service)s") if is_preview(job) else _("Copy from %(service)s"))
+        % {"service": job.arguments["service"]}
+    ),
+    "account.copy-out": lambda job: (
+        (_("Preview a copy to %(service)s") if is_preview(job) else _("Copy to %(service)s"))
+        % {"service": job.arguments["service"]}
+    ),
     "account.delete": lambda job: _("Delete account %(name)s") % {"name": job.arguments["name"]},
     "account.export": lambda job: _("Export the account %(name)s") % {"name": job.arguments["name"]},
     "account.import": lambda job: _("Import the account %(name)s") % {"name": job.arguments["name"]},
@@ -160,8 +166,38 @@ class JobView:
     @property
     def can_resume(self) -> bool:
         is_stopped = self.job.status in (JobStatus.PAUSED, JobStatus.FAILED, JobStatus.CANCELLED)
-        is_resumable = is_stopped and not jobs.is_of_one_process(self.job)
+        is_resumable = is_stopped and not jobs.is_of_one_process(self.job) and not self._ended_copy
         return self.may_change and is_resumable and not self.job.wish
+
+    @property
+    def _ended_copy(self) -> bool:
+        """Whether it is a copy whose credentials were deleted when it ended, so that it is continued by a new one."""
+        return self.job.kind in COPY_KINDS and self.job.ended_at is not None
+
+    @property
+    def copy_address(self) -> str:
+        """The form that continues a copy, or makes what was previewed."""
+        account = self.job.account
+        if not self.may_change or not self._ended_copy or account is None:
+            return ""
+        page = "imports:copy_file" if self.job.arguments["file"] else "imports:copy"
+        return f"{reverse(page, args=(account.name,))}?again={self.job.pk}"
+
+    @property
+    def is_preview(self) -> bool:
+        return is_preview(self.job)
+
+    @cached_property
+    def _copied_tables(self) -> list[CopiedTableView]:
+        return copied_tables(self.job)
+
+    @property
+    def copied_tables(self) -> list[CopiedTableView]:
+        return self._copied_tables[:SHOWN]
+
+    @property
+    def other_copied_tables(self) -> int:
+        return len(self._copied_tables) - SHOWN
 
     @cached_property
     def percentage(self) -> int | None:
@@ -200,7 +236,7 @@ class JobView:
 
     @property
     def counts(self) -> list[tuple[str | Promise, int]]:
-        counts = self.job.counts
+        counts = {} if self.is_preview else self.job.counts
         names = dict.fromkeys((*(name for name in _COUNTS if name in counts), *counts))
         return [(_COUNTS.get(name, name), counts[name]) for name in names]
 
@@ -250,10 +286,8 @@ class JobView:
     def warnings(self) -> list[str]:
         """What is to be done with the branch or the copies that it has made."""
         job = self.job
-        if job.kind in (COPY_IN_JOB.name, COPY_OUT_JOB.name) and job.status == JobStatus.DONE:
-            unequal = [it["target"] for it in copy_jobs.tables_of(job) if it["verified"] is False]
-            text = _("%(table)s is not equal to its source. If that is still written to, copy again.")
-            return [text % {"table": name} for name in unequal]
+        if job.status == JobStatus.DONE and any(it.is_unequal for it in self._copied_tables):
+            return [_("Some tables differ from their sources. If clients still write to these, copy again.")]
         if job.kind != BRANCH_JOB.name or job.status != JobStatus.DONE or job.account is None:
             return []
         return [describe_original(it) for it in built_by(job).originals]

@@ -153,10 +153,31 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.COPY_DOES_NOT_FIT: _("Not everything fits into an account of this kind. Nothing was copied."),
     Reason.NO_ACCESS: _("You have no access to an account named %(account)s."),
     Reason.OTHER: "%(text)s",
-    Reason.REMOTE_ADDRESS: _(
-        "This is no connection string, and no URL with a SAS or beside a bearer token: %(why)s."
+    Reason.REMOTE_CONNECTION_STRING: _(
+        "A connection string consists of NAME=VALUE parts with semicolons between them, and has an AccountName or a"
+        " TableEndpoint."
+    ),
+    Reason.REMOTE_KEY: _("The AccountKey is not base64. Copy the connection string again."),
+    Reason.REMOTE_URL: _(
+        "The URL must begin with https:// or http:// and a host, and cannot have a user or spaces."
+    ),
+    Reason.REMOTE_URL_PATH: _(
+        "The path of the URL must be the account, and a table if only that is to be copied."
+    ),
+    Reason.REMOTE_NO_CREDENTIALS: _(
+        "The key, the SAS or the bearer token is missing. Paste a connection string, or a URL with a SAS."
     ),
     Reason.REMOTE_REFUSED: _("%(service)s answered %(answer)s to %(operation)s."),
+    Reason.REMOTE_FORBIDDEN: _(
+        "%(service)s answered %(answer)s to %(operation)s. Check that the key is right, or that the SAS or token is"
+        " valid and permits this operation."
+    ),
+    Reason.REMOTE_PRIVATE: _(
+        "%(service)s is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use the command copy, which"
+        " connects anywhere."
+    ),
+    Reason.REMOTE_WITHOUT_TLS: _("%(service)s would be reached without TLS. Use https."),
+    Reason.FILE_NOT_AZURITE: _("%(path)s is not a file of Azurite's table service, or is damaged."),
     Reason.REMOTE_UNREACHABLE: _("%(service)s cannot be reached: %(why)s."),
     Reason.REMOTE_CREDENTIALS_GONE: _(
         "The credentials of %(service)s were deleted when the job %(job)s ended. Start the same copy again: it goes on"

@@ -37,6 +37,11 @@ def wants_part(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true" and request.headers.get("HX-Request-Type") != "full"
 
 
+def wants_json(request: HttpRequest) -> bool:
+    """Whether a script asks that sends a file in pieces."""
+    return request.headers.get("Accept") == "application/json"
+
+
 def see_other(address: str) -> HttpResponse:
     """Redirect after a form: to another page, or within a drawer to another part."""
     response = HttpResponseRedirect(address)

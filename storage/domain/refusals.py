@@ -322,8 +322,26 @@ class Reason(StrEnum):
     EDIT_KEY_MISSING = "The operation key needs partition_key, row_key or both."
 
     # copies from and to other services
-    REMOTE_ADDRESS = "This is no connection string, and no URL with a SAS or beside a bearer token: {why}."
+    REMOTE_CONNECTION_STRING = (
+        "A connection string consists of NAME=VALUE parts with semicolons between them, and has an AccountName or a"
+        " TableEndpoint."
+    )
+    REMOTE_KEY = "The AccountKey is not base64. Copy the connection string again."
+    REMOTE_URL = "The URL must begin with https:// or http:// and a host, and cannot have a user or spaces."
+    REMOTE_URL_PATH = "The path of the URL must be the account, and a table if only that is to be copied."
+    REMOTE_NO_CREDENTIALS = (
+        "The key, the SAS or the bearer token is missing. Paste a connection string, or a URL with a SAS."
+    )
     REMOTE_REFUSED = "{service} answered {answer} to {operation}."
+    REMOTE_FORBIDDEN = (
+        "{service} answered {answer} to {operation}. Check that the key is right, or that the SAS or token is valid and"
+        " permits this operation."
+    )
+    REMOTE_PRIVATE = (
+        "{service} is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use the command copy, which"
+        " connects anywhere."
+    )
+    REMOTE_WITHOUT_TLS = "{service} would be reached without TLS. Use https."
     REMOTE_UNREACHABLE = "{service} cannot be reached: {why}."
     REMOTE_CREDENTIALS_GONE = (
         "The credentials of {service} were deleted when the job {job} ended. Start the same copy again: it goes on"

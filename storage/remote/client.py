@@ -64,8 +64,11 @@ class RemoteRefused(Refused):
     def __init__(self, service: str, operation: str, status: int, code: str) -> None:
         self.status = status
         self.code = code
-        what = f"{status} {code}".strip()
-        super().__init__(Reason.REMOTE_REFUSED, service=service, operation=operation, answer=what)
+        answer = f"{status} {code}".strip()
+        if status in (401, 403):
+            super().__init__(Reason.REMOTE_FORBIDDEN, service=service, operation=operation, answer=answer)
+        else:
+            super().__init__(Reason.REMOTE_REFUSED, service=service, operation=operation, answer=answer)
 
 
 class RemoteUnavailable(Refused):
@@ -287,11 +290,10 @@ class TableClient:
                     return answer
                 why, asked = f"it answers {answer.status} {answer.code}".strip(), _retry_after(answer)
             except AddressRefused as error:
-                where = "use https, or have" if error.has_public else "have"
-                why = f"{where} its network named in TABLERO_COPY_NETWORKS; the command copy may connect anywhere"
-                raise RemoteUnavailable(
-                    Reason.REMOTE_UNREACHABLE, service=self.endpoint.url, why=why
-                ) from None
+                service = self.endpoint.url
+                if error.has_public:
+                    raise RemoteUnavailable(Reason.REMOTE_WITHOUT_TLS, service=service) from None
+                raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=service) from None
             except (OSError, HTTPException) as error:
                 self._close()
                 why = str(error) or type(error).__name__

@@ -52,7 +52,7 @@ def read_endpoint(text: str, bearer: str = "") -> Endpoint:
     is_url = text.lower().startswith(("http://", "https://"))
     found = _read_url(text, bearer) if is_url else _read_connection_string(text, bearer)
     if not found.has_credentials:
-        raise _malformed("it has no key, no SAS and no bearer token")
+        raise EndpointMalformed(Reason.REMOTE_NO_CREDENTIALS)
     return found
 
 
@@ -61,13 +61,13 @@ def _read_connection_string(text: str, bearer: str) -> Endpoint:
     for part in filter(None, map(str.strip, text.split(";"))):
         name, equals, value = part.partition("=")
         if not equals:
-            raise _malformed("a part of the connection string has no equals sign")
+            raise EndpointMalformed(Reason.REMOTE_CONNECTION_STRING)
         values.setdefault(name.strip().lower(), value.strip())
     if values.get("usedevelopmentstorage", "").lower() == "true":
         return _read_connection_string(_DEVELOPMENT, bearer)
     account, url = values.get("accountname", ""), values.get("tableendpoint", "")
     if not url and not account:
-        raise _malformed("the connection string has neither TableEndpoint nor AccountName")
+        raise EndpointMalformed(Reason.REMOTE_CONNECTION_STRING)
     scheme = values.get("defaultendpointsprotocol", "https")
     url = url or f"{scheme}://{account}.table.{values.get('endpointsuffix', 'core.windows.net')}"
     signature = values.get("sharedaccesssignature", "")
@@ -80,7 +80,7 @@ def _read_key(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise _malformed("its AccountKey is not base64") from None
+        raise EndpointMalformed(Reason.REMOTE_KEY) from None
 
 
 def _read_url(text: str, bearer: str, account: str = "") -> Endpoint:
@@ -88,21 +88,19 @@ def _read_url(text: str, bearer: str, account: str = "") -> Endpoint:
         url = urlsplit(text)
         host, port = url.hostname or "", url.port
     except ValueError:
-        raise _malformed("its URL cannot be read") from None
+        raise EndpointMalformed(Reason.REMOTE_URL) from None
     is_plain = text.isascii() and text.isprintable() and " " not in text
     if url.scheme.lower() not in ("http", "https") or not host or not is_plain or "@" in url.netloc:
-        raise _malformed("its URL must be http:// or https:// with a host, and without a user or spaces")
+        raise EndpointMalformed(Reason.REMOTE_URL)
     base, names = [segment for segment in url.path.split("/") if segment], list[str]()
     if not account and _has_service_host(host):
         account, base, names = host.partition(".")[0], [], base
     elif not account:
         if not base:
-            raise _malformed(
-                "its URL needs the account in its path, such as http://127.0.0.1:10002/myaccount"
-            )
+            raise EndpointMalformed(Reason.REMOTE_URL_PATH)
         account, base, names = unquote(base[0]), base[:1], base[1:]
     if len(names) > 1:
-        raise _malformed("its URL has more than an account and a table in its path")
+        raise EndpointMalformed(Reason.REMOTE_URL_PATH)
     shown = f"[{host}]" if ":" in host else host
     netloc = shown if port is None else f"{shown}:{port}"
     sas = url.query if "sig=" in url.query else ""
@@ -115,7 +113,3 @@ def _read_url(text: str, bearer: str, account: str = "") -> Endpoint:
 def _has_service_host(host: str) -> bool:
     """Return whether the account is in the name of the host, as in those of Azure and Cosmos DB."""
     return ".table." in host or ".tables." in host
-
-
-def _malformed(why: str) -> EndpointMalformed:
-    return EndpointMalformed(Reason.REMOTE_ADDRESS, why=why)

@@ -23,6 +23,8 @@ OPERATIONS = [
     ("POST", "accounts/acme/freeze", OWN, None, 200),
     ("GET", "accounts/acme/copy", READ, None, 200),
     ("POST", "accounts/acme/copy", OWN, {}, 400),
+    ("POST", "accounts/acme/copy-from", ACCESS, {}, 400),
+    ("POST", "accounts/acme/copy-to", ACCESS, {}, 400),
     ("POST", "accounts/acme/thaw", OWN, None, 200),
     ("POST", "accounts/acme/export", ACCESS, None, 202),
     ("GET", "accounts/acme/connection-string", ACCESS, None, 200),

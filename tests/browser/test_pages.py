@@ -82,6 +82,7 @@ PAGES = {
     "new table from a file": "/ui/a/devstoreaccount1/import/",
     "import": TABLE + "import/",
     "copy tables": "/ui/a/devstoreaccount1/copy/",
+    "copy a file of Azurite": "/ui/a/devstoreaccount1/copy/file/",
     "jobs": "/ui/jobs/",
     "replicas": "/ui/replicas/",
     "backups": "/ui/backups/",

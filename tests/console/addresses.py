@@ -99,6 +99,8 @@ home:backups                  -                   admin:200    user:405
 imports:start                 acme/people         editor:200   editor:422
 imports:start_new             acme                manager:200  manager:422
 imports:copy                  acme                manager:200  manager:422
+imports:copy_file             acme                manager:200  manager:422
+imports:copy_upload           acme/0/1            manager:404  manager:404
 imports:upload                acme/0              editor:404   editor:404
 imports:map                   acme/0              editor:404   editor:404
 imports:check                 acme/0              editor:404   user:405

@@ -20,7 +20,7 @@ onSubmit("[data-upload]", async (form) => {
 });
 
 function pasted(form) {
-  const text = form.elements.text.value;
+  const text = form.elements.text?.value ?? "";
   return text.trim() ? new File([text], "pasted.txt") : null;
 }
 

@@ -64,8 +64,7 @@ def create(account: Account, table_name: str, name: str, size: int, *, by: Actor
     """
     accounts.check_writable(account)
     table = tables.get_or_new(account, table_name)
-    uploads.require_room(by, size)
-    file = files.create(name[:255] or "upload", account=account, by=by)
+    file = uploads.begin(account, name, size, by=by)
     return ImportDraft.objects.create(
         account=account,
         table_name=table.name,
@@ -89,11 +88,7 @@ def receive(draft: ImportDraft, start: int, content: bytes, *, by: Actor) -> int
     Raises UploadTooLarge, because several files may arrive at once.
     """
     assert draft.file is not None
-    uploads.require_room(by, len(content))
-    size = files.append_at(draft.file, start, content[: max(0, draft.size - start)])
-    if size == draft.size:
-        files.complete(draft.file)
-    return size
+    return uploads.receive(draft.file, draft.size, start, content, by=by)
 
 
 def read(draft: ImportDraft) -> DraftFile:

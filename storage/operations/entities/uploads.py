@@ -1,4 +1,4 @@
-"""How much users may upload for imports."""
+"""Files that users upload in pieces, and how much of them."""
 
 from django.db.models import Q, Sum
 from django.utils import timezone
@@ -6,7 +6,7 @@ from django.utils import timezone
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.quotas import UPLOADS
-from storage.models import JobFile
+from storage.models import Account, JobFile
 from storage.operations.accounts import quotas
 from storage.operations.jobs import files
 
@@ -26,3 +26,27 @@ def require_room(by: Actor, size: int) -> None:
     room = max(0, (quotas.limit(UPLOADS) << 20) - used)
     if size > room:
         raise UploadTooLarge(Reason.FILE_TOO_LARGE, megabytes=room >> 20)
+
+
+def begin(account: Account, name: str, size: int, *, by: Actor) -> JobFile:
+    """Make an empty file, which is going to have ``size`` bytes; raises UploadTooLarge."""
+    require_room(by, size)
+    return files.create(name[:255] or "upload", account=account, by=by)
+
+
+def receive(file: JobFile, whole: int, start: int, content: bytes, *, by: Actor) -> int:
+    """Write a piece of a file of ``whole`` bytes; return how many bytes it has, up to where it has to go on.
+
+    Raises UploadTooLarge, because several files may arrive at once.
+    """
+    require_room(by, len(content))
+    size = files.append_at(file, start, content[: max(0, whole - start)])
+    if size == whole:
+        files.complete(file)
+    return size
+
+
+def get(account: Account, pk: int, *, by: Actor) -> JobFile | None:
+    """Return a file that a user has uploaded, or is uploading, as long as it is kept."""
+    found = JobFile.objects.filter(pk=pk, account=account, owner=files.owner_of(by), is_result=False)
+    return found.filter(expires_at__gt=timezone.now()).first()

@@ -20,9 +20,10 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
-from storage.models import Account, Activity, Job, JobFile
+from storage.models import Account, Activity, ImportDraft, Job, JobFile
 from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.activity import activity
+from storage.operations.entities import uploads
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import JobKind, JobMustWait, JobRequest, NoState, Run, Step
 from storage.operations.remote_copies import progress
@@ -195,6 +196,20 @@ def start_from_file(
     service = f"{file.name} {file_account}"
     arguments = Arguments(service, asdict(options), file=file.pk, file_account=file_account)
     return jobs.start(COPY_IN_JOB, arguments, account=account, files=[file], by=by)
+
+
+def find_file(account: Account, pk: int, *, by: Actor) -> JobFile | None:
+    """Return a file that a user has uploaded for a copy, or from which an earlier one has read."""
+    found = uploads.get(account, pk, by=by)
+    if found is None or not found.is_complete or ImportDraft.objects.filter(file=found).exists():
+        return None
+    job = found.job
+    return found if job is None or (job.kind == COPY_IN_JOB.name and job.ended_at) else None
+
+
+def accounts_of(file: JobFile) -> list[str]:
+    """Return the accounts with tables in a file of Azurite; raises NotAzurite."""
+    return _read_file(file).accounts()
 
 
 def tables_of(job: Job) -> list[dict[str, Any]]:

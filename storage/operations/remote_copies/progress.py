@@ -100,6 +100,7 @@ class TableProgress:
             "target": pair.target,
             **{name: getattr(self, name) for name in names},
             "is_full": not self.since,
+            "phase": self.phase.value,
         }
 
 

@@ -155,7 +155,8 @@ entities:bulk_edit entities:cell entities:cells entities:check_cell entities:del
 entities:paste entities:row entities:show entities:staged
 grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts grid:presence
 history:entity home:link_new home:star
-imports:copy imports:map imports:repair imports:run imports:start imports:start_new imports:upload
+imports:copy imports:copy_file imports:copy_upload imports:map imports:repair imports:run imports:start
+imports:start_new imports:upload
 jobs:cancel jobs:clear_tray jobs:pause jobs:resume
 notices:address_confirm notices:address_remove notices:mute notices:seen notices:server_settings notices:server_webhook
 notices:server_webhook_delete notices:server_webhook_test notices:settings notices:unmute notices:webhook

@@ -1,0 +1,106 @@
+"""What became of the tables of a copy from or to another service, for the page of its job."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from console.site.tags import grouped
+from storage.domain.service.jobs import JobStatus
+from storage.models import Job
+from storage.operations.remote_copies import copy_jobs
+from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
+from storage.operations.remote_copies.progress import Phase
+from storage.operations.tables import tables
+
+COPY_KINDS: Final = frozenset({COPY_IN_JOB.name, COPY_OUT_JOB.name})
+SHOWN: Final = 200  # tables
+_NOTES: Final[Mapping[str, Promise]] = {
+    "the source does not tell its stored access policies": gettext_lazy(
+        "The source does not reveal its stored access policies, so they were not copied."
+    ),
+    "the target has no stored access policies": gettext_lazy(
+        "The target has no stored access policies, so they were not copied."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedTableView:
+    """A table of a copy: ``written`` are entities that were, or would be, inserted or replaced."""
+
+    job: Job
+    found: Mapping[str, Any]
+    is_linked: bool
+
+    @property
+    def source(self) -> str:
+        return str(self.found["source"])
+
+    @property
+    def target(self) -> str:
+        return str(self.found["target"])
+
+    @property
+    def written(self) -> int:
+        return int(self.found["inserted"] + self.found["changed"])
+
+    @property
+    def is_unequal(self) -> bool:
+        return self.found["verified"] is False
+
+    @property
+    def badge(self) -> tuple[str, str, str]:
+        """The text, kind and icon of how far the table is, or of what the comparison found."""
+        found, job = self.found, self.job
+        if found["verified"] is not None and job.status == JobStatus.DONE:
+            kind = "danger" if self.is_unequal else "warn" if found["extra"] else "ok"
+            return self._comparison, kind, "circle-check" if kind == "ok" else "triangle-alert"
+        if is_preview(job):
+            return "", "", ""
+        if job.status == JobStatus.DONE:
+            return _("not compared"), "", "circle-off"
+        if found["phase"] == Phase.DONE:
+            return _("finished"), "ok", "circle-check"
+        if job.ended_at is not None:
+            return _("incomplete"), "warn", "ban"
+        return (
+            (_("comparing"), "info", "hourglass")
+            if found["phase"] == Phase.SETTLE
+            else (_("copying"), "info", "hourglass")
+            if found["read"]
+            else (_("waiting"), "", "clock")
+        )
+
+    @property
+    def _comparison(self) -> str:
+        found = self.found
+        texts = {
+            "differing": ngettext("%(shown)s different", "%(shown)s different", found["differing"]),
+            "missing": ngettext("%(shown)s missing", "%(shown)s missing", found["missing"]),
+            "extra": ngettext("%(shown)s only in the target", "%(shown)s only in the target", found["extra"]),
+        }
+        parts = [text % {"shown": grouped(found[name])} for name, text in texts.items() if found[name]]
+        return ", ".join(parts) or _("equal")
+
+    @property
+    def notes(self) -> list[str | Promise]:
+        notes = [_NOTES.get(it, it) for it in self.found["notes"]]
+        return notes if self.found["is_full"] else [_("Only changes since the last copy were read."), *notes]
+
+
+def is_preview(job: Job) -> bool:
+    return job.kind in COPY_KINDS and bool(job.arguments["options"]["dry_run"])
+
+
+def copied_tables(job: Job) -> list[CopiedTableView]:
+    """Return the tables of a copy, those that differ first; none of another job."""
+    if job.kind not in COPY_KINDS:
+        return []
+    is_linked = job.kind == COPY_IN_JOB.name and job.account is not None
+    names = set(tables.names(job.account)) if is_linked and job.account is not None else set()
+    found = [CopiedTableView(job, it, it["target"] in names) for it in copy_jobs.tables_of(job)]
+    return sorted(found, key=lambda it: not it.is_unequal)
