@@ -56,6 +56,11 @@ GROUPS: Final = (
         "table-2",
         (
             Entry(
+                "migration",
+                _("Coming from Azurite and Azure"),
+                _("Copy tables from another service, keep them in step, and copy back."),
+            ),
+            Entry(
                 "transfer",
                 _("Import and export"),
                 _("Move files into and out of tables; types and rejected rows."),

@@ -8,7 +8,7 @@ from storage.migrations._stored_changes import STORED_CHANGES
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0050_links_and_presence")]
+    dependencies = [("storage", "0051_comment_moves")]
 
     operations = [
         create_model(
