@@ -1,15 +1,10 @@
 """Copies from and to another service: a second real server, behind a proxy that throttles; and Azurite's files."""
 
 import json
-import threading
 import time
-import urllib.error
-import urllib.request
 import uuid
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_network
 
 import pytest
@@ -51,6 +46,7 @@ from storage.remote.client import RemoteUnavailable, TableClient
 from storage.remote.endpoints import EndpointMalformed, read_endpoint
 from storage.runtime.job_runner import KINDS
 from tests.live_server import ACCOUNT
+from tests.proxy import proxy
 from tests.server import object_stores
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -338,59 +334,6 @@ def test_service_properties_follow(account, server, there):
         assert service_properties.get(account) == wanted
     finally:
         there.replace_service_properties(before)
-
-
-@contextmanager
-def proxy(server, refuse):
-    """A proxy of the server; ``refuse`` is given the number of a request and returns an answer, or None."""
-    numbers, lock = iter(range(10**6)), threading.Lock()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def handle_any(self):
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            with lock:
-                found = refuse(next(numbers))
-            status, headers, content = found or self.forward(body)
-            self.send_response(status)
-            for name, value in headers:
-                if name.lower() not in (
-                    "transfer-encoding",
-                    "content-length",
-                    "connection",
-                    "date",
-                    "server",
-                ):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = handle_any  # noqa: N815
-
-        def forward(self, body):
-            headers = {name: value for name, value in self.headers.items() if name != "Host"}
-            wanted = urllib.request.Request(
-                server.url + self.path, body or None, headers, method=self.command
-            )
-            try:
-                with urllib.request.urlopen(wanted) as answer:
-                    return answer.status, answer.getheaders(), answer.read()
-            except urllib.error.HTTPError as answer:
-                return answer.code, list(answer.headers.items()), answer.read()
-
-        def log_message(self, *arguments):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server.connection_string.replace(server.url, f"http://127.0.0.1:{listening.server_port}")
-        finally:
-            listening.shutdown()
-            thread.join()
 
 
 def test_throttling_is_waited_for_in_both_directions(account, server, there, table, monkeypatch):

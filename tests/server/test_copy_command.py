@@ -5,15 +5,18 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
+from contextlib import contextmanager
 
 from storage.domain.entities.entity import Entity, EntityKey, write_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.remote.addresses import allow_all
-from storage.remote.client import TableClient
+from storage.remote.client import RemoteRefused, TableClient
 from storage.remote.endpoints import read_endpoint
-from tests.live_server import ROOT, clean_environment, start_server
+from tests.live_server import ACCOUNT, ROOT, clean_environment, start_server
+from tests.proxy import proxy
 
 NUMBER = 4000
 VARIABLE = "OTHER_SERVICE"
@@ -24,12 +27,11 @@ def client_of(live):
     return TableClient(read_endpoint(live.connection_string), allow_all, time.sleep)
 
 
-def begin(here, there, *arguments):
+def begin(here, text, *arguments):
     line = [sys.executable, str(ROOT / "manage.py"), "copy", "--data", str(here.data), *arguments]
-    environment = {**clean_environment(), VARIABLE: there.connection_string}
     return subprocess.Popen(
         line,
-        env=environment,
+        env={**clean_environment(), VARIABLE: text},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -37,24 +39,58 @@ def begin(here, there, *arguments):
     )
 
 
-def run(here, there, *arguments):
-    process = begin(here, there, *arguments)
+def run(here, text, *arguments):
+    process = begin(here, text, *arguments)
     said, _ = process.communicate(timeout=PATIENCE)
     return process.returncode, said
 
 
 def count(client, table):
+    """The entities of a table, each once, or 0 if there is none yet."""
     try:
-        page, number = client.page(table), 0
-    except Exception:  # the table is not made yet
+        page = client.page(table)
+    except RemoteRefused:
         return 0
+    keys = [it["RowKey"] for it in page.entities]
     while page.next is not None:
-        number += len(page.entities)
         page = client.page(table, page.next)
-    return number + len(page.entities)
+        keys += [it["RowKey"] for it in page.entities]
+    assert len(set(keys)) == len(keys)
+    return len(keys)
 
 
-def test_a_command_that_is_killed_is_finished_by_the_server(server, used):
+@contextmanager
+def gate(server, requests):
+    """Yield the text of a proxy that holds what comes after some requests, whether it does, and what opens it."""
+    held, opened = threading.Event(), threading.Event()
+
+    def hold(number):
+        if number >= requests:
+            held.set()
+            opened.wait()
+
+    with proxy(server, hold) as text:
+        try:
+            yield text, held, opened
+        finally:
+            opened.set()
+
+
+def kill_held(here, text, held, *arguments):
+    """Kill a copy that waits for the other side; return what it has said."""
+    process = begin(here, text, *arguments)
+    assert held.wait(PATIENCE), process.poll()
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()[0]
+
+
+def wait_for_job(here, kind):
+    number = re.findall(rf"^(\d+)  {kind}", here.manage("job", "list"), re.MULTILINE)[0]
+    return here.manage("job", "wait", number)
+
+
+def test_what_is_killed_in_either_direction_is_finished_with_each_entity_once(server, used):
+    """The command, and once the server too, are killed while the other side does not answer."""
     table = f"copy{uuid.uuid4().hex[:8]}"
     source = client_of(server)
     source.create_table(table)
@@ -64,38 +100,27 @@ def test_a_command_that_is_killed_is_finished_by_the_server(server, used):
             for it in range(start, start + 100)
         ]
         source.write(table, rows)
-    with start_server(used) as here:
-        target = client_of(here)
-        process = begin(
-            here,
-            server,
-            f"env:{VARIABLE}",
-            here.account,
-            "--table",
-            table,
-            "--rename",
-            f"{table}=mine",
-            "--rate",
-            "1500",
-        )
-        deadline = time.monotonic() + PATIENCE
-        while not 0 < count(target, "mine") < NUMBER:
-            assert process.poll() is None and time.monotonic() < deadline, process.stdout.read()
-        os.killpg(process.pid, signal.SIGKILL)
-        said = process.communicate()[0]
-        assert server.key not in said
-        [job] = re.findall(r"^(\d+)  account.copy-in", here.manage("job", "list"), re.MULTILINE)
-        said = here.manage("job", "wait", job)
-        assert f"inserted: {NUMBER:,}" in said and count(target, "mine") == NUMBER
-
-        status, said = run(
-            here, server, here.account, f"env:{VARIABLE}", "--table", "mine", "--rename", f"mine={table}b"
-        )
-        assert status == 0 and f"{NUMBER:,} verified: equal" in said, said
-        assert count(source, f"{table}b") == NUMBER
-        status, said = run(here, server, "one", "two")
-        assert status == 1 and "One of the two must be an account of this server" in said
-        status, said = run(here, server, str(ROOT / "no.json"), here.account)
-        assert status == 1 and "cannot be read" in said
-        target.close()
+    into = (f"env:{VARIABLE}", ACCOUNT, "--table", table, "--rename", f"{table}=mine", "--no-properties")
+    back = (ACCOUNT, f"env:{VARIABLE}", "--table", "mine", "--rename", f"mine={table}b", "--no-properties")
+    with gate(server, 3) as (text, held, opened):
+        with start_server(used) as here:
+            assert server.key not in kill_held(here, text, held, *into)
+            here.kill()
+        opened.set()
+        with start_server(used) as here:
+            assert f"inserted: {NUMBER:,}" in wait_for_job(here, "account.copy-in")
+            target = client_of(here)
+            assert count(target, "mine") == NUMBER
+            target.close()
+            with gate(server, 12) as (text, held, opened):
+                kill_held(here, text, held, *back)
+                opened.set()
+                wait_for_job(here, "account.copy-out")
+                assert count(source, f"{table}b") == NUMBER
+                status, said = run(here, text, *back)
+            assert status == 0 and "equal" in said, said
+            status, said = run(here, "", "one", "two")
+            assert status == 1 and "One of the two must be an account of this server" in said
+            status, said = run(here, "", str(ROOT / "no.json"), ACCOUNT)
+            assert status == 1 and "cannot be read" in said
     source.close()
