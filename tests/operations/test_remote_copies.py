@@ -298,7 +298,7 @@ def test_a_sas_of_one_table_and_one_that_lists_none(account, server, there, tabl
     text = f"{server.endpoint}?{of_account}"
     assert outcome(copy(account, server, only(table), text=text))["unchanged"] == 3
     job = copy(account, server, only("copy*"), text=text)
-    assert jobs.error_of(job).reason is Reason.REMOTE_REFUSED and "sig=" not in job.error
+    assert jobs.error_of(job).reason is Reason.REMOTE_FORBIDDEN and "sig=" not in job.error
 
 
 def test_copies_between_the_same_two_wait_for_each_other(account, server, there, table):
@@ -358,7 +358,7 @@ def test_throttling_is_waited_for_in_both_directions(account, server, there, tab
 def test_addresses_are_checked_unless_an_admin_says_otherwise(account, server, table, settings):
     settings.COPY_NETWORKS = ()
     job = copy(account, server, only(table))
-    assert (job.status, jobs.error_of(job).reason) == (JobStatus.FAILED, Reason.REMOTE_UNREACHABLE)
+    assert (job.status, jobs.error_of(job).reason) == (JobStatus.FAILED, Reason.REMOTE_PRIVATE)
     assert "TABLERO_COPY_NETWORKS" in str(jobs.error_of(job)) and job.arguments["secret"] == ""
     assert outcome(copy(account, server, only(table), is_unlimited=True))["verified"]
 
