@@ -220,8 +220,8 @@ def serve(folder: Path, data: Path, port: str) -> int:
     cover(folder, [], "755")
     text = re.sub(r"\b10002\b", port, CONTAINERFILE.read_text())
     stage = Build(folder, fetches=False).run(read(text))
-    accounts = {name: value for name, value in os.environ.items() if name == "TABLERO_ACCOUNTS"}
-    container = start(stage, data, accounts)
+    settings = {name: value for name, value in os.environ.items() if name.startswith("TABLERO_")}
+    container = start(stage, data, settings)
     signal.signal(signal.SIGTERM, lambda *_: container.terminate())
     while container.poll() is None:
         health = stage.run(stage.health, {}, stderr=subprocess.DEVNULL)

@@ -1,5 +1,7 @@
 """The Containerfile: its steps, and a container of it that is healthy, writes only its volume, and ends in order."""
 
+import json
+import re
 import shutil
 import signal
 import socket
@@ -50,7 +52,11 @@ def test_a_container_is_healthy_and_ends_requests_in_flight(scratch):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**clean_environment(), "TABLERO_ACCOUNTS": f"acme:{KEY}"},
+            env={
+                **clean_environment(),
+                "TABLERO_ACCOUNTS": f"acme:{KEY}",
+                "TABLERO_LOG_LEVEL": "info",
+            },
         )
         live = LiveServer(process, data / "tablero", account="acme", key=KEY, url=f"http://127.0.0.1:{port}")
         try:
@@ -68,8 +74,19 @@ def test_a_container_is_healthy_and_ends_requests_in_flight(scratch):
                 assert unfinished.recv(100).startswith(b"HTTP/1.1 100")
                 process.send_signal(signal.SIGTERM)
                 unfinished.sendall(b"{}")
-                assert unfinished.recv(100).startswith(b"HTTP/1.1 403")
+                answer = unfinished.recv(4096).decode()
+                assert answer.startswith("HTTP/1.1 403")
             assert process.wait(60) == 0, live.output
+            live.reader.join(60)
+            number = re.search(r"x-ms-request-id: (\S+)", answer)[1]
+            # one line for each event, also for those of the start
+            logged = [json.loads(line) for line in live.output if line != "healthy"]
+            [refused] = [it for it in logged if it.get("request_id") == number]
+            assert (refused["level"], refused["account"], refused["operation"]) == (
+                "info",
+                "acme",
+                "CreateTable",
+            )
         finally:
             if process.poll() is None:
                 process.kill()
