@@ -234,6 +234,8 @@ def test_keys_and_connections(ada, account):
     assert ada("POST", "accounts/acme/keys/key2/rotate", {"grace": "2h"}).status_code == 200
     assert [old.name for old in retired_keys.accepted(account)] == [retired_key_name(2)]
     assert ada("POST", "accounts/acme/keys/key2/rotate", {"grace": "8d"}).status_code == 400
+    assert ada("POST", "accounts/acme/keys/key2/end").json()["name"] == "key2"
+    assert retired_keys.accepted(account) == ()
     assert Activity.objects.filter(verb=Verb.KEY_REVEAL, account=account).count() == 2 + 1 + 1 + 7
 
 

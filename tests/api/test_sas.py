@@ -104,6 +104,15 @@ def test_blocks_and_unblocks(ask):
     assert Activity.objects.filter(verb=Verb.SAS_BLOCK, actor_kind="token").count() == 1
 
 
+def test_describes_a_token_which_needs_a_label(ask, account):
+    issued = f"{SAS}/{ask('POST', SAS, READS).json()['fingerprint']}"
+    described = ask("PATCH", issued, {"owner": "reporting team"}).json()
+    assert (described["label"], described["owner"]) == ("report", "reporting team")
+    RegisteredSas.objects.update(label="")
+    assert ask("PATCH", issued, {"owner": "x"}).json()["errors"][0]["pointer"] == "#/label"
+    assert Activity.objects.filter(verb=Verb.SAS_CHANGE).count() == 1
+
+
 def test_refuses_what_would_open_nothing(ask):
     for changed, pointer in [
         ({"table": "nothing"}, "#/table"),

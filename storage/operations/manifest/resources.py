@@ -268,7 +268,8 @@ class WebhookResource(ResourceKind):
     def check(self, account: Account | None, kind: AccountKind, change: Change) -> None:
         if change.action is not Action.DELETE:
             former = {} if account is None else self.stored(account).get(change.name, {})
-            webhooks.check(account, WebhookFields(change.name, **{"url": "", **former, **change.after}))
+            owner = account or accounts.unsaved(change.account, kind)
+            webhooks.check(owner, WebhookFields(change.name, **{"url": "", **former, **change.after}))
 
     def make(self, account: Account, change: Change, *, by: Actor) -> None:
         found = webhooks.for_account(account).filter(name=change.name).first()
