@@ -59,6 +59,7 @@ imports:upload                import_table
 imports:map                   import_table
 imports:repair                import_table
 imports:run                   import_table
+imports:copy                  copy_from_service copy_to_service
 jobs:cancel                   cancel_job
 jobs:pause                    pause_job
 jobs:resume                   resume_job
@@ -113,6 +114,7 @@ REASONS = {
         people:api_token_new people:api_token_revoke
     """,
     "data to look around with": "tables:sample",
+    "files of Azurite are of this machine: the command copy reads them": "imports:copy_file imports:copy_upload",
 }
 MAPPED = {name: operations for name, *operations in map(str.split, filter(None, OPERATIONS.splitlines()))}
 WITHOUT = {name for names in REASONS.values() for name in names.split()}
