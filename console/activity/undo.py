@@ -63,7 +63,9 @@ def gives_power(done: Activity) -> bool:
 
 
 def _is_own(user: User, done: Activity) -> bool:
-    return done.actor_kind == ActorKind.USER and done.actor == user.get_username()
+    """Return whether a user has done it, and not another one who had the name before."""
+    is_named = done.actor_kind == ActorKind.USER and done.actor == user.get_username()
+    return is_named and user.created_at <= done.at
 
 
 def is_open(done: Activity, read_only: Collection[int]) -> bool:

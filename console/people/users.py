@@ -98,6 +98,8 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     before, after = done.before, done.after
     if user is None or not before or not after or any(getattr(user, name) != after[name] for name in after):
         raise activity.ChangedSince
+    if user.created_at > done.at:  # another user, who has the name now
+        raise activity.ChangedSince
     if before.get("is_admin") is False or before.get("is_active") is False:
         _check_other_admin(user)
     if before.get("is_active") is False:

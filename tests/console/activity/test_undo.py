@@ -4,8 +4,11 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from console.grid.tokens import encode_key
+from console.models import User
+from console.people import users
 from console.site import toasts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert, Update
@@ -15,6 +18,7 @@ from storage.domain.values.etag import ANY, write_etag
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
+from storage.operations.activity.activity import ChangedSince
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
@@ -154,6 +158,19 @@ def test_changes_of_others(post, table, account):
     # of the table, which goes with it, no page is left to come back to
     made = activity.latest(table, Verb.TABLE_CREATE)
     assert post("max", made, address="/ui/a/acme/t/people/?f=x")["Location"] == "/ui/a/acme/"
+
+
+def test_a_user_does_not_undo_what_the_former_one_of_the_name_did(post, table, inserted, cast):
+    User.objects.filter(username="eve").update(created_at=timezone.now())
+    assert post("eve", inserted).status_code == 403
+
+
+def test_a_user_does_not_get_back_what_the_former_one_of_the_name_had(cast):
+    users.set_admin(cast["eve"], is_admin=True, by=by("ada"))
+    lost = users.set_admin(cast["eve"], is_admin=False, by=by("ada"))
+    User.objects.filter(username="eve").update(created_at=timezone.now())
+    with pytest.raises(ChangedSince):
+        users.undo(lost, by=by("ada"))
 
 
 def test_tables_and_settings(post, table, account):
