@@ -145,10 +145,10 @@ def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=R
 
 def copy_data(source, data):
     """What a server left that has ended, whoever owns which file of it."""
-    shutil.copytree(source, data, ignore=shutil.ignore_patterns("run", "lock", "*.lock", "*.log"))
-    for path in (data, *data.rglob("*")):
-        owner = (source / path.relative_to(data)).stat()
-        os.chown(path, owner.st_uid, owner.st_gid)
+    subprocess.run(["cp", "-a", str(source), str(data)], check=True)  # takes half of what shutil does
+    for pattern in ("run", "lock", "*.lock", "*.log"):
+        for path in list(data.rglob(pattern)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     return data
 
 
