@@ -145,6 +145,7 @@ def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=R
 
 def copy_data(source, data):
     """What a server left that has ended, whoever owns which file of it."""
+    data.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cp", "-a", str(source), str(data)], check=True)  # takes half of what shutil does
     for pattern in ("run", "lock", "*.lock", "*.log"):
         for path in list(data.rglob(pattern)):
