@@ -78,6 +78,15 @@ def test_a_saved_query_from_first_to_last(open_grid):
     expect(page.locator("#toasts")).to_contain_text(f"Saved the query {HOSTILE}.")
     expect(applied.get_by_text("changed since saved")).to_have_count(0)
 
+    # values in the place of its parameters are put back over the grid, without leaving it
+    run(page, "Age ge 58")
+    applied.get_by_role("link", name="Update…").click()
+    dialog = page.locator("#part-dialog")
+    expect(dialog).to_contain_text("The saved filter has these parameters: least.")
+    check_axe(page)
+    dialog.get_by_role("link", name="Cancel").click()
+    expect(applied.get_by_text("changed since saved")).to_be_visible()
+
     # its versions, and the way back to the first
     applied.get_by_role("link", name=HOSTILE).click()
     check(page)
