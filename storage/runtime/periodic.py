@@ -199,7 +199,7 @@ async def _repeat(work: _Work) -> None:
 
 
 def current_interval(interval: float, idleness: Idleness = idleness) -> float:
-    """Return the seconds between two runs of work: up to three times as many while nobody asks for anything."""
+    """Return the seconds between two runs of work: up to three times as many while there are no requests."""
     return max(interval, min(_IDLE_FACTOR * interval, _IDLE_INTERVAL)) if idleness.is_idle() else interval
 
 
