@@ -277,13 +277,20 @@ def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
         return redirect("imports:run" if draft.job else "imports:map", draft.account.name, draft.pk)
     shown = JobView(job, may_change=True)
     context: dict[str, Any] = {"draft": draft, "it": shown, "step": "check"}
+    if job.status == JobStatus.DONE or shown.goes_on:
+        context["groups"] = [GroupView(*it) for it in enumerate(import_jobs.groups_of(job))]
     if job.status == JobStatus.DONE:
         outcome = import_jobs.outcome_of(job)
-        groups = [GroupView(number, group) for number, group in enumerate(outcome.groups.listed())]
-        context |= {"outcome": outcome, "groups": groups, "writable": outcome.written}
+        context |= {"outcome": outcome, "writable": outcome.written}
         with suppress(Refused):  # which the page of the columns says
             context["changes"] = list(map(ChangeView, import_drafts.sample_changes(draft)))
-    return render_part(request, "console/imports/check.html", "_check.html", context)
+    is_progress = "progress" in request.GET
+    if is_progress and shown.goes_on:
+        return render(request, "console/imports/_check_progress.html", context)
+    response = render_part(request, "console/imports/check.html", "_check.html", context)
+    if is_progress:
+        response.headers["HX-Retarget"] = "#check"
+    return response
 
 
 @require_POST
@@ -294,7 +301,7 @@ def repair(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
     number = read_number(request.POST.get("group", ""))
     if job is None or str(job.pk) != request.POST.get("check") or number is None or how not in list(Repair):
         raise Http404
-    groups = import_jobs.outcome_of(job).groups.listed()
+    groups = import_jobs.groups_of(job)
     if number >= len(groups):
         raise Http404
     with notify_refusals(request):

@@ -222,6 +222,12 @@ def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMap
     return mapping  # the others are modes of the import
 
 
+def is_repaired(other: RejectGroup, group: RejectGroup, how: Repair) -> bool:
+    """Return whether the repair of a group brings in the rows of another one, too, or of itself."""
+    is_of_column = how in (Repair.STRING, Repair.UNSET)
+    return how in other.repairs and (not is_of_column or other.column == group.column)
+
+
 # files
 
 

@@ -1,7 +1,7 @@
 """Imports that a user prepares step by step: upload a file, map its columns, check it, repair, import."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -194,14 +194,17 @@ def sample_changes(draft: ImportDraft) -> list[SampleChange]:
     return changes
 
 
-def check(draft: ImportDraft, *, by: Actor) -> Job:
-    """Say what the import would do, as a job; raises MappingRefused if the mapping does not fit the file."""
+def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) -> Job:
+    """Say what the import would do, as a job; raises MappingRefused if the mapping does not fit the file.
+
+    ``left``: groups of rows that are known to be rejected still.
+    """
     accounts.check_writable(draft.account)
     found = read(draft)
     _require_fit(found)
     table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
     _forget_check(draft)
-    job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by)
+    job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by, left=left)
     draft.check_job, draft.mapping = job, json.dumps(found.mapping.dump())
     draft.save(update_fields=("check_job", "mapping"))
     return job
@@ -213,12 +216,18 @@ def is_checked(draft: ImportDraft) -> bool:
 
 
 def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) -> Job:
-    """Change the mapping or the mode so that the rows of a group are not rejected for its reason, and check again."""
+    """Change the mapping or the mode so that the rows of a group are not rejected for its reason, and check again.
+
+    All rows are read again, which takes half a minute for a million of them: the other groups can be repaired while
+    that goes on.
+    """
+    known = [] if draft.check_job is None else import_jobs.groups_of(draft.check_job)
+    left = [it for it in known if not rejects.is_repaired(it, group, how)]
     mapping, mode = ColumnMapping.load(json.loads(draft.mapping)), ImportMode(draft.mode)
     if how in (Repair.SKIP, Repair.REPLACE):
         mode = ImportMode.SKIP if how is Repair.SKIP else ImportMode.REPLACE
     save_mapping(draft, rejects.repair(mapping, group, how), mode)
-    return check(draft, by=by)
+    return check(draft, by=by, left=left)
 
 
 @transaction.atomic

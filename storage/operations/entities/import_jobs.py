@@ -6,7 +6,7 @@ nothing but the rejected rows; a process that takes it over begins again.
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from threading import Lock
@@ -29,7 +29,7 @@ from storage.transfer.entities import Chunk
 from storage.transfer.file import RowFile
 from storage.transfer.layout import NO_WISHES, FileRefused, Layout, Wishes
 from storage.transfer.mapping import ColumnMapping
-from storage.transfer.rejects import Reject, RejectWriter
+from storage.transfer.rejects import Reject, RejectGroup, RejectWriter
 from storage.transfer.rows import START, Position
 
 _OPEN_FILES: Final = 8  # that this process keeps open between steps
@@ -40,7 +40,8 @@ class ImportArguments:
     """What to import: a file of jobs, how it is read, and what becomes of its columns.
 
     These are JSON texts: names of columns may hold what PostgreSQL's JSON cannot. ``new_table``: the name of a table
-    that does not exist when a file is checked.
+    that does not exist when a file is checked. ``left``: groups of rows that the check before it has rejected, and that
+    were not repaired.
     """
 
     file: int
@@ -48,6 +49,7 @@ class ImportArguments:
     mapping: str
     mode: str
     new_table: str = ""
+    left: str = ""
 
     @property
     def unit(self) -> Unit:
@@ -188,12 +190,15 @@ def start_check(
     *,
     by: Actor,
     takes_file: bool = False,
+    left: Sequence[RejectGroup] = (),
 ) -> Job:
     """Check the import of a file into a table, which need not be created, as a job.
 
-    Unless it ``takes_file`` over, the file stays for the import.
+    Unless it ``takes_file`` over, the file stays for the import. ``left``: what the check before it found.
     """
     arguments, exists = arguments_for(file, source, mapping, mode), table.pk is not None
+    if left:
+        arguments = replace(arguments, left=json.dumps([group.dump() for group in left]))
     if not exists:
         arguments = replace(arguments, new_table=table.name)
     return jobs.start(
@@ -221,6 +226,14 @@ def outcome_of(job: Job) -> ImportOutcome:
     if job.activity_id is not None:
         outcome.activity = Activity.objects.filter(pk=job.activity_id).first()
     return outcome
+
+
+def groups_of(check: Job) -> list[RejectGroup]:
+    """Return the rejected rows that a check has found, in groups; before its end, those of the check before it."""
+    if "outcome" in check.result:
+        return outcome_of(check).groups.listed()
+    left = arguments_of(check).left
+    return [RejectGroup.load(it) for it in json.loads(left)] if left else []
 
 
 def open_rows(file: JobFile, layout: Layout | None = None, wishes: Wishes = NO_WISHES) -> RowFile:

@@ -82,6 +82,29 @@ def test_from_pasted_rows_to_entities_with_a_repair(visit, staff):
     assert 'value="{country}"' in kept and 'value="Age"' in kept
 
 
+def test_groups_are_repaired_one_after_the_other_while_rows_are_checked(visit, staff):
+    eve = visit("eve")
+    text = TEXT.replace("\n", ",1\n").replace("note,1", "note,size").replace("41,y,1", "41,y,big")
+    columns = begin(eve, text)
+    sizes = {"target:4": "Size", "type:4": "Edm.Int32"}
+    answer = eve.post(columns, {"check": "1", "mode": "merge", **COLUMNS, **sizes})
+    check = answer["Location"]
+    job_runner.run_all()
+    assert [it.group.column for it in eve.get(check).context["groups"]] == ["age", "size"]
+
+    def repair():
+        asked = {"group": "0", "how": "unset", "check": ImportDraft.objects.get().check_job_id}
+        assert eve.post(check.replace("check", "repair"), asked).status_code == 302
+        return [it.group.column for it in eve.get(check).context["groups"]]
+
+    assert (repair(), repair()) == (["size"], [])
+    progress = eve.get(check, {"progress": ""})
+    assert progress.content.decode().count("<section") == 1 and "HX-Retarget" not in progress.headers
+    job_runner.run_all()
+    ended = eve.get(check, {"progress": ""})
+    assert ended.headers["HX-Retarget"] == "#check" and "rejects-title" not in ended.content.decode()
+
+
 def test_how_a_file_is_read_can_be_changed(visit, staff):
     eve = visit("eve")
     columns = begin(eve, "a|b;c\n1|2;3\n4|5;6\n")
