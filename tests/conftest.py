@@ -25,7 +25,9 @@ from tests.live_server import LiveServer, start_server
 from tests.seeds import SHARED, seeded, shared_folder
 
 # the same examples in every run, however slow: a failure is then the change's own
-hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    "suite", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
 
 FINISHED = itertools.count(1)  # tests of this process

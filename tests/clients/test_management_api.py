@@ -144,7 +144,7 @@ def test_answers_are_as_documented(api, token):
         if case.method != "DELETE":  # what is there stays there
             given = case.path_parameters or {}
             case.path_parameters = {name: there.get(name, value) for name, value in given.items()}
-        case.call_and_validate(headers=headers, checks=CHECKS)
+        case.call_and_validate(headers=headers, checks=CHECKS, timeout=60)
 
     asked = 0
     for found in schema.get_all_operations():
