@@ -20,6 +20,7 @@ FIRST = (
     "tests/checker",
     "tests/faults",
     "tests/replication",
+    "tests/service",
     "tests/bench",
 )
 # what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled

@@ -99,7 +99,9 @@ def _disk() -> Iterator[Finding]:
 def _backup() -> Iterator[Finding]:
     found = backups.state()
     if found.last is None:
-        yield fine("The command backup has made no backup of this server yet.")
+        yield fine(
+            "The command backup has made no backup of this server yet. Make one with the command backup DIR."
+        )
     else:
         text = f"The last backup is of {found.last.made_at:%Y-%m-%d %H:%M} UTC, in {found.last.path}."
         if found.is_overdue:

@@ -138,7 +138,7 @@ class Build:
         """A root whose lower part is this machine, with its Python as that of the image."""
         root = self._folder / name / "root"
         root.mkdir(parents=True)
-        overlay(self._folder / name, root)
+        overlay(Path("/"), self._folder / name, root)
         for path in ("proc", "dev"):
             bind(Path("/") / path, root / path)
         for path in packages():

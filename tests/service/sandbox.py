@@ -122,7 +122,7 @@ def protect_system(writable: list[str]) -> None:
     enter_namespace()
     for path in writable:
         bind(Path(path), Path(path))
-    seen = (*writable, sys.base_prefix, sys.prefix, ROOT, *sys.path)
+    seen = (sys.base_prefix, sys.prefix, ROOT, *sys.path)
     reveal({Path(it).resolve() for it in seen if Path(it).is_dir()})
     set_read_only("/", is_read_only=True)
     for path in (*writable, "/dev", "/proc"):
@@ -130,15 +130,15 @@ def protect_system(writable: list[str]) -> None:
 
 
 def reveal(paths: set[Path]) -> None:
-    """Let others enter folders that only root may, such as a Python in root's home, and nothing beside them."""
-    closed: dict[Path, list[Path]] = {}
-    for path in sorted(paths):
-        folders = reversed(path.parents)
-        folder = next((it for it in folders if it.is_dir() and not it.stat().st_mode & 1), None)
-        if folder is not None:
-            closed.setdefault(folder, []).append(path)
-    for folder, inside in closed.items():
-        cover(folder, inside, "755")
+    """Let others enter folders that only root may, such as a Python in root's home, as long as the mounts live."""
+    folders = {folder for path in paths for folder in (path, *path.parents)}
+    layers = Path("/mnt")
+    cover(layers, [], "755")
+    for number, folder in enumerate(sorted(folders)):
+        mode = folder.stat().st_mode
+        if not mode & 1:
+            overlay(folder, layers / str(number), folder)
+            folder.chmod(mode | 0o055)
 
 
 def cover(folder: Path, shown: list[Path], mode: str) -> None:
@@ -221,12 +221,12 @@ def restrict(unit: dict[str, list[str]]) -> None:
     allowed.load()
 
 
-def overlay(place: Path, root: Path) -> None:
-    """Mount at ``root`` what this machine has, with changes that stay in ``place``."""
+def overlay(lower: Path, place: Path, target: Path) -> None:
+    """Show at ``target`` what is in ``lower``, with changes that stay in ``place``."""
     for part in ("upper", "work"):
         (place / part).mkdir(parents=True)
-    options = f"lowerdir=/,upperdir={place}/upper,workdir={place}/work"
-    call(libc.mount(b"overlay", str(root).encode(), b"overlay", 0, options.encode()), "overlay")
+    options = f"lowerdir={lower},upperdir={place}/upper,workdir={place}/work"
+    call(libc.mount(b"overlay", str(target).encode(), b"overlay", 0, options.encode()), "overlay")
 
 
 @cache
@@ -246,7 +246,7 @@ def try_limits() -> None:
                 enter_namespace()
                 cover(folder, [], "755")
                 (folder / "root").mkdir()
-                overlay(folder, folder / "root")
+                overlay(Path("/"), folder, folder / "root")
                 set_read_only(str(folder / "root"), is_read_only=True)
                 Filter(ALLOW).load()
                 status = 0
