@@ -169,6 +169,20 @@ def test_what_is_declared_absent_is_deleted(ada, account, people):
     assert changes(ada("POST", "manifest/apply", acme(absent=True))) == []
 
 
+def test_what_is_declared_not_absent_stays(ada, account, people):
+    here = {"absent": False}
+    policy = {"absent": False, "permission": "r"}
+    tables_ = {"people": {**here, "policies": {"reports": policy}}}
+    wanted = acme(
+        **here,
+        tables=tables_,
+        webhooks={"x": {**here, "url": "https://x.example"}},
+        snapshot_schedule={**here, "hour": 1},
+    )
+    assert {it["action"] for it in changes(ada("POST", "manifest/apply", wanted))} == {"create", "change"}
+    assert changes(ada("POST", "manifest/apply", wanted)) == []
+
+
 def test_an_index_that_the_server_added_is_kept_when_declared_and_never_pruned(ada, people):
     indexes.add(people, "Name", origin=indexes.IndexOrigin.ADAPTIVE)
     assert changes(ada("POST", "manifest/apply?prune=true", acme(tables={"people": {"indexes": []}}))) == []

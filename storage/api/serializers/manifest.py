@@ -69,7 +69,9 @@ class DeclaredTableSerializer(DeletableSerializer, TableChangeSerializer):
     )
 
     def validate_policies(self, found: dict[str, Any]) -> dict[str, Any]:
-        check_policies({name: it for name, it in found.items() if _ABSENT not in it})
+        check_policies(
+            {name: fields for name, it in found.items() if (fields := _unless_absent(it)) is not None}
+        )
         return found
 
 
@@ -173,7 +175,7 @@ def read_manifest(data: Any) -> Manifest:
 
 
 def _read_account(data: Mapping[str, Any]) -> DeclaredAccount | None:
-    if _ABSENT in data:
+    if data.get(_ABSENT):
         return None
     schedule = data.get("snapshot_schedule")
     return DeclaredAccount(
