@@ -167,7 +167,7 @@ def test_a_file_larger_than_a_form_is_imported(live, proxy, token):
             data=iter(lines),
             headers={"Authorization": f"Bearer {token}"},
             verify=cert,
-            timeout=120,
+            timeout=600,
         )
         assert answer.status_code == 200, answer.text
         assert len(list(client.list_entities(select=["RowKey"]))) == len(rows)
