@@ -18,6 +18,7 @@ from storage.operations.accounts.declarations import AccountKeys
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.health import database_version
 from storage.operations.relations import table_relations
+from storage.server import initial_schema
 from storage.server.backups import backup, schedule
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -135,7 +136,7 @@ def _upgrade(options: Options, say: Callable[[str], None]) -> None:
             _back_up(options, say)
         say("Bringing the database up to date ...")
     with database_version.stopping_older_servers():
-        _migrate()
+        _migrate(has_own_postgresql=not options.database_url)
     table_relations.complete_all()
 
 
@@ -177,13 +178,16 @@ def _refuse_running_servers() -> None:
         )
 
 
-def _migrate() -> None:
+def _migrate(*, has_own_postgresql: bool = False) -> None:
     if not database_version.is_older():
         return
     try:
         with transaction.atomic():  # of a process that is killed, nothing is left
-            call_command(_Migrate(), verbosity=0, interactive=False)
-        gc.collect()  # the models of all versions, before what is left is kept
+            if has_own_postgresql and not database_version.applied_migrations():
+                initial_schema.create()
+            if database_version.is_older():
+                call_command(_Migrate(), verbosity=0, interactive=False)
+                gc.collect()  # the models of all versions, before what is left is kept
     except MigrationSchemaMissing:
         _refuse_role()
     except ProgrammingError as error:
