@@ -163,6 +163,14 @@ def test_refuses_declarations(text):
         declarations.read_declaration(text)
 
 
+@pytest.mark.parametrize("text", ["{}", "{}:ada", "{}@ada:QQ=="])
+def test_a_refused_declaration_does_not_show_a_key(text):
+    key = base64.b64encode(KEY).decode()
+    with pytest.raises(AccountError) as refused:
+        declarations.ensure(declarations.read_declaration(text.format(key)))
+    assert key[:20] not in str(refused.value)
+
+
 def test_declared_accounts_exist_with_their_keys():
     accounts.add("ada")
     declarations.ensure([AccountKeys("ada", KEY), AccountKeys("bob", KEY, KEY)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from storage.domain.access.actor import SERVER
 from storage.domain.refusals import Reason
@@ -13,6 +14,8 @@ from storage.operations.accounts.refusals import AccountError, AccountKindIsFixe
 from storage.operations.accounts.sealed_keys import decode_key, keys_of
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
+
+_LONGEST: Final = 24  # characters of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ def read_declaration(text: str) -> list[AccountKeys]:
 def _read_account(text: str) -> AccountKeys:
     named, *keys = text.split(":")
     name, _, kind = named.partition("@")
+    if len(name) > _LONGEST:
+        raise AccountError(Reason.ACCOUNT_NAME, account="…")  # a key may have been written in its place
     if not 1 <= len(keys) <= 2:
         raise AccountError(Reason.DECLARATION_MALFORMED, account=name)
     if kind not in ("", *AccountKind):
