@@ -15,7 +15,7 @@ from storage.domain.service.comments import Subject
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import CommentMove
-from storage.operations.accounts import accounts
+from storage.operations.accounts import accounts, removal
 from storage.operations.changes import key_changes
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.comments import comments, threads
@@ -137,4 +137,11 @@ def test_moves_are_forgotten_with_the_history(table, ada):
     key_changes.tidy(timezone.now() + timedelta(days=HISTORY_DAYS_LIMIT - 1))
     assert CommentMove.objects.exists()
     key_changes.tidy(timezone.now() + timedelta(days=HISTORY_DAYS_LIMIT + 1))
+    assert not CommentMove.objects.exists()
+
+
+def test_moves_go_with_their_account(table, ada):
+    say(table, ada, a="of a")
+    edits.change_key(table, key("a"), key("m"), ANY, by=by())
+    removal.remove("acme", with_tables=True)
     assert not CommentMove.objects.exists()
