@@ -26,8 +26,8 @@ class Server(Protocol):
 
     def plan(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]: ...
 
-    def apply(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]:
-        """Make exactly the changes of the last plan; raises CommandError if they are others by now."""
+    def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
+        """Make the changes; those of the last plan if ``as_planned``: raises CommandError if they are others by now."""
 
     def show(self, names: Sequence[str]) -> dict[str, Any]: ...
 
@@ -47,11 +47,10 @@ class LocalServer:
             raise CommandError(_describe(problem.serialize(""))) from None
         return _written(self._planned)
 
-    def apply(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]:
+    def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
+        planned = self._planned if as_planned else None
         try:
-            done = applying.apply(
-                read_manifest(manifest), by=command_actor(), prunes=prunes, planned=self._planned
-            )
+            done = applying.apply(read_manifest(manifest), by=command_actor(), prunes=prunes, planned=planned)
         except ChangedSince:
             raise CommandError(_CHANGED) from None
         except PlanRefused as refused:
@@ -82,8 +81,8 @@ class RemoteServer:
         found: list[dict[str, Any]] = answer.json()["changes"]
         return found
 
-    def apply(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]:
-        headers = {"If-Match": self._etag}
+    def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
+        headers = {"If-Match": self._etag} if as_planned else {}
         answer = self._send(
             "POST", "/apply", json=manifest, params=_parameters(prunes=prunes), headers=headers
         )

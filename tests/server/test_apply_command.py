@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from storage.management.commands.apply import Command
 from storage.management.toml_writing import write_toml
 from storage.models import Activity
-from storage.operations.accounts import accounts
+from storage.operations.accounts import account_settings, accounts
 from storage.operations.tables import tables
 
 FILE = """
@@ -100,14 +100,24 @@ def test_asks_and_does_nothing_without_an_answer(run, monkeypatch):
         assert accounts.exists("shop") is is_made
 
 
+def test_what_changes_while_a_person_is_asked_is_not_overwritten(run, monkeypatch):
+    account = accounts.add("shop")
+    terminal = _Terminal("y\n", lambda: account_settings.change(account, label="Other"))
+    monkeypatch.setattr(sys, "stdin", terminal)
+    with pytest.raises(CommandError, match="plan again"):
+        run('[accounts.shop]\nlabel = "New"')
+    assert accounts.find("shop").label == "Other"
+
+
 class _Terminal:
-    def __init__(self, answer):
-        self._answer = answer
+    def __init__(self, answer, meanwhile=lambda: None):
+        self._answer, self._meanwhile = answer, meanwhile
 
     def isatty(self):
         return True
 
     def readline(self):
+        self._meanwhile()
         return self._answer
 
 

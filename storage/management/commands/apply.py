@@ -113,7 +113,8 @@ class Command(DatabaseCommand):
             return
         if not yes and not self._is_confirmed():
             raise CommandError("Nothing was changed.")
-        done = server.apply(manifest, prunes=prune)
+        # a person confirms what was shown; a script wants the result, also if another came first
+        done = server.apply(manifest, prunes=prune, as_planned=not yes)
         if json:
             self._write(done, as_json=True)
         else:
