@@ -245,7 +245,7 @@ _POLICY_PERMISSION: Final = _(
 
 
 def describe_finding(found: Finding) -> SafeString:
-    details = dict(found.details)
+    details = {name: value or "–" for name, value in found.details}
     if found.mistake is Mistake.CLOCK_SKEW:
         details["seconds"] = describe_duration(details["seconds"])
     is_by_policy = found.mistake is Mistake.PERMISSION and "policy" in details

@@ -229,6 +229,16 @@ def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     folk.update_entity(person(4), mode="replace")
 
 
+def test_the_sidebar_has_the_exact_number_of_the_grid(open_grid):
+    page = open_grid("?top=200")
+    number = page.locator("#total[data-exact]").get_attribute("data-number")
+    entry = page.locator("#sidebar-tables [aria-current] > em")
+    expect(entry).to_have_text(number)
+    entry.evaluate("it => (it.textContent = '~1')")  # an estimate, as of a table that is larger
+    page.get_by_role("button", name="Run").click()
+    expect(entry).to_have_text(number)
+
+
 def test_e8_pages_forth_and_back(open_grid):
     page = open_grid("?top=25")
     shown = page.locator(".shown")

@@ -108,6 +108,9 @@ def test_the_past_is_marked_and_a_range_of_it_undone(open_page, admin, service):
     page.locator("#past-button").click()  # before the last change
     status = page.locator("td[data-property=Status]").nth(1)
     expect(status).to_have_text("paid")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("button", name="Undo this range…")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 900})
     marked = status.evaluate("cell => getComputedStyle(cell).boxShadow")
     page.get_by_label("Mark differences").uncheck()
     assert marked != "none" and status.evaluate("cell => getComputedStyle(cell).boxShadow") == "none"

@@ -100,6 +100,17 @@ def test_toasts(open_page):
     page.get_by_text("Saved the profile.").locator("..").get_by_role("button").click()
     expect(page.get_by_text("Saved the profile.")).to_have_count(0)
     check_axe(page)
+    # the newest is seen, with the number of those behind it; each comes back when those before it are gone
+    toast = "<div class='toast' data-toast=''><p>{}</p><button data-dismiss>x</button></div>"
+    for name in ("Saved one.", "Saved two.", "Saved three."):
+        page.evaluate(
+            "it => document.getElementById('toasts').insertAdjacentHTML('beforeend', it)", toast.format(name)
+        )
+    expect(page.get_by_text("Saved three.")).to_be_visible()
+    expect(page.locator(".toast[data-behind='2']")).to_contain_text("Saved three.")
+    expect(page.get_by_text("Saved two.")).to_be_hidden()
+    page.locator(".toast", has_text="Saved three.").get_by_role("button").click()
+    expect(page.get_by_text("Saved two.")).to_be_visible()
 
 
 def test_drawer(open_page):

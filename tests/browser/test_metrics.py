@@ -45,4 +45,6 @@ def test_metrics_on_a_phone(open_page, admin, tables, screenshots, theme):
             "/ui/a/devstoreaccount1/t/people/metrics/?range=1h", state=admin, width=width, color_scheme=theme
         )
         check_reflow(page)
+        expect(page.get_by_label("From", exact=True)).to_be_visible()
+        expect(page.get_by_label("To", exact=True)).to_be_visible()
         page.screenshot(path=screenshots / f"metrics-{theme}-{width}.png", full_page=True)
