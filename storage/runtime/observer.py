@@ -114,6 +114,11 @@ class _Batch:
     kept: int = 0  # of all groups
     kept_size: int = 0  # bytes
 
+    @property
+    def is_empty(self) -> bool:
+        counted = (self.tallies, self.requests, self.written, self.slow.groups)
+        return not any((*counted, self.lines, self.samples, self.groups))
+
     def new_group(self, alike: tuple[Any, ...]) -> _Group:
         """Tell requests apart by less when there are too many groups."""
         if len(self.groups) >= _GROUPS_LIMIT:
@@ -179,6 +184,7 @@ class Observer:
         self._prometheus = prometheus.Process()
         self._labelled: frozenset[int] = frozenset()
         self._labelled_at = -inf
+        self._is_written = True  # all that was taken from batches
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -296,10 +302,14 @@ class Observer:
     async def flush(self) -> None:
         """Write what was recorded; what cannot be written now is tried again with the next write."""
         batch, self._batch = self._batch, _Batch(_now())
-        if batch.tallies:
+        if not batch.is_empty:
             idleness.note_request()
+        elif self._is_written:
+            return
+        self._is_written = False
         try:
             await in_thread(self._write, batch, self._batch.began)
+            self._is_written = True
         except StorageError:
             pass  # the database is not available, which has been logged
         except Exception:

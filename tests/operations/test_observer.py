@@ -163,6 +163,8 @@ async def test_keeps_what_a_database_that_is_away_does_not_take(account, watchin
         await flushing
         other.rollback()
 
+    await watching.flush()  # with nothing new
+    assert (await counted(account))[200].requests == 1
     watching.record(seen(account))
     await watching.flush()
 
