@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.utils import timezone
 
@@ -14,6 +14,7 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.masking import read_rules
 from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
+from storage.domain.service.service_properties import Logging
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -29,6 +30,8 @@ from storage.operations.entities.exports import Export
 from storage.operations.entities.imports import Import, ImportMode
 from storage.operations.jobs import files, jobs, running
 from storage.operations.jobs.kinds import JobKind, NoState, Step
+from storage.operations.manifest import applying as manifests
+from storage.operations.manifest.declared import DeclaredAccount, DeclaredTable
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
     account_copies,
@@ -310,6 +313,24 @@ def distributed_shop():
     distribution.distribute(tables.get(shop(), "customers"))
 
 
+MANIFEST = {
+    "another": DeclaredAccount(tables={"Parts": DeclaredTable(indexes=["Weight"])}),
+    "shop": DeclaredAccount(
+        service_properties={"logging": asdict(Logging(write=True))},
+        tables={
+            "Customers": DeclaredTable(indexes=["Name"], policies={"reader": {"permission": "r"}}),
+            "New": DeclaredTable(policies={"writer": {"permission": "a"}}),
+            "Prices": None,
+        },
+    ),
+}
+
+
+def apply_manifest():
+    manifests.apply(MANIFEST, by=ADA)
+    job_runner.run_all()
+
+
 CASES = {
     "branch": Case(shop, branch),
     "copy": Case(shop, lambda: copy(AccountKind.STORAGE)),
@@ -334,6 +355,7 @@ CASES = {
     "apply": Case(
         two_accounts, apply, (Verb.ENTITY_APPLY, Verb.TABLE_CREATE, Verb.TABLE_DELETE, Verb.POLICIES_SET)
     ),
+    "manifest": Case(shop, apply_manifest),
     "deletion of an account": Case(many_tables, delete_account),
     "deletion of a table": Case(shop, delete_table),
     "bulk edit": Case(shop, bulk_edit),
