@@ -32,6 +32,7 @@ _MARKS: Final = (
 # a String may have some of them
 _CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f]")
 _MOST_CONTROLS: Final = 0.05
+_LIST: Final = re.compile(r'"value"\s*:\s*\[')  # of the answer of a table service
 # Excel understands this line, and other programs write it for Excel
 _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n")
 
@@ -227,9 +228,10 @@ def _detect_format(text: str) -> FileFormat:
         return FileFormat.JSON
     if start != "{":
         return FileFormat.CSV
-    # an object that ends on its line is followed by others, or it is the only one
-    first = text.lstrip().partition("\n")[0].rstrip()
-    return FileFormat.NDJSON if first.endswith("}") and '"value":[' not in first[:500] else FileFormat.JSON
+    # an object that ends on its line, or in one longer than the sample, is followed by others, or it is the only one
+    first, end, _ = text.lstrip().partition("\n")
+    is_row = first.rstrip().endswith("}") or not end
+    return FileFormat.NDJSON if is_row and not _LIST.search(first[:500]) else FileFormat.JSON
 
 
 def _detect_dialect(layout: Layout, text: str, wishes: Wishes) -> Layout:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import zipfile
 
 import pytest
@@ -54,6 +55,12 @@ def test_json_in_its_forms(data):
     layout, rows = read(data)
     assert rows == [{"id": "1"}]
     assert layout.format is (FileFormat.NDJSON if data.endswith(b"\n") else FileFormat.JSON)
+
+
+def test_rows_longer_than_the_sample():
+    rows = [{"id": number, "text": "x" * 300_000} for number in "12"]
+    for data in ("".join(json.dumps(row) + "\n" for row in rows), json.dumps({"value": rows})):
+        assert read(data.encode())[1] == rows
 
 
 def zipped(*names):
