@@ -1,7 +1,6 @@
 """The wheel holds what a checkout holds, and serves it."""
 
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.live_server import ROOT
+from tests.wheels import make_wheel
 
 pytestmark = pytest.mark.slow
 APPLICATION = "tablero/application/"  # only in the processes of Tablero on the path of modules
-BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
-SOURCES = (".package", "console", "docs", "static", "storage", "templates")
 SERVE = """
 import django
 django.setup()
@@ -37,16 +35,7 @@ print(console.__file__, storage.__file__)
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel of a copy, since building leaves files behind."""
-    copy, target = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
-    for name in SOURCES:
-        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("LICENSE", "README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, copy)
-    command = [sys.executable, "-W", "ignore", "-c", BUILD, str(target)]
-    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return next(target.glob("tablero-*.whl"))
+    return make_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def files(package):

@@ -22,7 +22,7 @@ from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import TableClient as SdkClient
 
 from storage.remote.addresses import allow_all
-from storage.remote.client import TableClient
+from storage.remote.client import RemoteRefused, TableClient
 from storage.remote.endpoints import read_endpoint
 from tests.bench import processes, rounds, servers
 from tests.bench.entities import Dataset
@@ -79,14 +79,16 @@ def report(source: Server, folder: Path, size: int) -> None:
         write_row("the target alone: batches", size, time.perf_counter() - began, target.cpu_seconds() - cpu)
         rounds.drop(target, alone)
         there = (text(source), ACCOUNT, table, f"{table}=copied")
-        seconds = copy(source, target, folder, size, "copied and compared", *there)
-        copy(source, target, folder, size, "copied again, nothing has changed", *there)
-        kill(source, target, folder, table, seconds / 2)
+        copy(source, target, folder, size, "copied and compared", *there)
+        copy(
+            source, target, folder, size, "copied again at once: the last five minutes are read again", *there
+        )
+        kill(source, target, folder, table, data)
     with servers.tablero(folder) as target:
         began, cpu = time.perf_counter(), target.cpu_seconds() + source.cpu_seconds()
-        finish(folder, size)
+        rest = finish(folder, size)
         cpu = target.cpu_seconds() + source.cpu_seconds() - cpu
-        write_row("killed in the middle: the rest", size, time.perf_counter() - began, cpu)
+        write_row(f"killed in the middle: the other {rest:,}", rest, time.perf_counter() - began, cpu)
         if list_pages(target, "killed") != size:
             raise WrongAnswerError("entities were lost or doubled")
         back = (ACCOUNT, text(source), "copied", f"copied={table}back")
@@ -146,24 +148,38 @@ def copy(one: Server, other: Server, folder: Path, size: int, name: str, *argume
     return seconds
 
 
-def kill(source: Server, target: Server, folder: Path, table: str, after: float) -> None:
-    """Kill a copy and the whole server after some seconds."""
+def kill(source: Server, target: Server, folder: Path, table: str, data: Dataset) -> None:
+    """Kill a copy and the whole server once half of the entities are copied."""
     process = begin(folder, text(source), ACCOUNT, table, f"{table}=killed")
-    time.sleep(after)
+    client = TableClient(read_endpoint(text(target)), allow_all, time.sleep)
+    middle = "PartitionKey eq '{}' and RowKey eq '{}'".format(*data.key(data.size // 2))
+    while process.poll() is None and not has_entity(client, middle):
+        time.sleep(0.05)
+    if process.returncode is not None:
+        raise WrongAnswerError(process.communicate()[0])
+    client.close()
     os.killpg(process.pid, signal.SIGKILL)
     assert target.pid is not None
     processes.signal_tree(target.pid, signal.SIGKILL)
     process.communicate()
 
 
-def finish(folder: Path, size: int) -> None:
-    """Wait until the server has finished the job that was killed."""
+def has_entity(client: TableClient, filter_: str) -> bool:
+    try:
+        return bool(client.page("killed", filter_=filter_).entities)
+    except RemoteRefused:  # the table is not made yet
+        return False
+
+
+def finish(folder: Path, size: int) -> int:
+    """Wait until the server has finished the job that was killed; return how many entities were left."""
     listed = manage(folder, "job", "list")
-    number = max(map(int, re.findall(r"^(\d+)  account.copy-in", listed, re.MULTILINE)))
-    sys.stderr.write(f"{manage(folder, 'job', 'show', str(number))}\n")
-    said = manage(folder, "job", "wait", str(number))
+    number = str(max(map(int, re.findall(r"^(\d+)  account.copy-in", listed, re.MULTILINE))))
+    before, said = (manage(folder, "job", verb, number) for verb in ("show", "wait"))
     if f"inserted: {size:,}" not in said:
         raise WrongAnswerError(said)
+    [copied] = re.findall("inserted: ([0-9,]+)", before)
+    return size - int(copied.replace(",", ""))
 
 
 def manage(folder: Path, *arguments: str) -> str:
