@@ -148,8 +148,9 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                             writer = await _read_writer(conn)
                         yield Event(News.STILL_HELD, checked_at, writer=writer)
                     payloads = await _receive(conn, arrived)
-                if _ACCESS in payloads:
-                    yield Event(News.ACCESS, checked_at)
+                for payload in payloads:  # that came with it
+                    if payload != CHANGE:
+                        yield _read_event(payload, checked_at)
                 yield Event(News.CHANGE, checked_at)
                 await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_SNAPSHOT,))
                 # wait for the change, which has the turn until it is done
