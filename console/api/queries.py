@@ -102,8 +102,8 @@ class QueryViewSet(_QueryViewSet):
         example={"filter": "State eq 'open' and Total gt 100"},
     )
     def partial_update(self, request: Request, account: str, table: str, query: str) -> Response:
-        found = self.changeable()
-        seen = saved.latest_version(found)
+        seen = saved.latest_version(self.changeable())
+        found = self.changeable()  # read after its version, so that no change in between is lost
         etags.check_match(request, self.serialize(found))
         return self.change(found, self._read(self.table(), found), seen)
 

@@ -1,8 +1,12 @@
 """Saved queries."""
 
+from dataclasses import replace
+
 import pytest
 
 from console.models import SavedQuery
+from console.queries import saved, saved_changes
+from storage.domain.access.actor import SERVER
 from storage.domain.service.activity import Verb
 from storage.models import Activity
 
@@ -32,6 +36,21 @@ def test_saves_changes_and_restores_a_query(eve, call):
     assert eve("DELETE", address).status_code == 204
     assert eve("GET", address).status_code == 404
     assert Activity.objects.filter(verb=Verb.QUERY_CHANGE).count() == 2
+
+
+def test_a_change_in_the_moment_of_another_is_kept(eve, monkeypatch):
+    eve("POST", QUERIES, OPEN)
+    latest_version = saved.latest_version
+
+    def read_before_another_changes(query):
+        monkeypatch.setattr(saved, "latest_version", latest_version)
+        changed = replace(saved_changes.read_definition(query), description="Of another")
+        saved_changes.change_query(query, changed, seen=1, by=SERVER)
+        return latest_version(query)
+
+    monkeypatch.setattr(saved, "latest_version", read_before_another_changes)
+    answer = eve("PATCH", f"{QUERIES}/open", {"filter": "State eq 'done'"}).json()
+    assert (answer["filter"], answer["description"]) == ("State eq 'done'", "Of another")
 
 
 def test_a_private_query_is_its_owners(eve, call):
