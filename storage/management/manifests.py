@@ -96,10 +96,15 @@ class RemoteServer:
     def _send(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **options: Any
     ) -> requests.Response:
-        sent = {**(headers or {}), "Authorization": f"Bearer {self._token}"}
         try:
             answer = requests.request(
-                method, self._url + path, headers=sent, timeout=_TIMEOUT, allow_redirects=False, **options
+                method,
+                self._url + path,
+                headers=headers,
+                auth=self._authorize,  # as a header, an entry of .netrc would replace it
+                timeout=_TIMEOUT,
+                allow_redirects=False,
+                **options,
             )
         except requests.RequestException as error:
             raise CommandError(f"{self._url} does not answer: {error}") from None
@@ -108,6 +113,10 @@ class RemoteServer:
         if answer.status_code != HTTPStatus.OK:
             raise CommandError(_describe(_problem(answer)))
         return answer
+
+    def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
 
 
 def _parameters(*, prunes: bool) -> dict[str, str]:

@@ -179,7 +179,9 @@ def _in_json(value: Any) -> Any:
 def _describe(change: Mapping[str, Any]) -> list[str]:
     """Write a change as a line, with a line below it for each member that differs."""
     path = "/".join(filter(None, (change["table"], change["name"])))
-    what = " ".join(filter(None, (change["resource"].replace("_", " "), path)))
+    # a name that others gave must not look like other lines of the plan
+    shown = path if path.isprintable() else json.dumps(path)
+    what = " ".join(filter(None, (change["resource"].replace("_", " "), shown)))
     lines = [f"{_SIGNS[change['action']]} {what}"]
     lines += (f"    {line}" for line in _differences(change["before"], change["after"]))
     if change["problem"]:
