@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.domain.service.activity import Verb
 from storage.models import Activity, Membership, PropertyIndex, Table
@@ -203,6 +204,7 @@ def test_an_index_that_the_server_added_is_kept_when_declared_and_never_pruned(a
         ({"members": {"ghost": "viewer"}}, "/members/ghost", "no user named ghost"),
         ({"members": {"alice": "editor"}}, "/members/alice", "last owner"),
         ({"webhooks": {"x": {"url": "ftp://x"}}}, "/webhooks/x", "must begin with https"),
+        ({"webhooks": {"x": {"url": "http://[x"}}}, "/webhooks/x", "must begin with https"),
         ({"notice_rules": {"errors.high": {"threshold": -1}}}, "/notice_rules/errors.high", "between"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "", "lifetime"),
     ],
@@ -305,6 +307,8 @@ def test_rights_are_those_of_each_change(call, account, people):
         ({"absent": True, "label": "x"}, "/absent"),
         ({"history_days": 999}, "/history_days"),
         ({"members": {"eve": "boss"}}, "/members/eve"),
+        ({"members": {"e\0e": "editor"}}, "/members/e\0e"),
+        ({"members": {"Eve": "editor"}, "webhooks": {"a\0": {"url": "https://x.example"}}}, "/webhooks/a\0"),
         ({"notice_rules": {"nothing": {}}}, "/notice_rules/nothing"),
         ({"tables": {"people": {"policies": {"a": {"permission": "x"}}}}}, "/tables/people/policies/a"),
         (
@@ -318,6 +322,33 @@ def test_a_manifest_that_is_wrong_names_the_place(ada, declared, pointer):
     assert refused.status_code == 400
     [error] = refused.json()["errors"]
     assert error["pointer"].startswith("#/accounts/acme") and pointer in error["pointer"]
+
+
+def test_a_user_is_named_once(ada, account):
+    refused = ada("POST", "manifest/apply", acme(members={"Eve": "owner", "eve": "none"}))
+    assert [it["pointer"] for it in refused.json()["errors"]] == [
+        "#/accounts/acme/members/Eve",
+        "#/accounts/acme/members/eve",
+    ]
+    assert Membership.objects.filter(account=account, user__username="eve").exists()
+
+
+@pytest.mark.parametrize("heir", ["max", "sam"])
+def test_a_disabled_user_is_no_other_owner(ada, cast, account, heir):
+    """Found by the plan: accounts before this one are not changed either."""
+    cast[heir].is_active = False
+    cast[heir].save()
+    members.set_role(account, cast["max"], Role.OWNER, by=SERVER)
+    wanted = {
+        "accounts": {"aaa": {}, **acme(members={"alice": "none", "max": "owner", "sam": "owner"})["accounts"]}
+    }
+    assert not [it for it in changes(ada("POST", "manifest/plan", wanted)) if it["problem"]]
+    del wanted["accounts"]["acme"]["members"]["max" if heir == "sam" else "sam"]
+    wanted["accounts"]["acme"]["members"]["max"] = "owner" if heir == "max" else "viewer"
+    [refused] = [it for it in changes(ada("POST", "manifest/plan", wanted)) if it["problem"]][:1]
+    assert "last owner" in refused["problem"]
+    assert ada("POST", "manifest/apply", wanted).status_code == 409
+    assert not accounts.exists("aaa")
 
 
 def test_none_stands_for_null(ada, account):

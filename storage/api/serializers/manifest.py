@@ -1,5 +1,6 @@
 """Manifests, the changes that they lead to, and the accounts as a manifest declares them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -41,6 +42,8 @@ from storage.operations.notices.conditions import CONDITIONS
 
 _NONE: Final = "none"  # for null, which TOML cannot write
 _ABSENT: Final = "absent"
+_UNPRINTABLE: Final = "The name has characters that are not allowed."
+_TWICE: Final = "The same user is named twice, in different letter cases."
 
 
 class DeletableSerializer(StrictSerializer):
@@ -131,13 +134,29 @@ class DeclaredAccountSerializer(DeletableSerializer):
             }
         return super().to_internal_value(data)
 
+    def validate_members(self, found: dict[str, Any]) -> dict[str, Any]:
+        numbers = Counter(map(str.lower, found))
+        return _check_names(
+            found,
+            lambda name: (
+                _UNPRINTABLE if not name.isprintable() else _TWICE if numbers[name.lower()] > 1 else ""
+            ),
+        )
+
     def validate_notice_rules(self, found: dict[str, Any]) -> dict[str, Any]:
         known = [str(it.kind) for it in CONDITIONS.values() if it.is_of_accounts]
         return _check_names(found, lambda name: "" if name in known else "There is no such kind of notice.")
 
     def validate_webhooks(self, found: dict[str, Any]) -> dict[str, Any]:
         return _check_names(
-            found, lambda name: "" if 0 < len(name) <= 64 else "The name is too long or empty."
+            found,
+            lambda name: (
+                _UNPRINTABLE
+                if "\0" in name
+                else ""
+                if 0 < len(name) <= 64
+                else "The name is too long or empty."
+            ),
         )
 
 
@@ -268,9 +287,16 @@ class PlannedChangeSerializer(serializers.Serializer[Any]):
 def _write_fields(fields: Fields) -> dict[str, Any]:
     written = account_settings.to_json(fields)
     if "url" in written:  # often contains a token
-        parts = urlsplit(written["url"])
-        written["url"] = f"{parts.scheme}://{parts.hostname}/…"
+        written["url"] = _without_secrets(written["url"])
     return written
+
+
+def _without_secrets(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # which no webhook can have
+        return "…"
+    return f"{parts.scheme}://{parts.hostname}/…"
 
 
 class PlanSerializer(serializers.Serializer[Any]):

@@ -8,6 +8,7 @@ from storage.domain.errors import InsufficientAccountPermissions, StorageError, 
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
+from storage.operations.access import members
 from storage.operations.accounts import accounts
 from storage.operations.manifest import resources
 from storage.operations.manifest.declared import (
@@ -177,10 +178,13 @@ def _owners_first(change: Change) -> tuple[bool, bool]:
 
 def _without_owner(account: Account | None, changes: list[Change]) -> Iterator[Change]:
     """Note at the changes that would leave an account without an owner that they are refused."""
-    stored = {} if account is None else resources.MEMBER.stored(account)
-    owners = {name for name, fields in stored.items() if fields["role"] == _OWNER}
+    listed = [] if account is None else members.members(account)
+    owners = {it.user.get_username(): it.user for it in listed if it.role == Role.OWNER}
     roles = {it.name: it.after.get("role") for it in changes if it.resource is resources.MEMBER.resource}
-    is_ownerless = bool(owners) and not (owners - roles.keys()) and _OWNER not in roles.values()
+    stay = [user for name, user in owners.items() if name not in roles]
+    come = [members.find_person(name) for name, role in roles.items() if role == _OWNER]
+    # one who is disabled does not count
+    is_ownerless = not any(user.is_active for user in (*stay, *come) if user is not None)
     for change in changes:
         if is_ownerless and change.resource is resources.MEMBER.resource and change.name in owners:
             refused = Reason.LAST_OWNER.of(user=change.name, account=change.account)
