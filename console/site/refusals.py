@@ -178,7 +178,9 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     ),
     Reason.REMOTE_WITHOUT_TLS: _("%(service)s would be reached without TLS. Use https."),
     Reason.FILE_NOT_AZURITE: _("%(path)s is not a file of Azurite's table service, or is damaged."),
-    Reason.REMOTE_UNREACHABLE: _("%(service)s cannot be reached: %(why)s."),
+    Reason.REMOTE_UNREACHABLE: _(
+        "%(service)s cannot be reached: %(why)s. Check its address, and that it is running."
+    ),
     Reason.REMOTE_CREDENTIALS_GONE: _(
         "The credentials of %(service)s were deleted when the job %(job)s ended. Start the same copy again: it goes on"
         " where this one stopped."

@@ -342,7 +342,7 @@ class Reason(StrEnum):
         " connects anywhere."
     )
     REMOTE_WITHOUT_TLS = "{service} would be reached without TLS. Use https."
-    REMOTE_UNREACHABLE = "{service} cannot be reached: {why}."
+    REMOTE_UNREACHABLE = "{service} cannot be reached: {why}. Check its address, and that it is running."
     REMOTE_CREDENTIALS_GONE = (
         "The credentials of {service} were deleted when the job {job} ended. Start the same copy again: it goes on"
         " where this one stopped."

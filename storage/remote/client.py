@@ -296,7 +296,7 @@ class TableClient:
                 raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=service) from None
             except (OSError, HTTPException) as error:
                 self._close()
-                why = str(error) or type(error).__name__
+                why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 if not self._has_answered:  # the address may be wrong
                     waited = max(waited, PATIENCE - 2 * _FIRST_DELAY)
             seconds = max(asked, delay * random.uniform(0.5, 1.0))  # noqa: S311
