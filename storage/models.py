@@ -1134,8 +1134,8 @@ class Comment(models.Model):
         return f"{self.author_name}: {self.text[:64]}"
 
 
-class CommentMove(models.Model):
-    """A change of the key of an entity that had comments: see storage.operations.changes.key_changes."""
+class EntityMove(models.Model):
+    """A change of the key of an entity: see storage.operations.changes.key_changes."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
     partition_key = models.TextField(blank=True)
@@ -1143,6 +1143,7 @@ class CommentMove(models.Model):
     new_partition_key = models.TextField(blank=True)
     new_row_key = models.TextField(blank=True)
     moved_at = models.DateTimeField(db_index=True)
+    has_comments = models.BooleanField(default=True)
 
     def __str__(self) -> str:
         return f"{self.partition_key}, {self.row_key}"

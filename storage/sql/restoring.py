@@ -24,10 +24,14 @@ class Images:
 
     Its columns are pk, rk, expected (the Timestamp in ticks that the entity must have, or NEWER; null: it must not
     exist), anns and vals (what it becomes, as in its row; vals is null: it shall not exist).
+
+    ``moves``: a query, without placeholders, of the keys that entities had before and after changes of their keys. The
+    images of such keys are applied together or not at all: otherwise an entity could be under both, or none.
     """
 
     text: str
     parameters: Parameters = ()
+    moves: str = ""
 
 
 # expected, though no entity has it: the entity is known to have newer work, and is left alone
@@ -36,7 +40,7 @@ NEWER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The images of one chunk, by their numbers in the order of keys."""
+    """The images of one chunk, by their numbers in the order of keys; those that are applied together share one."""
 
     first: int
     last: int
@@ -67,26 +71,60 @@ _LEAST_BYTES: Final = 4096  # of an image, so that no chunk has more than 1,024
 
 CREATE: Final = """
 CREATE TEMPORARY TABLE restored_images (
-    number bigint PRIMARY KEY,
+    number bigint NOT NULL,
+    place bigint NOT NULL,
     chunk bigint NOT NULL,
     pk text COLLATE "C" NOT NULL,
     rk text COLLATE "C" NOT NULL,
     expected bigint,
     anns text,
-    vals text
+    vals text,
+    PRIMARY KEY (number, place)
 )
 """
 DROP: Final = "DROP TABLE IF EXISTS pg_temp.restored_images"
 
 _TO_INSERT: Final = "expected IS NULL AND vals IS NOT NULL"
+_PLACED: Final = """
+placed AS MATERIALIZED (
+    SELECT row_number() OVER (ORDER BY pk COLLATE "C", rk COLLATE "C") AS place, images.*
+    FROM ({images}) AS images (pk, rk, expected, anns, vals)
+)
+"""
+_ALONE: Final = "numbered AS MATERIALIZED (SELECT place AS number, placed.* FROM placed)"
+# the number of images that are applied together is the first of their places
+_TOGETHER: Final = """
+move AS MATERIALIZED (
+    SELECT former.place AS former, latter.place AS latter
+    FROM ({moves}) AS move (pk, rk, new_pk, new_rk)
+    JOIN placed AS former ON former.pk = move.pk AND former.rk = move.rk
+    JOIN placed AS latter ON latter.pk = move.new_pk AND latter.rk = move.new_rk
+), link AS MATERIALIZED (
+    SELECT former AS place, latter AS other FROM move UNION SELECT latter, former FROM move
+), reached AS (
+    SELECT place, other FROM link
+    UNION SELECT reached.place, link.other FROM reached JOIN link ON link.place = reached.other
+), leader AS MATERIALIZED (
+    SELECT place, least(place, min(other)) AS number FROM reached GROUP BY place
+), numbered AS MATERIALIZED (
+    SELECT coalesce(leader.number, placed.place) AS number, placed.* FROM placed LEFT JOIN leader USING (place)
+)
+"""
+
+
+def _numbered(images: Images) -> str:
+    """Return the expressions of a query with the images and their numbers as ``numbered``."""
+    grouping = _TOGETHER.format(moves=images.moves) if images.moves else _ALONE
+    return f"{_PLACED.format(images=images.text)}, {grouping}"
+
+
 _COLLECT: Final = f"""
-WITH collected AS (
-    INSERT INTO restored_images (number, chunk, pk, rk, expected, anns, vals)
-    SELECT row_number() OVER in_order,
-        sum(greatest(octet_length(vals), {_LEAST_BYTES})) OVER in_order / {_CHUNK_BYTES},
-        pk, rk, expected, anns, vals
-    FROM ({{images}}) AS images (pk, rk, expected, anns, vals)
-    WINDOW in_order AS (ORDER BY pk COLLATE "C", rk COLLATE "C" ROWS UNBOUNDED PRECEDING)
+WITH RECURSIVE {{numbered}}, sized AS (
+    SELECT *, sum(greatest(octet_length(vals), {_LEAST_BYTES})) OVER in_order / {_CHUNK_BYTES} AS chunk FROM numbered
+    WINDOW in_order AS (ORDER BY number, place ROWS UNBOUNDED PRECEDING)
+), collected AS (
+    INSERT INTO restored_images (number, place, chunk, pk, rk, expected, anns, vals)
+    SELECT number, place, min(chunk) OVER (PARTITION BY number), pk, rk, expected, anns, vals FROM sized
     RETURNING {_TO_INSERT} AND {LONG_KEYS} AS needs_room
 )
 SELECT count(*) FROM collected WHERE needs_room
@@ -136,28 +174,37 @@ WITH given AS MATERIALIZED (
     WHERE e.ts = given.expected
     ORDER BY given.number
     FOR UPDATE OF e
+), unready AS MATERIALIZED (
+    SELECT number FROM given WHERE expected IS NOT NULL AND (pk, rk) NOT IN (SELECT pk, rk FROM was)
+), {insertions}, held AS MATERIALIZED (
+    SELECT number FROM unready
+    UNION ALL SELECT number FROM given WHERE {to_insert} AND (pk, rk) NOT IN (SELECT pk, rk FROM inserted)
 ), changed AS (
     UPDATE {relation} AS e
     SET ts = {after_now}, props = {projection},
         anns = was.new_anns, vals = was.new_vals
     FROM was
     WHERE e.pk = was.pk AND e.rk = was.rk
+        AND was.number NOT IN (SELECT number FROM held)
         AND was.new_vals IS NOT NULL AND (was.new_anns, was.new_vals) <> (was.anns, was.vals)
     RETURNING e.pk, e.rk, e.ts, was.ts AS was, was.anns, was.vals
 ), deleted AS (
     DELETE FROM {relation} AS e USING was
     WHERE e.pk = was.pk AND e.rk = was.rk AND was.new_vals IS NULL
+        AND was.number NOT IN (SELECT number FROM held)
     RETURNING e.pk, e.rk, {now_of_deletion} AS ts, e.ts AS was, e.anns, e.vals
-), {insertions}{recording}, skipped AS (
+){recording}, skipped AS (
     SELECT given.pk, given.rk,
         CASE
-            WHEN given.expected IS NULL THEN '{skip.EXISTS}'
+            WHEN given.expected IS NULL AND (e.ts IS NOT NULL OR given.number NOT IN (SELECT number FROM unready))
+                THEN '{skip.EXISTS}'
+            WHEN given.expected IS NULL OR (given.pk, given.rk) IN (SELECT pk, rk FROM was) THEN '{skip.MOVED}'
             WHEN e.ts IS NULL THEN '{skip.GONE}'
             ELSE '{skip.CHANGED}'
         END AS reason
     FROM given LEFT JOIN {relation} AS e ON e.pk = given.pk AND e.rk = given.rk
     WHERE CASE
-        WHEN given.expected IS NOT NULL THEN given.number NOT IN (SELECT number FROM was)
+        WHEN given.expected IS NOT NULL THEN given.number IN (SELECT number FROM held)
         WHEN given.vals IS NULL THEN e.ts IS NOT NULL
         ELSE (given.pk, given.rk) NOT IN (SELECT pk, rk FROM inserted)
     END
@@ -170,7 +217,7 @@ SELECT pk, rk, reason, NULL FROM skipped
 _INSERTION: Final = """
 INSERT INTO {relation}{child} AS e (pk, rk, ts, props, anns, vals)
 SELECT pk, rk, {now}, entity_projection(anns, vals), anns, vals FROM given
-WHERE {to_insert} AND {only}
+WHERE {to_insert} AND {only} AND number NOT IN (SELECT number FROM unready)
 ON CONFLICT DO NOTHING
 RETURNING e.pk, e.rk, {timestamp} AS ts
 """
@@ -186,25 +233,35 @@ _RECORDING: Final = f"""
 """
 
 _PREVIEW: Final = f"""
-WITH images AS MATERIALIZED (
-    SELECT * FROM ({{images}}) AS images (pk, rk, expected, anns, vals)
-), judged AS MATERIALIZED (
-    SELECT i.pk, i.rk, CASE
+WITH RECURSIVE {{numbered}}, alone AS MATERIALIZED (
+    SELECT i.number, i.pk, i.rk, CASE
         WHEN i.expected IS DISTINCT FROM e.ts THEN '{Effect.SKIPPED}'
         WHEN e.ts IS NULL THEN CASE WHEN i.vals IS NULL THEN '{Effect.UNCHANGED}' ELSE '{Effect.INSERTED}' END
         WHEN i.vals IS NULL THEN '{Effect.DELETED}'
         WHEN (i.anns, i.vals) = (e.anns, e.vals) THEN '{Effect.UNCHANGED}'
         ELSE '{Effect.CHANGED}'
     END AS effect
-    FROM images AS i LEFT JOIN {{relation}} AS e ON e.pk = i.pk AND e.rk = i.rk
+    FROM numbered AS i LEFT JOIN {{relation}} AS e ON e.pk = i.pk AND e.rk = i.rk
+), together AS (
+    SELECT *, effect NOT IN ('{Effect.SKIPPED}', '{Effect.UNCHANGED}')
+        AND bool_or(effect = '{Effect.SKIPPED}') OVER (PARTITION BY number) AS is_held
+    FROM alone
+), judged AS MATERIALIZED (
+    SELECT pk, rk, is_held, CASE WHEN is_held THEN '{Effect.SKIPPED}' ELSE effect END AS effect FROM together
 ), sampled AS (
     SELECT *, row_number() OVER (PARTITION BY effect ORDER BY pk COLLATE "C", rk COLLATE "C") AS place FROM judged
 )
-SELECT effect, count(*)::text, NULL, NULL, NULL, NULL, NULL FROM judged GROUP BY effect
+SELECT effect, count(*)::text, NULL, NULL, NULL, NULL, NULL, NULL FROM judged GROUP BY effect
 UNION ALL
-SELECT s.effect, NULL, s.pk, s.rk, e.ts::text, e.anns || e.vals, i.anns || i.vals
+SELECT s.effect, NULL, s.pk, s.rk, e.ts::text, e.anns || e.vals, i.anns || i.vals,
+    CASE
+        WHEN s.effect <> '{Effect.SKIPPED}' THEN NULL
+        WHEN s.is_held THEN '{Skip.MOVED}'
+        WHEN e.ts IS NULL THEN '{Skip.GONE}'
+        ELSE '{Skip.CHANGED}'
+    END
 FROM sampled AS s
-JOIN images AS i ON i.pk = s.pk AND i.rk = s.rk
+JOIN numbered AS i ON i.pk = s.pk AND i.rk = s.rk
 LEFT JOIN {{relation}} AS e ON e.pk = s.pk AND e.rk = s.rk
 WHERE s.effect <> '{Effect.UNCHANGED}' AND s.place <= {{sample}}
 ORDER BY 3 NULLS FIRST, 4
@@ -246,7 +303,7 @@ def _read_keys(result: Result) -> list[EntityKey]:
 
 def preview(relation: str, images: Images, sample: int) -> Statement[tuple[Chunk, list[Sample]]]:
     """Say what applying the images would do now, with up to ``sample`` entities of each effect."""
-    text = _PREVIEW.format(images=images.text, relation=relation, sample=sample)
+    text = _PREVIEW.format(numbered=_numbered(images), relation=relation, sample=sample)
     return Statement(text, images.parameters, Lane.FILTER, _read_preview)
 
 
@@ -260,7 +317,8 @@ def _read_preview(result: Result) -> tuple[Chunk, list[Sample]]:
         key = EntityKey(text_at(result, row, 2), text_at(result, row, 3))
         ticks = result.get_value(row, 4)
         now, then = (_stored(key, ticks, result.get_value(row, column)) for column in (5, 6))
-        samples.append(Sample(effect, key, now, then))
+        reason = result.get_value(row, 7)
+        samples.append(Sample(effect, key, now, then, None if reason is None else Skip(reason.decode())))
     return Chunk(**{effect.value: number for effect, number in numbers.items()}, examples=[]), samples
 
 
@@ -274,7 +332,7 @@ def collect(images: Images) -> Statement[bool]:
 
     Takes no lock that a writer would wait for.
     """
-    text = _COLLECT.format(images=images.text)
+    text = _COLLECT.format(numbered=_numbered(images))
     return Statement(text, images.parameters, Lane.FILTER, lambda result: integer_at(result, 0, 0) > 0)
 
 
@@ -287,17 +345,21 @@ def spans() -> Statement[list[Span]]:
     return Statement(_SPANS, (), Lane.KEY, read)
 
 
-_LEAVE_OUT: Final = "DELETE FROM restored_images WHERE (pk, rk) <= ($1, $2)"
+_LEAVE_OUT: Final = """
+DELETE FROM restored_images WHERE number IN (SELECT number FROM restored_images WHERE (pk, rk) <= ($1, $2))
+"""
 _AMONG: Final = """
 SELECT i.pk, i.rk FROM restored_images AS i
 JOIN unnest($3::text[], $4::text[]) AS given (pk, rk) ON i.pk = given.pk AND i.rk = given.rk
 WHERE number BETWEEN $1::bigint AND $2::bigint
 """
-_LAST_KEY: Final = "SELECT pk, rk FROM restored_images WHERE number = $1::bigint"
+_LAST_KEY: Final = """
+SELECT pk, rk FROM restored_images WHERE number <= $1::bigint ORDER BY number DESC, place LIMIT 1
+"""
 
 
 def leave_out(upto: EntityKey) -> Statement[None]:
-    """Drop the images up to a key, which were applied before."""
+    """Drop the images up to a key, which were applied before, with those that were applied together with them."""
     return Statement(_LEAVE_OUT, (upto.partition_key, upto.row_key), Lane.KEY, lambda _: None)
 
 
@@ -307,6 +369,7 @@ def among(span: Span, keys: Sequence[EntityKey]) -> Statement[list[EntityKey]]:
 
 
 def last_key(span: Span) -> Statement[EntityKey]:
+    """Return the key of the last image of a chunk, the first one of those that are applied together."""
     return Statement(_LAST_KEY, (str(span.last),), Lane.KEY, lambda result: _read_keys(result)[0])
 
 
@@ -419,6 +482,7 @@ def apply(relation: str, source: Source, recorder: Recorder | None, *, has_long:
         relation=relation,
         given=given.text,
         projection=_PROJECTION,
+        to_insert=_TO_INSERT,
         after_now=moments.after(moments.now(relation)),
         now_of_deletion=moments.of_deletion(relation),
         insertions=_insertions(relation, recorder, has_long=has_long),

@@ -1,6 +1,10 @@
-"""Comments follow entities whose keys are changed, and whatever takes that back or does it again."""
+"""Comments follow entities whose keys are changed, and whatever takes that back or does it again.
+
+What takes it back never leaves an entity under both of its keys, or under none.
+"""
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,16 +12,18 @@ from django.utils import timezone
 
 from console.models import User
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.entities.changes import Delete, Insert
+from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.restoring import Effect, Skip
 from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
 from storage.domain.service.comments import Subject
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import CommentMove
+from storage.models import EntityMove
 from storage.operations.accounts import accounts, removal
-from storage.operations.changes import key_changes
+from storage.operations.changes import changes, key_changes, reverting
 from storage.operations.changes.changes import ChangeFilter
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.comments import comments, threads
 from storage.operations.entities import bulk_edit_jobs, edits
 from storage.operations.entities.bulk_edits import BulkEditRequest
@@ -28,7 +34,7 @@ from storage.operations.tables import tables
 from storage.operations.undo import data_undo, undo
 from storage.runtime import job_runner
 from storage.sql import entities, restoring
-from storage.sql.django import run
+from storage.sql.django import fetch, run
 from storage.sql.relations import relation_name
 
 pytestmark = pytest.mark.django_db(transaction=True)  # chunk by chunk, as a server does it
@@ -133,15 +139,112 @@ def test_moves_are_forgotten_with_the_history(table, ada):
     say(table, ada, a="of a")
     edits.change_key(table, key("a"), key("m"), ANY, by=by())
     edits.change_key(table, key("b"), key("n"), ANY, by=by())
-    assert CommentMove.objects.count() == 1  # the other has no comments
+    assert EntityMove.objects.count() == 2
+    key_changes.tidy(timezone.now() + timedelta(days=table.account.history_days - 1))
+    assert EntityMove.objects.count() == 2
     key_changes.tidy(timezone.now() + timedelta(days=HISTORY_DAYS_LIMIT - 1))
-    assert CommentMove.objects.exists()
+    assert EntityMove.objects.get().row_key == "a"  # the other has no comments
     key_changes.tidy(timezone.now() + timedelta(days=HISTORY_DAYS_LIMIT + 1))
-    assert not CommentMove.objects.exists()
+    assert not EntityMove.objects.exists()
 
 
 def test_moves_go_with_their_account(table, ada):
     say(table, ada, a="of a")
     edits.change_key(table, key("a"), key("m"), ANY, by=by())
     removal.remove("acme", with_tables=True)
-    assert not CommentMove.objects.exists()
+    assert not EntityMove.objects.exists()
+
+
+def numbers(table):
+    found = fetch(f"SELECT rk, vals FROM {relation_name(table.pk)}")
+    return {rk: int(vals.rpartition(":")[2]) for rk, vals in found}
+
+
+def number(row_key, value):
+    return Entity(key(row_key), {"N": EdmValue(Edm.INT32, value)})
+
+
+def insert_newer(table, row_key):
+    edits.apply(table, [Insert(number(row_key, 7))], by=by("bob"))
+
+
+def change_newer(table, row_key):
+    edits.apply(table, [Update(number(row_key, 7), ANY, merge=True)], by=by("bob"))
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["together", "in chunks"])
+@pytest.mark.parametrize(
+    ("prefix", "newer", "left"),
+    [
+        ("n", insert_newer, {"na": 1, "a": 7, "b": 1, "z": 1}),  # the former key is taken
+        ("n", lambda table, _: change_newer(table, "na"), {"na": 7, "b": 1, "z": 1}),
+        ("A", insert_newer, {"Aa": 1, "a": 7, "b": 1, "z": 1}),  # its new key is the first of both
+    ],
+    ids=["taken", "changed", "taken, in the other order"],
+)
+def test_an_undo_skips_both_keys_of_an_entity_if_one_has_newer_work(
+    table, prefix, newer, left, each, monkeypatch
+):
+    if each:
+        collect = restoring._COLLECT.replace(f" / {restoring._CHUNK_BYTES}", "")
+        monkeypatch.setattr(restoring, "_COLLECT", collect)
+    done = edit(table, f"concat('{prefix}', RowKey)").activity
+    newer(table, "a")
+    wanted = changes.selection_of(done)
+    previewed = data_undo.preview(table.account, wanted).tables[0]
+    assert (previewed.inserted, previewed.deleted, previewed.skipped) == (1, 1, 2)
+    reasons = {it.key.row_key: it.reason for it in previewed.samples if it.effect is Effect.SKIPPED}
+    assert sorted(reasons.values()) == [Skip.CHANGED, Skip.MOVED]
+
+    undone = undo.undo(done, by())
+    assert numbers(table) == left
+    undo.undo(undone, by())
+    assert numbers(table) == {key: value for key, value in left.items() if key != "b"} | {f"{prefix}b": 1}
+
+
+def test_the_undo_of_an_undo_skips_both_keys_as_well(table):
+    undone = undo.undo(edit(table).activity, by())
+    insert_newer(table, "na")
+    undo.undo(undone, by())
+    assert numbers(table) == {"a": 1, "na": 7, "nb": 1, "z": 1}
+
+
+def test_an_entity_that_was_moved_twice_keeps_to_its_last_key(table):
+    edit(table)
+    edit(table, "concat('m', RowKey)", "RowKey ge 'n' and RowKey lt 'o'")
+    insert_newer(table, "a")
+    everything = ChangeFilter(actors=(("user", "ada"),))
+    outcome = outcome_of(running.complete(data_undo.request(table.account, everything), by=by("bob")))
+    assert numbers(table) == {"mna": 1, "a": 7, "b": 1, "z": 1}
+    assert {it.key.row_key: it.reason for it in outcome.tables[0].examples}["mna"] is Skip.MOVED
+
+
+def test_a_key_that_is_taken_while_an_undo_runs_keeps_the_other(table, monkeypatch):
+    done = edit(table).activity
+    collect = restoring.collect
+
+    def collect_before_newer_work(images):
+        statement = collect(images)
+        return replace(
+            statement, read=lambda result: (put(table, Insert(number("a", 7))), statement.read(result))[1]
+        )
+
+    monkeypatch.setattr(restoring, "collect", collect_before_newer_work)
+    undo.undo(done, by())
+    assert numbers(table) == {"na": 1, "a": 7, "b": 1, "z": 1}
+
+
+def test_an_undo_that_is_interrupted_goes_on_behind_both_keys(table):
+    done = edit(table).activity
+    images = data_undo._images(table.account, table, changes.selection_of(done))
+    saved = []
+
+    def stop(after, left):
+        saved.append(after)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        reverting.apply_images(table, images, by=by(), save=stop)
+    assert saved == [key("b")]
+    rest = reverting.apply_images(table, images, by=by(), after=key("a"))
+    assert (rest.inserted, rest.deleted, numbers(table)) == (1, 1, {"na": 1, "b": 1, "z": 1})

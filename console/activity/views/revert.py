@@ -26,7 +26,7 @@ from console.site.responses import render_part
 from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.entities.restoring import Effect, Sample
+from storage.domain.entities.restoring import Effect, Sample, Skip
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.recorded import RecordedChange
@@ -53,7 +53,10 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SampleEntity:
-    """An entity as the undo would leave it; ``newer`` is why it is skipped, if that is known."""
+    """An entity as the undo would leave it.
+
+    ``newer`` is why it is skipped, if that is known; ``is_moved``: what has its other key is skipped.
+    """
 
     table: str
     key: EntityKey
@@ -61,6 +64,7 @@ class SampleEntity:
     differences: Sequence[Difference]
     others: int
     newer: RecordedChange | None
+    is_moved: bool
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -179,7 +183,8 @@ def _sample(table: Table, sample: Sample, newer: RecordedChange | None) -> Sampl
     compared = differences.compare_entities(sample.key, sample.now, sample.then)
     shown = compared.differences if sample.effect is Effect.CHANGED else ()
     others = max(0, len(shown) - _PROPERTIES)
-    return SampleEntity(table.name, sample.key, sample.effect, shown[:_PROPERTIES], others, newer)
+    is_moved = sample.reason is Skip.MOVED
+    return SampleEntity(table.name, sample.key, sample.effect, shown[:_PROPERTIES], others, newer, is_moved)
 
 
 def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: str) -> HttpResponse:

@@ -58,10 +58,11 @@ class UndoneEntitySerializer(serializers.Serializer[Any]):
 
     effect = serializers.ChoiceField(choices=[it.value for it in Effect])
     reason = serializers.ChoiceField(
-        choices=[it.value for it in (Skip.CHANGED, Skip.GONE, Skip.EXISTS)],
+        choices=[it.value for it in (Skip.CHANGED, Skip.GONE, Skip.EXISTS, Skip.MOVED)],
         allow_null=True,
         help_text="Why it is skipped. `changed`: it has newer work; `gone`: it was deleted since;"
-        " `exists`: it was to be inserted again, but is there.",
+        " `exists`: it was to be inserted again, but is there; `moved`: its key was changed, and what now has its"
+        " former key, or its new one, is skipped.",
     )
 
 

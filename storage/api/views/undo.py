@@ -12,7 +12,7 @@ from storage.api.serializers import undo as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.entities.restoring import Effect, Sample, Skip
+from storage.domain.entities.restoring import Effect, Skip
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
@@ -74,12 +74,6 @@ def _describe(table: TableOutcome) -> dict[str, object]:
     skipped = [UndoneEntity(it.key, Effect.SKIPPED, it.reason) for it in table.examples[:_SAMPLE] if it.key]
     return {
         "table": table.name,
-        "sample": [*skipped, *(UndoneEntity(it.key, it.effect, _reason(it)) for it in table.samples)],
+        "sample": [*skipped, *(UndoneEntity(it.key, it.effect, it.reason) for it in table.samples)],
         **{effect.value: table.number(effect) for effect in Effect},
     }
-
-
-def _reason(sample: Sample) -> Skip | None:
-    if sample.effect is not Effect.SKIPPED:
-        return None
-    return Skip.CHANGED if sample.now else Skip.GONE

@@ -13,6 +13,7 @@ class Skip(StrEnum):
     CHANGED = "changed"  # it is no longer in the expected version
     GONE = "gone"  # it was deleted
     EXISTS = "exists"  # it was to be inserted, but is there
+    MOVED = "moved"  # its key was changed, and what has its other key is skipped
     ONLY_TARGET = "only-target"  # a table that was not named
     MISFIT = "misfit"  # it does not fit into an account of the other kind
 
@@ -38,12 +39,13 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An entity as it is and as its image is; None where it does not exist."""
+    """An entity as it is and as its image is; None where it does not exist. ``reason``: why it is skipped."""
 
     effect: Effect
     key: EntityKey
     now: StoredEntity | None
     then: StoredEntity | None
+    reason: Skip | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,54 +1,75 @@
-"""Let the comments of entities follow changes of their keys, and whatever takes these changes back.
+"""Remember changes of the keys of entities, for their comments and for whatever takes these changes back.
 
 A thread is found by the key of its entity. An operation that changes keys calls ``move``, which notes the moves of
-entities that have comments. One that makes entities equal to images, such as an undo or a restore, knows nothing of
-keys that were changed: it calls ``follow`` for what it has written. Then the threads of an entity that it has deleted
-go to the key that the entity had before or afterwards, if it has inserted that.
+entities that have comments or a history. One that makes entities equal to images, such as an undo or a restore, knows
+nothing of keys that were changed: it calls ``follow`` for what it has written. Then the threads of an entity that it
+has deleted go to the key that the entity had before or afterwards, if it has inserted that. An undo applies the images
+of both keys, ``linked`` by their move, together or not at all.
 """
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Final
 
+from django.db.models import DurationField, ExpressionWrapper, F, Value
 from django.utils import timezone
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
 from storage.domain.service.comments import Subject, SubjectKind
-from storage.models import CommentMove, CommentThread, Table
+from storage.models import CommentThread, EntityMove, Table
 from storage.operations.changes import versions
+from storage.operations.relations import history
 from storage.sql import django as sql
 from storage.sql import restoring
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
+from storage.sql.restoring import Images
 
 # the keys that comments were moved to or from, with those at the other ends of these moves
 Moves = Mapping[EntityKey, Collection[EntityKey]]
 
+_MOVES: Final = """
+SELECT partition_key, row_key, new_partition_key, new_row_key FROM storage_entitymove WHERE table_id = {table}
+"""
 
-def move(table: Table, moved: Iterable[tuple[EntityKey, EntityKey]]) -> None:
-    """Let comments follow entities from their old keys to their new ones, in the caller's transaction."""
-    # a job has read its table long ago
-    if not Table.objects.filter(pk=table.pk, has_comments=True).exists():
-        return
-    new_keys = {Subject(old).digest: (old, new) for old, new in moved}
-    found = CommentThread.objects.filter(
-        table=table, subject=SubjectKind.ENTITY, digest__in=list(new_keys)
-    ).values_list("digest", flat=True)
-    several = [new_keys[digest] for digest in sorted({bytes(it) for it in found})]
-    for old, new in several:
-        _move_threads(table, old, new)
-    CommentMove.objects.bulk_create(
-        CommentMove(
+
+def move(table: Table, moved: Collection[tuple[EntityKey, EntityKey]]) -> None:
+    """Note that entities got new keys, and let comments follow them, in the caller's transaction."""
+    commented = _move_comments(table, moved)
+    noted = moved if history.is_recorded(table.account) else commented
+    now = timezone.now()
+    EntityMove.objects.bulk_create(
+        EntityMove(
             table=table,
             partition_key=old.partition_key,
             row_key=old.row_key,
             new_partition_key=new.partition_key,
             new_row_key=new.row_key,
-            moved_at=timezone.now(),
+            moved_at=now,
+            has_comments=(old, new) in commented,
         )
-        for old, new in several
+        for old, new in noted
     )
+
+
+def _move_comments(
+    table: Table, moved: Iterable[tuple[EntityKey, EntityKey]]
+) -> set[tuple[EntityKey, EntityKey]]:
+    """Let comments follow entities; return the moves of those that have any."""
+    # a job has read its table long ago
+    if not Table.objects.filter(pk=table.pk, has_comments=True).exists():
+        return set()
+    new_keys = {Subject(old).digest: (old, new) for old, new in moved}
+    found = CommentThread.objects.filter(
+        table=table, subject=SubjectKind.ENTITY, digest__in=list(new_keys)
+    ).values_list("digest", flat=True)
+    commented = [new_keys[digest] for digest in sorted({bytes(it) for it in found})]
+    for old, new in commented:
+        _move_threads(table, old, new)
+    return set(commented)
 
 
 def _move_threads(table: Table, old: EntityKey, new: EntityKey) -> None:
@@ -58,15 +79,22 @@ def _move_threads(table: Table, old: EntityKey, new: EntityKey) -> None:
 
 
 def read_moves(table: Table) -> Moves:
-    """Return the moves of a table that are remembered."""
+    """Return the moves of the commented entities of a table."""
     moves: dict[EntityKey, set[EntityKey]] = {}
-    for pk, rk, new_pk, new_rk in CommentMove.objects.filter(table=table).values_list(
+    for pk, rk, new_pk, new_rk in EntityMove.objects.filter(table=table, has_comments=True).values_list(
         "partition_key", "row_key", "new_partition_key", "new_row_key"
     ):
         old, new = EntityKey(pk, rk), EntityKey(new_pk, new_rk)
         moves.setdefault(old, set()).add(new)
         moves.setdefault(new, set()).add(old)
     return moves
+
+
+def linked(table: Table, images: Images) -> Images:
+    """Return images of a table of which those of keys that one entity had are applied together, or not at all."""
+    if not EntityMove.objects.filter(table=table).exists():
+        return images
+    return replace(images, moves=_MOVES.format(table=table.pk))
 
 
 def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: Recorder | None) -> None:
@@ -103,4 +131,10 @@ def _reachable(moves: Moves, key: EntityKey) -> Iterator[EntityKey]:
 
 def tidy(now: datetime) -> None:
     """Forget moves that no history reaches back to."""
-    CommentMove.objects.filter(moved_at__lt=now - timedelta(days=HISTORY_DAYS_LIMIT)).delete()
+    EntityMove.objects.filter(moved_at__lt=now - timedelta(days=HISTORY_DAYS_LIMIT)).delete()
+    # there may be millions: they are kept no longer than the changes of their accounts
+    days = ExpressionWrapper(
+        F("table__account__history_days") * Value(timedelta(days=1)), output_field=DurationField()
+    )
+    forgotten = EntityMove.objects.filter(has_comments=False, moved_at__lt=Value(now) - days)
+    EntityMove.objects.filter(pk__in=forgotten.values("pk")).delete()

@@ -37,7 +37,7 @@ def write(table: Table, edited: Sequence[Edited], recorder: Recorder | None) -> 
     if not moving:
         return Written(changed, 0, deleted, skipped)
     moved, failed = _move(relation, moving, recorder)
-    key_changes.move(table, ((it.old_key, it.key) for it in moved))
+    key_changes.move(table, [(it.old_key, it.key) for it in moved])
     return Written(changed, len(moved), deleted, [*skipped, *failed])
 
 

@@ -13,7 +13,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
 from storage.models import Account, Activity, Table
 from storage.operations.accounts import accounts
-from storage.operations.changes import changes, past
+from storage.operations.changes import changes, key_changes, past
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began
 from storage.operations.changes.outcomes import Outcome, TableOutcome
@@ -142,7 +142,9 @@ def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
 def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | None:
     selection = changes.select(account, replace(wanted, table="", table_id=table.pk))
     record = recorded_changes(account.pk, wanted.since)
-    return None if selection is None or not record else statements.undoing(table.pk, record, selection)
+    if selection is None or not record:
+        return None
+    return key_changes.linked(table, statements.undoing(table.pk, record, selection))
 
 
 def _describe(wanted: ChangeFilter) -> dict[str, object]:
