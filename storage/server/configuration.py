@@ -40,15 +40,21 @@ class Setting(NamedTuple):
 
 
 def apply(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
-    """Add what the file sets and nothing else does; ``before``: the environment without the options of the command."""
+    """Add what the file sets and nothing else does; ``before``: the environment without the options of the command.
+
+    An empty variable counts as not set: a unit or a compose file passes on variables that may be empty. An option that
+    is empty was typed, and takes back what the file sets.
+    """
     origins.clear()
     for key in (FILE, *_KEYS.values()):
-        if key in environ:
-            origins[key] = "environment" if environ[key] == before.get(key) else "option"
+        if key in environ and environ[key] != before.get(key):
+            origins[key] = "option"
+        elif environ.get(key):
+            origins[key] = "environment"
     path = environ.get(FILE)
     if path:
         for key, value in _read(Path(path).expanduser()).items():
-            if key not in environ:
+            if key not in origins:
                 environ[key] = value
                 origins[key] = path
 

@@ -71,6 +71,17 @@ def test_options_win_over_variables_and_these_over_the_file(file):
     assert listed["hsts"].value == "31536000"
 
 
+def test_an_empty_variable_counts_as_not_set_but_an_empty_option_is_a_value(file):
+    found = applied(
+        file, {"TABLERO_WORKERS": "", "TABLERO_HSTS": "", "DATABASE_URL": ""}, TABLERO_BACKUP_TO=""
+    )
+    listed = {it.name: (it.value, it.origin) for it in configuration.settings(found)}
+    assert listed["workers"] == ("4", str(file))
+    assert listed["hsts"] == ("31536000", "default")
+    assert listed["database-url"] == ("postgresql://tablero:***@db/tablero", str(file))
+    assert listed["backup-to"] == ("", "option")
+
+
 def test_secrets_are_not_listed(file):
     listed = [it.value for it in configuration.settings(applied(file))]
     assert "(secret)" in listed
