@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 
 from console.models import Invitation, User
 from console.people import link_tokens
 from console.site.access import actor_of, user_of
+from console.site.addresses import address_of, public_url
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.service.activity import Verb
@@ -37,13 +37,13 @@ class NoLongerOpen(Exception):
 
 
 def issue_link(request: HttpRequest, offer: Offer) -> str:
-    """Create an invitation and return its link, on the host that the browser used."""
+    """Create an invitation and return its link."""
     return link(request, issue(offer, user_of(request), by=actor_of(request)))
 
 
 def link(request: HttpRequest, token: str) -> str:
-    """Return the link of an invitation, on the host that the client used."""
-    return request.build_absolute_uri(reverse("people:join", query={"token": token}))
+    """Return the link of an invitation."""
+    return public_url(request, address_of("people:join", token=token))
 
 
 @transaction.atomic

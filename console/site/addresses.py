@@ -5,7 +5,7 @@ from functools import lru_cache
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from django.conf import settings
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -19,6 +19,14 @@ def path_of(name: str, *arguments: str) -> str:
 def address_of(name: str, *arguments: str, **query: object) -> str:
     """Return the address of a page; empty fields are left out."""
     return reverse(name, args=arguments, query={name: value for name, value in query.items() if value})
+
+
+def public_url(request: HttpRequest, path: str) -> str:
+    """Return the URL of a page for other people: at the address that the operator has set, else on the client's host.
+
+    The Host header is whatever the client sends, and may be an address that only it can reach.
+    """
+    return f"{settings.CONSOLE_URL}{path}" if settings.CONSOLE_URL else request.build_absolute_uri(path)
 
 
 def read_text(query: QueryDict, name: str, *, longest: int | None = None) -> str:

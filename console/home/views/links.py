@@ -1,6 +1,5 @@
 """Short links: a page of an account gets one, and leads to it those who have access."""
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
@@ -8,7 +7,7 @@ from django.urls import Resolver404, resolve
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.site.access import user_of
-from console.site.addresses import is_console_path, path_of, split_url
+from console.site.addresses import is_console_path, path_of, public_url, split_url
 from console.site.refusals import describe_refusal
 from console.site.responses import is_script
 from storage.domain.refusals import Reason
@@ -31,7 +30,7 @@ def new(request: HttpRequest) -> HttpResponse:
     context: dict[str, object] = {"address": address, "days": links.RETENTION_DAYS}
     if request.method == "POST":
         try:
-            context["link"] = _url(request, _keep(request, address))
+            context["link"] = public_url(request, path_of("home:link", _keep(request, address).key))
         except LinkRefused as refused:
             context["problem"] = describe_refusal(refused)
     if is_script(request) and request.method == "POST":
@@ -80,8 +79,3 @@ def _account(request: HttpRequest, path: str) -> Account | None:
 
 def _root(account: Account) -> str:
     return f"{_OF_ACCOUNTS}{account.name}/"
-
-
-def _url(request: HttpRequest, link: ShortLink) -> str:
-    path = path_of("home:link", link.key)
-    return f"{settings.CONSOLE_URL}{path}" if settings.CONSOLE_URL else request.build_absolute_uri(path)

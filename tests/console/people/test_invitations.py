@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.test import Client
@@ -79,6 +80,16 @@ def test_a_present_user_joins_and_loses_no_role(visit, offered, who, before, aft
     assert client.get("/ui/a/acme/").status_code == before
     client.post(address)
     assert role_of(who) == after
+
+
+def test_an_invitation_leads_to_the_address_that_the_operator_has_set(visit, settings):
+    fields = {"note": "Nina", "role": "3", "days": "7"}
+    invite = partial(visit("alice").post, "/ui/a/acme/members/invite/", fields, HTTP_HOST="10.0.0.7:10002")
+    assert b"http://10.0.0.7:10002/ui/join/?token=" in invite().content
+    settings.CONSOLE_URL = "https://tables.example.com"
+    content = invite().content
+    assert b"https://tables.example.com/ui/join/?token=" in content
+    assert b"10.0.0.7" not in content
 
 
 def test_an_admin_invites_an_admin(client, offered):
