@@ -1,7 +1,7 @@
 """What a process knows of accounts and tables, and how it learns that somebody changed them."""
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from time import monotonic
 
@@ -399,17 +399,18 @@ async def test_keeps_nothing_when_listening_ends_in_whatever_way(monkeypatch, ca
 async def test_news_that_come_with_a_change_are_not_lost(database):
     """Jobs would begin late otherwise, and tabs that show a table would not learn of others."""
     heard = []
-    async for event in notify.listen(settings.LANES_CONNINFO):
-        if not heard:
-            with database.transaction():
-                database.execute(
-                    "SELECT pg_notify('tablero_catalog', 'change'), pg_notify('tablero_jobs', 'jobs')"
-                )
-                database.execute("SELECT pg_notify('tablero_presence', 'presence 7')")
-        if event.news is not News.STILL_HELD:
-            heard.append((event.news, event.table[0]))
-        if heard.count((News.HELD, 0)) == 2:
-            break
+    async with aclosing(notify.listen(settings.LANES_CONNINFO)) as events:
+        async for event in events:
+            if not heard:
+                with database.transaction():
+                    database.execute(
+                        "SELECT pg_notify('tablero_catalog', 'change'), pg_notify('tablero_jobs', 'jobs')"
+                    )
+                    database.execute("SELECT pg_notify('tablero_presence', 'presence 7')")
+            if event.news is not News.STILL_HELD:
+                heard.append((event.news, event.table[0]))
+            if heard.count((News.HELD, 0)) == 2:
+                break
     assert sorted(heard, key=str) == sorted(
         [(News.HELD, 0), (News.JOBS, 0), (News.PRESENCE, 7), (News.CHANGE, 0), (News.HELD, 0)], key=str
     )
