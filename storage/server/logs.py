@@ -17,6 +17,7 @@ REQUEST_FIELDS: Final = ("request_id", "user", "account", "operation")  # of a m
 # a signature in a URL ends with its word; one of SharedKey follows the name of the account
 _WORD: Final = re.compile(r"\S+")
 _SHARED_KEY: Final = re.compile(r"\b(SharedKey(?:Lite)?\s+[^\s:]*:)\S+")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # with which terminals are told what to do
 _LIBRARIES: Final = ("asyncio", "django", "httptools", "psycopg", "urllib3", "uvicorn")
 
 
@@ -116,14 +117,15 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _message(record: logging.LogRecord) -> str:
-    return _without_signatures(" ".join(record.getMessage().split()))
+    return _clean(" ".join(record.getMessage().split()))
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     assert record.exc_info is not None
-    return _without_signatures(formatter.formatException(record.exc_info))
+    return _clean(formatter.formatException(record.exc_info))
 
 
-def _without_signatures(text: str) -> str:
-    """Replace signatures, which grant access, also where a message of a library quotes what was sent."""
+def _clean(text: str) -> str:
+    """Replace what clients sent and a log must not have: signatures, which grant access, and control characters."""
+    text = _CONTROL.sub(lambda character: f"\\x{ord(character[0]):02x}", text)
     return _SHARED_KEY.sub(r"\1XXXXX", _WORD.sub(lambda word: redact_signatures(word[0]), text))

@@ -41,6 +41,13 @@ def test_signatures_are_left_out_wherever_they_stand(formatter):
     assert line.count("&se=2 with SharedKey acme:XXXXX and Next") == 2
 
 
+def test_text_tells_a_terminal_nothing():
+    error = ValueError("\x1b[2J\r")
+    line = logs.TextFormatter().format(record("GET %s", "/a\x1b[2J\x9b\x00\rb", error=error))
+    assert "GET /a\\x1b[2J\\x9b\\x00 b\n" in line
+    assert line.endswith("ValueError: \\x1b[2J\\x0d")
+
+
 def test_text_puts_a_message_of_several_lines_on_one():
     line = logs.TextFormatter().format(record("connection failed:\n\tIs the server running?"))
     assert line.endswith(" ERROR storage: connection failed: Is the server running?")
