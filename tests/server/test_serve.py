@@ -22,6 +22,7 @@ from psycopg.conninfo import make_conninfo
 from storage.server.data_folder import DataFolder
 from tests.certificates import make_certificate
 from tests.live_server import ROOT, clean_environment, start_server
+from tests.service import container
 
 UNFINISHED = (
     b"POST /devstoreaccount1/Tables HTTP/1.1\r\nHost: localhost\r\n"
@@ -199,8 +200,19 @@ def test_tls_and_an_idle_client_that_does_not_delay_the_end(used, scratch):
         for version, ciphers in ((ssl.TLSVersion.TLSv1_1, "ALL"), (ssl.TLSVersion.TLSv1_2, "ECDHE+AES+SHA")):
             with pytest.raises(ssl.SSLError):
                 agreed(live, version, ciphers)
+        assert health(live.port) == 0
         assert live.stop() == 0
     assert not live.gave_up_requests
+    assert health(live.port) == 1
+
+
+def health(port):
+    """The exit status of the health check of the image for a server at a port."""
+    text = container.CONTAINERFILE.read_text()
+    [program] = [it for name, it in container.read(text[text.rindex("\nFROM") :]) if name == "HEALTHCHECK"]
+    code = json.loads(program.partition("CMD ")[2])[-1]
+    patient = code.replace("10002", str(port)).replace("timeout=4", "timeout=60")
+    return subprocess.run([sys.executable, "-c", patient], check=False).returncode
 
 
 def agreed(live, version, ciphers="DEFAULT"):
