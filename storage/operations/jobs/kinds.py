@@ -150,7 +150,7 @@ class JobKind(ABC, Generic[A, S]):
     ``is_transactional`` has one long step that opens its own transactions, because PostgreSQL demands it or because
     its operation does: it calls Run.save in each of them, and when a process that died is replaced, its step is called
     again with what was last saved, so it must be repeatable. If it ``goes_on`` then, rather than begin again, it also
-    gives others their turn where it calls Run.rest.
+    gives others their turn where it calls Run.rest. ``secrets`` are arguments that are emptied when a job ends.
     """
 
     name: ClassVar[str]
@@ -160,6 +160,7 @@ class JobKind(ABC, Generic[A, S]):
     reads_files: ClassVar[Capability] = Capability.READ
     is_transactional: ClassVar[bool] = True
     goes_on: ClassVar[bool] = False
+    secrets: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def begin(self, run: Run[A]) -> Step[S]:

@@ -389,6 +389,7 @@ class _Runner:
             ended_at=now,
             seen_at=now if self.is_awaited else F("seen_at"),
             activity=job.activity_id if done is None else done.pk,
+            arguments={**job.arguments, **dict.fromkeys(self.kind.secrets, "")},
         )
         files.keep_after(job)
 
