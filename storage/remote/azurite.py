@@ -108,7 +108,7 @@ class AzuriteFile:
             with self._opening() as stream:
                 stream.seek(start)
                 yield _Scanner(stream, start)
-        except (JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise NotAzurite(Reason.FILE_NOT_AZURITE, path=self._name) from None
 
 

@@ -39,6 +39,7 @@ T = TypeVar("T")
 
 VERSION: Final = "2019-02-02"
 LARGEST_ANSWER: Final = 64 << 20  # bytes; a page has 4 MiB, or a little more
+_MOST_PAGES: Final = 10_000  # of names of tables
 TIMEOUT: Final = 60.0  # seconds of one exchange without a byte
 PATIENCE: Final = 120.0  # seconds for which a request is repeated
 TRANSACTION_ENTITIES: Final = 100
@@ -79,6 +80,13 @@ class _Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def outcome(self) -> int:
+        """The status; of a transaction that failed, that of the change at fault."""
+        if self.status != 202:
+            return self.status
+        return next((int(it) for it in _STATUS.findall(self.body) if int(it) >= 400), self.status)
 
     @property
     def code(self) -> str:
@@ -124,15 +132,18 @@ class TableClient:
     # tables
 
     def tables(self) -> Iterator[str]:
-        following = ""
+        following, pages = "", 0
         while True:
             query = f"NextTableName={quote(following, safe='')}" if following else ""
             answer = self._expect("Query Tables", 200, "GET", "/Tables", query)
             for it in self._rows("Query Tables", answer, "value"):
                 yield str(it.get("TableName"))
-            following = answer.headers.get("x-ms-continuation-nexttablename", "")
+            before, following = following, answer.headers.get("x-ms-continuation-nexttablename", "")
+            pages += 1
             if not following:
                 return
+            if following == before or pages == _MOST_PAGES:
+                raise RemoteRefused(self.endpoint.url, "Query Tables", answer.status, "with no end")
 
     def create_table(self, name: str) -> bool:
         """Return False if it existed."""
@@ -166,6 +177,8 @@ class TableClient:
         following = (
             None if partition is None else (partition, headers.get("x-ms-continuation-nextrowkey", ""))
         )
+        if following is not None and following == start:
+            raise RemoteRefused(self.endpoint.url, "Query Entities", answer.status, "with no end")
         return RemotePage(self._rows("Query Entities", answer, "value"), following, _time_of(answer))
 
     def changes(self, table: str, token: str = "") -> FeedPage:
@@ -212,10 +225,7 @@ class TableClient:
         parts.append(f"--{inner}--\r\n--{outer}--\r\n".encode())
         headers = {"Content-Type": f"multipart/mixed; boundary={outer}"}
         answer = self._send("POST", "/$batch", "", b"".join(parts), headers)
-        self._check(answer, "Entity Group Transaction", 202)
-        failed = next((int(it) for it in _STATUS.findall(answer.body) if int(it) >= 400), None)
-        if failed is not None:
-            raise self._refused("Entity Group Transaction", answer._replace(status=failed))
+        self._check(answer._replace(status=answer.outcome), "Entity Group Transaction", 202)
 
     # settings
 
@@ -286,15 +296,15 @@ class TableClient:
             asked = 0.0
             try:
                 answer = self._exchange(method, whole, query, body, headers or {})
-                if answer.status not in _PASSING:
+                if answer.outcome not in _PASSING:
                     return answer
-                why, asked = f"it answers {answer.status} {answer.code}".strip(), _retry_after(answer)
+                why, asked = f"it answers {answer.outcome} {answer.code}".strip(), _retry_after(answer)
             except AddressRefused as error:
                 service = self.endpoint.url
                 if error.has_public:
                     raise RemoteUnavailable(Reason.REMOTE_WITHOUT_TLS, service=service) from None
                 raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=service) from None
-            except (OSError, HTTPException) as error:
+            except (OSError, HTTPException, UnicodeError) as error:  # of a host that no name can be
                 self._close()
                 why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 if not self._has_answered:  # the address may be wrong

@@ -56,6 +56,14 @@ def read_endpoint(text: str, bearer: str = "") -> Endpoint:
     return found
 
 
+def read_token(text: str) -> str:
+    """Read a bearer token; raises EndpointMalformed for what no header can have, without a word of it."""
+    text = text.strip()
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise EndpointMalformed(Reason.REMOTE_NO_CREDENTIALS)
+    return text
+
+
 def _read_connection_string(text: str, bearer: str) -> Endpoint:
     values: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(";"))):

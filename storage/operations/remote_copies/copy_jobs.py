@@ -32,7 +32,7 @@ from storage.operations.remote_copies.sides import AccountSide, FileSide, Remote
 from storage.remote.addresses import IsAllowed, allow_all, allow_public
 from storage.remote.azurite import AzuriteFile, NotAzurite
 from storage.remote.client import TableClient
-from storage.remote.endpoints import Endpoint, read_endpoint
+from storage.remote.endpoints import Endpoint, read_endpoint, read_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _CopyJob(JobKind[Arguments, NoState]):
     """Copy tables; a process that takes it over, a job that is resumed and a new one go on where it stopped."""
 
     arguments, state, capability = Arguments, NoState, Capability.MANAGE_ACCESS
-    is_transactional, goes_on = False, True
+    is_transactional, goes_on, secrets = False, True, ("secret",)
     is_outgoing: ClassVar[bool]
 
     def begin(self, run: Run[Arguments]) -> Step[NoState]:
@@ -83,7 +83,7 @@ class _CopyJob(JobKind[Arguments, NoState]):
                 service=run.arguments.service,
                 job=run.job.pk,
                 filter_=options.filter,
-                is_full=options.is_full,
+                is_full=options.is_full or bool(run.arguments.file),  # another file may have the same name
             )
 
         copying = Copying(here, here, options, save, run.rest, begin)
@@ -105,8 +105,6 @@ class _CopyJob(JobKind[Arguments, NoState]):
             raise JobMustWait
 
     def end(self, run: Run[Arguments], state: NoState | None, status: JobStatus) -> Activity | None:
-        arguments = {**run.job.arguments, "secret": ""}
-        Job.objects.filter(pk=run.job.pk).update(arguments=arguments)
         counts = run.job.counts
         written = sum(counts.get(name, 0) for name in ("inserted", "changed", "deleted", "exported"))
         if not written or run.arguments.options["dry_run"]:
@@ -150,7 +148,9 @@ class Credentials:
     feed_token: str = field(default="", repr=False)
 
     def read(self) -> Endpoint:
-        return replace(read_endpoint(self.text, self.bearer), feed_token=self.feed_token)
+        return replace(
+            read_endpoint(self.text, read_token(self.bearer)), feed_token=read_token(self.feed_token)
+        )
 
 
 def request(

@@ -24,7 +24,7 @@ from storage.domain.entities.entity import (
     read_stored,
 )
 from storage.domain.entities.members import read_properties
-from storage.domain.errors import PropertiesNeedValue, ResourceNotFound, StorageError
+from storage.domain.errors import InvalidInput, PropertiesNeedValue, ResourceNotFound, StorageError
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.refusals import Reason
@@ -60,6 +60,7 @@ from storage.transfer.rows import START, Row
 T = TypeVar("T")
 
 _PAGE: Final = 1000  # entities
+_SHOWN: Final = 1024  # characters of a key that does not fit
 _WRITERS: Final = 8  # transactions that are sent at the same time
 _NO_SUCH_OPERATION: Final = frozenset(
     {400, 403, 404, 405, 501}
@@ -142,7 +143,8 @@ class Target(Side, Protocol):
 
 
 def describe_key(table: str, key: EntityKey) -> str:
-    return f"{table} {key.partition_key} {key.row_key}"
+    """Write keys for a list of failures; those of a hostile source may be of any length."""
+    return f"{table} {key.partition_key[:_SHOWN]} {key.row_key[:_SHOWN]}"
 
 
 def read_item(members: Mapping[str, Any], kind: AccountKind) -> Item:
@@ -164,9 +166,10 @@ def read_page(table: str, found: Sequence[Mapping[str, Any]], kind: AccountKind)
     for members in found:
         try:
             page.items.append(read_item(members, kind))
-        except StorageError as error:
+        except (StorageError, UnicodeEncodeError) as error:
+            refusal = error.refusal if isinstance(error, StorageError) else InvalidInput().refusal
             names = (str(members.get(name, "")) for name in ("PartitionKey", "RowKey"))
-            page.failures.append(Failure(describe_key(table, EntityKey(*names)), error.refusal))
+            page.failures.append(Failure(describe_key(table, EntityKey(*names)), refusal))
     return page
 
 
