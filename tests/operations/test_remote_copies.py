@@ -37,12 +37,13 @@ from storage.operations.jobs import files, jobs, pacing, running
 from storage.operations.remote_copies import copy_jobs, copying, sides
 from storage.operations.remote_copies.copy_jobs import Credentials
 from storage.operations.remote_copies.copying import CopyOptions, CopyRefused
+from storage.operations.remote_copies.progress import Phase, TableProgress
 from storage.operations.tables import tables
 from storage.operations.undo import undo
 from storage.remote import client as remote
 from storage.remote.addresses import allow_all
 from storage.remote.azurite import FILE_NAME, NotAzurite
-from storage.remote.client import RemoteUnavailable, TableClient
+from storage.remote.client import RemoteRefused, RemoteUnavailable, TableClient
 from storage.remote.endpoints import EndpointMalformed, read_endpoint
 from storage.runtime.job_runner import KINDS
 from tests.live_server import ACCOUNT
@@ -267,8 +268,58 @@ def test_a_new_copy_goes_on_where_a_cancelled_one_stopped(account, server, there
     jobs.resume(job, by=ADA)
     job.refresh_from_db()
     assert jobs.error_of(finish(job)).reason is Reason.REMOTE_CREDENTIALS_GONE
+    # what was written meanwhile before the key where it stopped is not missed
+    there.write(table, [row("p", "00000", N=-1), row("p", "00000a", N=-1)])
     found = outcome(copy(account, server, only(table)))
-    assert (found["read"], found["entities"], found["verified"]) == (500, 1500, True)
+    assert (found["inserted"], found["changed"]) == (501, 1)
+    assert (found["entities"], found["verified"], len(stored(account, table))) == (1501, True, 1501)
+
+
+def test_a_copy_that_was_interrupted_at_its_end_reads_what_has_changed_since():
+    progress = TableProgress(phase=Phase.SETTLE, mark=5.0, entities=3)
+    progress.begin_run("", is_full=False)
+    assert (progress.phase, progress.since, progress.mark, progress.entities) == (Phase.COPY, 5.0, 0, 3)
+
+
+def test_what_the_target_has_lost_is_copied_again(account, server, there, table, monkeypatch):
+    monkeypatch.setattr(copying, "OVERLAP", -60.0)  # so that later copies find no change
+    fill(there, table, 3)
+    assert outcome(copy(account, server, only(table)))["verified"]
+    edits.apply(tables.get(account, table), [Delete(EntityKey("p", "00001"), ANY)], by=ADA)
+    found = outcome(copy(account, server, only(table)))
+    assert (found["read"], found["missing"], found["verified"]) == (0, 1, False)
+    found = outcome(copy(account, server, only(table)))
+    assert (found["inserted"], found["unchanged"], found["verified"]) == (1, 2, True)
+
+
+def test_credentials_are_deleted_even_if_the_end_cannot_be_recorded(
+    account, server, there, table, monkeypatch
+):
+    def fail(*arguments, **options):
+        raise RuntimeError
+
+    fill(there, table, 1)
+    monkeypatch.setattr(copy_jobs.activity, "record", fail)
+    job = copy(account, server, only(table))
+    assert job.status == JobStatus.FAILED and job.arguments["secret"] == ""
+
+
+def test_hostile_answers_end_and_are_stored(account, server, table):
+    token = [("x-ms-continuation-nextpartitionkey", "a"), ("x-ms-continuation-nextrowkey", "b")]
+    endless = (200, [*token, ("x-ms-continuation-nexttablename", "a")], b'{"value":[]}')
+    with proxy(server, lambda number: endless) as text:
+        client = TableClient(read_endpoint(text), allow_all, time.sleep)
+        with pytest.raises(RemoteRefused):
+            list(client.tables())
+        with pytest.raises(RemoteRefused):
+            client.page(table, client.page(table).next)
+        client.close()
+    keys = {"PartitionKey": "a\0", "RowKey": "x" * 100_000}
+    answers = {1: (200, [], json.dumps({"value": [keys, {"PartitionKey": 1}, {}]}).encode())}
+    with proxy(server, answers.get) as text:
+        job = copy(account, server, only(table, with_policies=False, verifies=False), text=text)
+    assert (job.status, job.failed) == (JobStatus.DONE, 3)
+    assert len(json.dumps(job.failures)) < 10_000
 
 
 def test_entities_that_change_meanwhile_are_in_the_next_copy(account, server, there, table, monkeypatch):
@@ -350,8 +401,10 @@ def test_throttling_is_waited_for_in_both_directions(account, server, there, tab
         assert len(waits) == 3 and max(waits) == 2.0
         waits.clear()
         refusals = {number: (429, [("x-ms-retry-after-ms", "30")], b"") for number in range(3, 200, 3)}
+        refusals[5] = (202, [], b"--x\r\n\r\nHTTP/1.1 503 Service Unavailable\r\n\r\n")  # of a transaction
         options = only(table, rename={table: f"to{table}"})
-        assert outcome(copy(account, server, options, text=text, is_outgoing=True))["verified"]
+        job = copy(account, server, options, text=text, is_outgoing=True)
+        assert outcome(job)["verified"] and job.failed == 0
         assert len(waits) > 3
 
 
@@ -412,6 +465,21 @@ def test_what_users_paste_is_read(text, url, account, table):
 def test_other_texts_are_refused(text):
     with pytest.raises(EndpointMalformed):
         read_endpoint(text)
+
+
+@pytest.mark.parametrize("token", ["a\nb", "a b", "ü"])
+def test_tokens_that_no_header_can_have_are_refused_unnamed(token):
+    for credentials in (Credentials("https://a.table.core.windows.net", token), Credentials(KEY, "", token)):
+        with pytest.raises(EndpointMalformed) as caught:
+            replace(credentials, text="https://a.table.core.windows.net?sig=x").read()
+        assert token not in str(caught.value)
+    assert Credentials("https://a.table.core.windows.net", " token\n").read().bearer == "token"
+
+
+def test_a_host_that_no_name_can_be_is_not_reached():
+    client = TableClient(read_endpoint("https://a..b/acme?sig=x"), allow_all, lambda seconds: None)
+    with pytest.raises(RemoteUnavailable):
+        client.page("x")
 
 
 def test_a_bearer_token_authorizes():
@@ -489,6 +557,21 @@ def test_azurites_file_is_read_whole_and_again_what_differs(account, monkeypatch
     assert (job.counts["changed"], job.counts["unchanged"]) == (1, 1100)
 
 
+def test_another_file_of_the_same_name_is_read_from_its_beginning(account):
+    def cancel(seconds):
+        job = Job.objects.get(account=account)
+        if job.done:
+            jobs.cancel(job, by=ADA)
+        return False
+
+    content = json.dumps(DATABASE).encode()
+    assert start_from_file(account, content, rest=cancel).status == JobStatus.CANCELLED
+    people = collection("one$people", [document(f"x{number}", N=number) for number in range(20)])
+    others = [people if it["name"] == "one$people" else it for it in DATABASE["collections"]]
+    job = start_from_file(account, json.dumps({**DATABASE, "collections": others}).encode())
+    assert job.status == JobStatus.DONE and EntityKey("p", "x0") in stored(account, "people")
+
+
 def test_azurite_itself_both_ways_and_its_file(account, server, there, table, require, scratch):
     require("node", "Azurite")
     folder = scratch / uuid.uuid4().hex[:8]
@@ -517,6 +600,8 @@ def test_other_files_are_refused(account):
         (json.dumps(DATABASE).encode(), Reason.FILE_ACCOUNTS),
         (b'{"collections": [{"name": "$TABLES_COLLECTION$", "data": [{', Reason.FILE_NOT_AZURITE),
         (b"PK\x03\x04", Reason.FILE_NOT_AZURITE),
+        (b'{"x": ' + b"[" * 100_000, Reason.FILE_NOT_AZURITE),
+        (b'{"x": ' + b"9" * 5000 + b"}", Reason.FILE_NOT_AZURITE),
     ):
         with pytest.raises(NotAzurite) as refused:
             start_from_file(account, content, name="")

@@ -168,7 +168,9 @@ class Command(DatabaseCommand):
             f"{job.done:,} entities of {len(found):,} tables {what} in {seconds:.1f} seconds{speed}."
         )
         if any(it["verified"] is False for it in found) or job.failed:
-            raise CommandError("The two sides are not equal. If the source is still written to, copy again.")
+            raise CommandError(
+                "The two sides are not equal. Copy again, which also reads what has changed at the source meanwhile."
+            )
 
 
 def _describe_table(found: dict[str, Any], *, dry_run: bool) -> str:

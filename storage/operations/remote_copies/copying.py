@@ -123,11 +123,12 @@ class Copying:
         if options.with_service_properties and not options.dry_run:
             self._copy_service_properties()
         works = [self._begin(pair) for pair in pairs]
-        with closing(self._pages([it for it in works if it.progress.phase is Phase.COPY])) as pages:
-            for work, page in pages:
-                self._copy_page(work, page)
-                self.rest()
-                self._throttle(len(page.items))
+        while unread := [it for it in works if it.progress.phase is Phase.COPY]:
+            with closing(self._pages(unread)) as pages:
+                for work, page in pages:
+                    self._copy_page(work, page)
+                    self.rest()
+                    self._throttle(len(page.items))
         for work in works:
             if work.progress.phase is not Phase.DONE:
                 self._settle(work)
@@ -189,6 +190,7 @@ class Copying:
 
     def _pages(self, works: Sequence[_Work]) -> Generator[tuple[_Work, SourcePage], None, None]:
         """Yield the pages of tables; of a source with lanes several tables are read at the same time, and ahead."""
+        self.stop.clear()
         if not self.source.lanes:
             try:
                 for work in works:
@@ -278,7 +280,7 @@ class Copying:
             progress.rejected += len(failures)
             progress.next = page.next or ()
             if page.next is None:
-                progress.phase = Phase.SETTLE
+                progress.end_pass()
             names = ("inserted", "changed", "unchanged")
             counts = {name: now - was for name, was, now in zip(names, before, after, strict=True)}
             counts["deleted"] = deleted
@@ -433,18 +435,32 @@ class Copying:
 
     def _compare(self, work: _Work, number: int, total: int) -> None:
         """Read the source again, and count what is different in the target."""
-        progress, equal, failed = work.progress, 0, 0
+        progress, equal = work.progress, 0
+        unequal: set[EntityKey] = set()
         for page in self.source.pages(work.pair.source, progress.filter):
-            failed += len(page.failures)
             present = self.target.present(work.pair.target, [it.key for it in page.items])
             for it in page.items:
-                if it.key not in present:
-                    progress.missing += 1
-                elif is_same_content(present[it.key], it.content):
+                if it.key in present and is_same_content(present[it.key], it.content):
                     equal += 1
-                else:
+                    continue
+                unequal.add(it.key)
+                if it.key in present:
                     progress.differing += 1
+                else:
+                    progress.missing += 1
             self.save(Chunk())
+        self._note_unreachable(work, unequal)
         progress.extra = number - equal - progress.differing
         if not (progress.missing or progress.differing or progress.extra):
             progress.entities, progress.checksum = number, f"{total:x}"
+
+    def _note_unreachable(self, work: _Work, unequal: set[EntityKey]) -> None:
+        """Let the next copy read everything if that of what has changed at the source would not mend a difference."""
+        progress = work.progress
+        if not unequal or not progress.mark:
+            return
+        for page in self.source.pages(work.pair.source, progress.filter, since=progress.mark):
+            unequal.difference_update(it.key for it in page.items)
+            self.save(Chunk())
+        if unequal:
+            progress.mark = 0

@@ -30,7 +30,8 @@ class TableProgress:
     time changes are read, 0 for everything. ``table``: the number of the target, to notice that it was made again.
 
     ``feed``: the token after which the change feed of the source has what is not copied; ``by_feed``: this pass reads
-    it. ``left``: entities that were deleted at the source and not here.
+    it. ``is_continued``: the pass was begun by an earlier job, so that what has changed since is read after it.
+    ``left``: entities that were deleted at the source and not here.
 
     ``entities`` and ``checksum`` are of what the target should have, as far as it was read from the source; the other
     numbers are of the last run. ``differing``, ``missing`` and ``extra`` (which the source does not have) are what the
@@ -45,6 +46,7 @@ class TableProgress:
     since: float = 0
     feed: str = ""
     by_feed: bool = False
+    is_continued: bool = False
     left: int = 0
     entities: int = 0
     checksum: str = "0"
@@ -68,8 +70,8 @@ class TableProgress:
         return asdict(self)
 
     def begin_run(self, filter_: str, *, is_full: bool) -> None:
-        """Go on where the last run stopped; if that was at its end, read what has changed since it began."""
-        is_complete = self.phase is Phase.DONE
+        """Go on where the last run stopped; if it had read everything, read what has changed since it began."""
+        is_complete = self.phase is not Phase.COPY
         starts_over = is_full or self.filter != filter_ or (is_complete and not self.mark)
         since = 0.0 if starts_over else self.mark if is_complete else self.since
         begins = starts_over or is_complete
@@ -80,8 +82,19 @@ class TableProgress:
         if is_complete and not starts_over:
             kept["by_feed"] = bool(self.feed)
         fresh = type(self)(filter=filter_, since=since, **kept)
+        fresh.is_continued = bool(fresh.next)
         for name in self.__slots__:
             setattr(self, name, getattr(fresh, name))
+
+    def end_pass(self) -> None:
+        """Go on to the end of the table; after a pass of two jobs, first to what changed between them."""
+        if not self.is_continued:
+            self.phase = Phase.SETTLE
+            return
+        self.is_continued, self.by_feed = False, bool(self.feed)
+        self.since, self.mark = self.mark, 0
+        if not self.since:
+            self.entities, self.checksum = 0, "0"
 
     def start_over(self) -> None:
         """Read everything, because the target is not the table that was copied into."""
