@@ -7,8 +7,8 @@ from storage.domain.access.roles import Role
 from storage.domain.service.activity import Verb
 from storage.models import Activity, Membership, PropertyIndex, Table
 from storage.operations.access import members, policies
-from storage.operations.accounts import account_settings, accounts, service_properties
-from storage.operations.manifest import planning
+from storage.operations.accounts import account_settings, accounts, removal, service_properties
+from storage.operations.manifest import applying, planning
 from storage.operations.notices import webhooks
 from storage.operations.snapshots import snapshots
 from storage.operations.tables import indexes, tables
@@ -331,6 +331,23 @@ def test_a_user_is_named_once(ada, account):
         "#/accounts/acme/members/eve",
     ]
     assert Membership.objects.filter(account=account, user__username="eve").exists()
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_an_account_that_others_delete_first(call, account, cast, monkeypatch, is_made_again):
+    """It is gone, as wanted; another one that has its name by now takes rights of its own."""
+    check = applying._check
+
+    def check_before_others(found, is_allowed):
+        monkeypatch.setattr(applying, "_check", check)
+        check(found, is_allowed)
+        removal.remove("acme")
+        if is_made_again:
+            accounts.add("acme")
+
+    monkeypatch.setattr(applying, "_check", check_before_others)
+    answer = call("alice")("POST", "manifest/apply", acme(absent=True))
+    assert (answer.status_code, accounts.exists("acme")) == ((404, True) if is_made_again else (200, False))
 
 
 @pytest.mark.parametrize("heir", ["max", "sam"])

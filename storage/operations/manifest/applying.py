@@ -69,8 +69,13 @@ def _apply_account(
     is_fixed: bool,
 ) -> list[Change]:
     if declared is None:  # a deletion may take several transactions
-        removal.remove(name, with_tables=True, by=by)
-        return list(expected)
+        changes = plan_account(name, declared, prunes=prunes)
+        if is_fixed and changes != expected:
+            raise ChangedSince
+        _check(changes, check)  # another account may have the name now
+        for _ in changes:
+            removal.remove(name, with_tables=True, by=by)
+        return changes
     with invalidating_catalogs():
         account = locking.lock_if_exists(name)
         changes = plan_account(name, declared, prunes=prunes)
