@@ -15,12 +15,15 @@ from console.queries.saved import Definition, latest_version
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
+from storage.domain.service.notices import NoticeKind
 from storage.domain.service.quotas import OWN_SAVED_QUERIES, SAVED_QUERIES
 from storage.models import Account, Activity, Table
 from storage.operations.accounts import locking, quotas
 from storage.operations.accounts.quotas import Allowance, QuotaReached
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ChangedSince
+from storage.operations.comments import mentions
+from storage.operations.notices import evaluation
 from storage.operations.tables import tables
 
 _SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
@@ -104,6 +107,8 @@ def change_query(
     for name, value in asdict(definition).items():
         setattr(fresh, name, value)
     fresh.save()
+    if before.is_shared and not definition.is_shared:
+        _forget_mentions(fresh)
     _add_version(fresh, number + 1, by)
     if before.is_shared or definition.is_shared:
         _record(Verb.QUERY_CHANGE, fresh, by, before=before, after=definition, undoes=undoes)
@@ -116,7 +121,14 @@ def delete_query(query: SavedQuery, *, by: Actor, undoes: Activity | None = None
     fresh = _lock(query)
     fresh.deleted_at = timezone.now()
     fresh.save(update_fields=("deleted_at",))
+    _forget_mentions(fresh)
     return _record(Verb.QUERY_DELETE, fresh, by, before=read_definition(fresh), undoes=undoes)
+
+
+def _forget_mentions(query: SavedQuery) -> None:
+    """Drop mentions in comments that only readers of the query could find, and the notices of them."""
+    if mentions.forget_query(query.pk):
+        transaction.on_commit(lambda: evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now()))
 
 
 def _restore_query(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:

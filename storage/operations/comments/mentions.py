@@ -28,6 +28,12 @@ def not_seen(now: datetime) -> Iterable[CommentMention]:
     return latest.values()
 
 
+def forget_query(query: int) -> bool:
+    """Drop the mentions about a saved query whose comments can no longer be read; return whether there were any."""
+    number, _ = CommentMention.objects.filter(comment__thread__query=query, seen_at=None).delete()
+    return number > 0
+
+
 def describe(thread: CommentThread) -> str:
     """Name what a thread is about."""
     table = thread.table.name

@@ -1,19 +1,27 @@
 """Comments in the console: threads of an entity, a table and a saved query, and who may do what."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
+from django.utils import timezone
 
 from console.comments import presentation
 from console.comments.presentation import draw_text
 from console.grid.tokens import encode_key
 from console.models import SavedQuery
+from console.queries import saved_changes
+from console.queries.saved import Definition
+from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.comments import Subject
+from storage.domain.service.notices import NoticeKind
 from storage.models import Comment, CommentThread
 from storage.operations.comments import comments, threads
 from storage.operations.comments.threads import SHOWN
+from storage.operations.notices import evaluation, readers
+from storage.operations.tables import tables
 from tests.operations.test_comments import write_many
 
 pytestmark = pytest.mark.django_db
@@ -217,3 +225,25 @@ def test_activity_says_who_commented_and_not_what(visit, add):
     assert "victor wrote a comment in people" in shown
     assert "secret word" not in shown
     assert comments.mentionable(CommentThread.objects.get().account, top=1) == ["ada"]
+
+
+@pytest.mark.parametrize("end", ["deleted", "unshared"])
+def test_a_mention_about_a_query_that_is_gone_has_no_notice(
+    people, visit, cast, account, django_capture_on_commit_callbacks, end
+):
+    people("se", "ada")
+    table, by = tables.get(account, "people"), Actor(ActorKind.USER, "eve")
+    shared = Definition("Old", "", {"f": "Age gt 60"}, is_shared=True)
+    query = saved_changes.create_query(table, shared, owner=cast["eve"], by=by)
+    visit("eve").post(f"{TABLE}comments/add/", {"text": "@victor look", "q": query.slug})
+    visit("eve").post(f"{TABLE}comments/add/", {"text": "@victor and here"})
+    evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now())
+    assert readers.current(cast["victor"]).count() == 2
+    with django_capture_on_commit_callbacks(execute=True):
+        if end == "deleted":
+            saved_changes.delete_query(query, by=by)
+        else:
+            private = replace(shared, is_shared=False)
+            saved_changes.change_query(query, private, seen=1, by=by)
+    [left] = readers.current(cast["victor"])
+    assert left.subject == str(CommentThread.objects.get(query=None).pk)
