@@ -43,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
     wanted = JobFilter(
         account_ids=members.visible_accounts(user).values("pk"),
         is_server=user.is_admin,
-        reader=user.get_username(),
+        reader=user,
         user=user.get_username() if request.GET.get("mine") else "",
         statuses=[JobStatus(status)] if status in set(JobStatus) else (),
     )
@@ -92,7 +92,7 @@ def _find(request: HttpRequest, number: int) -> Job:
     if job is None:
         raise Http404
     if job.account is None:
-        is_visible = user.is_admin or jobs.started_by(job).name == user.get_username()
+        is_visible = user.is_admin or jobs.is_started_by(job, user)
     else:
         role = members.role_in(user, job.account)
         is_visible = role is not None and may(role, Capability.READ)

@@ -13,6 +13,7 @@ from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations.access import api_tokens
 from storage.operations.activity import activity
+from storage.operations.entities import import_drafts
 
 
 class LastAdmin(Exception):
@@ -44,8 +45,9 @@ def set_password(user: User, password: str, *, by: Actor) -> Activity:
 
 @transaction.atomic
 def remove(user: User, *, by: Actor) -> Activity:
-    """Delete a user with their memberships; their activities stay in the log."""
+    """Delete a user with their memberships and imports in preparation; their activities stay in the log."""
     user.delete()
+    import_drafts.forget_user(user.username)
     return activity.record(Verb.USER_REMOVE, by, detail={"user": user.username})
 
 

@@ -54,7 +54,7 @@ class JobListViewSet(ApiViewSet):
             JobFilter(
                 account_ids=shown.values("pk"),
                 is_server=token.user.is_admin and is_of_server,
-                reader=token.user.get_username() if is_of_server else "",
+                reader=token.user if is_of_server else None,
                 user=wanted["user"],
                 statuses=[JobStatus(wanted["status"])] if wanted["status"] else (),
             )
@@ -101,7 +101,7 @@ class JobViewSet(ApiViewSet):
             raise Http404
 
     def _is_started_by(self, user: Person) -> bool:
-        return jobs.started_by(self.job).name == user.username
+        return jobs.is_started_by(self.job, user)
 
     @operation(
         "get_job",

@@ -76,6 +76,12 @@ def create(account: Account, table_name: str, name: str, size: int, *, by: Actor
     )
 
 
+def forget_user(user: str) -> None:
+    """Delete the drafts of a deleted user, so that another of the same name does not get them, nor their files."""
+    ImportDraft.objects.filter(owner=user).delete()
+    files.disown(user)
+
+
 def get(account: Account, pk: int, *, by: Actor) -> ImportDraft | None:
     """Return a draft of a user, as long as it is kept."""
     found = ImportDraft.objects.filter(pk=pk, account=account, owner=files.owner_of(by))

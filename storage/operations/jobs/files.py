@@ -48,6 +48,11 @@ def owner_of(by: Actor) -> str:
     return by.name[:256]
 
 
+def disown(user: str) -> None:
+    """Take a deleted user's files from the name, which another user may get; they expire, or go on with their jobs."""
+    JobFile.objects.filter(owner=user).update(owner="")
+
+
 @transaction.atomic
 def append(file: JobFile, content: bytes) -> None:
     """Write bytes to the end of a file, in the caller's transaction if there is one."""

@@ -29,6 +29,13 @@ _OF_WHOLE_ACCOUNTS: Final = (*_MAKING_ACCOUNTS, "account.delete")
 _OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
 
 
+class Starter(Protocol):
+    """A user who may have started jobs; those from before belong to a deleted one of the same name."""
+
+    username: str
+    created_at: datetime
+
+
 class JobError(Refused):
     """A job cannot be started or changed."""
 
@@ -91,19 +98,27 @@ class JobFilter:
 
     account_ids: Collection[int] | QuerySet[Any, Any] | None = None
     is_server: bool = False
-    reader: str = ""
+    reader: Starter | None = None
     user: str = ""
     kinds: Collection[str] = ()
     statuses: Collection[JobStatus] = ()
     table: Table | None = None
 
 
+def _of_no_account(wanted: JobFilter) -> Q:
+    if wanted.is_server:
+        return Q(account=None)
+    if wanted.reader is None:
+        return Q(pk=None)
+    name, since = wanted.reader.username, wanted.reader.created_at
+    return Q(account=None, actor__name=name, created_at__gte=since)
+
+
 def find(wanted: JobFilter) -> QuerySet[Job]:
     """Find jobs, the newest first."""
     conditions = Q()
     if wanted.account_ids is not None:
-        of_none = Q(account=None) if wanted.is_server else Q(account=None, actor__name=wanted.reader or None)
-        conditions &= Q(account__in=wanted.account_ids) | of_none
+        conditions &= Q(account__in=wanted.account_ids) | _of_no_account(wanted)
     if wanted.user:
         conditions &= Q(actor__name=wanted.user)
     if wanted.kinds:
@@ -164,6 +179,11 @@ def mark_seen(user: str, *, upto: datetime) -> None:
 def started_by(job: Job) -> Actor:
     """Return who started a job; the request id is that of the changes that the job makes."""
     return replace(load_actor(job.actor), request_id=str(job.request_id))
+
+
+def is_started_by(job: Job, user: Starter) -> bool:
+    """Return whether a user started a job, rather than a deleted one of the same name."""
+    return started_by(job).name == user.username and job.created_at >= user.created_at
 
 
 def status_of(job: Job) -> JobStatus:

@@ -1,17 +1,23 @@
 """What admins do with users."""
 
+import uuid
+
 import pytest
 
 from console.models import User
 from console.people import users
 from console.people.users import LastAdmin
-from storage.domain.access.actor import SERVER
+from storage.domain.access.actor import SERVER, Actor, ActorKind, dump_actor
 from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
-from storage.models import Activity
+from storage.domain.service.jobs import JobStatus
+from storage.models import Activity, Job
 from storage.operations.access import api_tokens
 from storage.operations.access.api_tokens import TokenRequest
 from storage.operations.activity.activity import ChangedSince
+from storage.operations.entities import import_drafts, uploads
+from storage.operations.jobs import jobs
+from storage.operations.jobs.jobs import JobFilter
 
 
 @pytest.fixture
@@ -85,3 +91,22 @@ def test_undo_keeps_the_last_admin(cast):
     users.set_admin(cast["ada"], is_admin=False, by=SERVER)
     with pytest.raises(LastAdmin):
         users.undo(done, by=SERVER)
+
+
+def test_another_user_of_the_same_name_gets_no_files_drafts_and_jobs(cast, account):
+    by = Actor(ActorKind.USER, "eve")
+    draft = import_drafts.create(account, "people", "people.csv", 3, by=by)
+    import_drafts.receive(draft, 0, b"abc", by=by)
+    job = Job.objects.create(
+        kind="account.copy", actor=dump_actor(by), request_id=uuid.uuid4(), status=JobStatus.RUNNING
+    )
+    mine = JobFilter(account_ids=[], reader=cast["eve"])
+    assert (jobs.is_started_by(job, cast["eve"]), list(jobs.find(mine))) == (True, [job])
+    assert uploads.get(account, draft.file.pk, by=by)
+
+    users.remove(cast["eve"], by=SERVER)
+    eve = User.objects.create_user("eve", "correct horse")
+    assert import_drafts.get(account, draft.pk, by=by) is None
+    assert uploads.get(account, draft.file.pk, by=by) is None
+    assert not jobs.is_started_by(job, eve)
+    assert not jobs.find(JobFilter(account_ids=[], reader=eve))
