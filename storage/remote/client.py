@@ -54,7 +54,7 @@ _CODE: Final = re.compile(
 )
 
 # a member of a row, which has a line for each
-_DOUBLE: Final = re.compile(rb'(?m)^,"([^"]+)":(-?[0-9]+(?:\.[0-9]+(?:e[+-]?[0-9]+)?|e[+-]?[0-9]+))$')
+_DOUBLE: Final = re.compile(rb'(?m)^,"([^"]+)":(-?[0-9]+(?:\.[0-9]+(?:[Ee][+-]?[0-9]+)?|[Ee][+-]?[0-9]+))$')
 
 Wait = Callable[[float], None]  # some seconds; it may raise to give up
 

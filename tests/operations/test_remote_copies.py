@@ -60,6 +60,7 @@ VALUES = {
     "Large": EdmValue(Edm.INT64, 2**63 - 1),
     "Whole": EdmValue(Edm.DOUBLE, 1.0),
     "Huge": EdmValue(Edm.DOUBLE, 1.7976931348623157e308),
+    "Round": EdmValue(Edm.DOUBLE, 1e20),
     "NaN": EdmValue(Edm.DOUBLE, float("nan")),
     "Infinite": EdmValue(Edm.DOUBLE, float("-inf")),
     "When": EdmValue(Edm.DATETIME, 1234567),  # seven digits of a second
@@ -484,6 +485,14 @@ def test_a_host_that_no_name_can_be_is_not_reached():
 
 def test_a_bearer_token_authorizes():
     assert read_endpoint("https://acme.table.core.windows.net", "token").bearer == "token"
+
+
+def test_all_doubles_are_sent_with_their_type():
+    values = {
+        f"D{it}": EdmValue(Edm.DOUBLE, number) for it, number in enumerate((1.0, -0.0, 1e20, 1e-9, 1.5e300))
+    }
+    sent = json.loads(remote._write_entity(row("p", "1", **values)))
+    assert [sent[f"{name}@odata.type"] for name in values] == ["Edm.Double"] * 5
 
 
 # Azurite
