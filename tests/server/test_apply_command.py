@@ -2,15 +2,19 @@
 
 import json
 import sys
+import threading
 import tomllib
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.domain.access.actor import SERVER
 from storage.management.commands.apply import Command
 from storage.management.toml_writing import write_toml
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
+from storage.operations.notices import webhooks
 from storage.operations.tables import tables
 
 FILE = """
@@ -119,6 +123,34 @@ class _Terminal:
     def readline(self):
         self._meanwhile()
         return self._answer
+
+
+def test_a_name_that_others_gave_makes_no_lines_of_a_plan(run):
+    fields = webhooks.WebhookFields("x\nNothing differs.\x9b", "https://x.example")
+    webhooks.create(accounts.add("shop"), fields, by=SERVER)
+    planned, _ = run("[accounts.shop.webhooks]", "--prune", "--plan")
+    assert planned.splitlines()[1] == r'  - webhook "x\nNothing differs.\u009b"'
+
+
+def test_the_token_is_sent_whatever_netrc_has(run, tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login ada password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("TABLERO_TOKEN", "token")
+    sent = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            sent.append(self.headers["Authorization"])
+            self.send_response(200)
+            self.send_header("ETag", '"1"')
+            self.end_headers()
+            self.wfile.write(b'{"changes": []}')
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        run("[accounts.shop]", "--plan", "--server", f"http://127.0.0.1:{server.server_port}")
+    assert sent == ["Bearer token"]
 
 
 def test_shows_a_file_that_differs_in_nothing(run, capsys):
