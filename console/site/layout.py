@@ -245,7 +245,9 @@ def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: st
     ]
     match = request.resolver_match
     parent = PARENTS.get(match.view_name) if match else None
-    closest = path_of(parent, *arguments) if parent else max(above, key=len, default="")
+    # a page of an account that is not shown has the sidebar of the server, without that parent
+    found = [address for item, address in zip(items, addresses, strict=True) if item.url == parent]
+    closest = max(found or above, key=len, default="")
     return [
         SidebarLink(
             item.url, item.label, item.icon, address, _current(request, address, closest), item.letter
