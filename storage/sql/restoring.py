@@ -14,6 +14,7 @@ from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped
 from storage.sql import arrays, moments
 from storage.sql.failures import ALONE
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
+from storage.sql.lanes import SETTINGS
 from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at, text_at
 
@@ -116,6 +117,14 @@ def _numbered(images: Images) -> str:
     """Return the expressions of a query with the images and their numbers as ``numbered``."""
     grouping = _TOGETHER.format(moves=images.moves) if images.moves else _ALONE
     return f"{_PLACED.format(images=images.text)}, {grouping}"
+
+
+def settings_of(images: Images) -> str:
+    """Return the planner settings for collecting or previewing images; an empty string means those of the lane.
+
+    The planner does not know how many images there are, and would look through all of them for each move.
+    """
+    return f"{SETTINGS[Lane.FILTER]}; SET enable_nestloop = off" if images.moves else ""
 
 
 _COLLECT: Final = f"""
@@ -241,7 +250,8 @@ WITH RECURSIVE {{numbered}}, alone AS MATERIALIZED (
         WHEN (i.anns, i.vals) = (e.anns, e.vals) THEN '{Effect.UNCHANGED}'
         ELSE '{Effect.CHANGED}'
     END AS effect
-    FROM numbered AS i LEFT JOIN {{relation}} AS e ON e.pk = i.pk AND e.rk = i.rk
+    FROM numbered AS i
+    LEFT JOIN LATERAL (SELECT * FROM {{relation}} AS e WHERE e.pk = i.pk AND e.rk = i.rk OFFSET 0) AS e ON true
 ), together AS (
     SELECT *, effect NOT IN ('{Effect.SKIPPED}', '{Effect.UNCHANGED}')
         AND bool_or(effect = '{Effect.SKIPPED}') OVER (PARTITION BY number) AS is_held
@@ -262,7 +272,7 @@ SELECT s.effect, NULL, s.pk, s.rk, e.ts::text, e.anns || e.vals, i.anns || i.val
     END
 FROM sampled AS s
 JOIN numbered AS i ON i.pk = s.pk AND i.rk = s.rk
-LEFT JOIN {{relation}} AS e ON e.pk = s.pk AND e.rk = s.rk
+LEFT JOIN LATERAL (SELECT * FROM {{relation}} AS e WHERE e.pk = s.pk AND e.rk = s.rk OFFSET 0) AS e ON true
 WHERE s.effect <> '{Effect.UNCHANGED}' AND s.place <= {{sample}}
 ORDER BY 3 NULLS FIRST, 4
 """

@@ -34,7 +34,7 @@ from storage.operations.tables import tables
 from storage.operations.undo import data_undo, undo
 from storage.runtime import job_runner
 from storage.sql import entities, restoring
-from storage.sql.django import fetch, run
+from storage.sql.django import fetch, run, run_in_lane
 from storage.sql.relations import relation_name
 
 pytestmark = pytest.mark.django_db(transaction=True)  # chunk by chunk, as a server does it
@@ -248,3 +248,16 @@ def test_an_undo_that_is_interrupted_goes_on_behind_both_keys(table):
     assert saved == [key("b")]
     rest = reverting.apply_images(table, images, by=by(), after=key("a"))
     assert (rest.inserted, rest.deleted, numbers(table)) == (1, 1, {"na": 1, "b": 1, "z": 1})
+
+
+def test_the_images_of_many_moves_are_not_compared_each_with_each(table):
+    done = edit(table).activity
+    images = data_undo._images(table.account, table, changes.selection_of(done))
+    statement = restoring.preview(relation_name(table.pk), images, 5)
+    explained = replace(
+        statement,
+        text=f"EXPLAIN {statement.text}",
+        read=lambda result: [result.get_value(row, 0).decode() for row in range(result.ntuples)],
+    )
+    plan = run_in_lane(explained, settings=restoring.settings_of(images))
+    assert not [line for line in plan if "Join Filter" in line]

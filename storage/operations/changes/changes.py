@@ -401,6 +401,6 @@ def _entries(account: Account, groups: Sequence[ChangeGroup[int, int]]) -> list[
     ]
 
 
-def run_limited(statement: Statement[T], limit: timedelta = LIMIT) -> T:
+def run_limited(statement: Statement[T], limit: timedelta = LIMIT, *, settings: str = "") -> T:
     """Run a statement with the time limit of a list; raises OperationTimedOut."""
-    return sql.run_limited(statement, limit)
+    return sql.run_limited(statement, limit, settings=settings)

@@ -113,7 +113,9 @@ def _collected(
         sql.execute(restoring.DROP)
         sql.execute(restoring.CREATE)
         try:
-            has_long = sql.run_limited(restoring.collect(images), COLLECTION_LIMIT)
+            has_long = sql.run_limited(
+                restoring.collect(images), COLLECTION_LIMIT, settings=restoring.settings_of(images)
+            )
             if after is not None:
                 sql.run(restoring.leave_out(after))
             if kind is not None:

@@ -54,7 +54,9 @@ def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample:
     if images is None:
         return TableOutcome(table.name, table)
     counted, samples = changes.run_limited(
-        restoring.preview(relation_name(table.pk), images, sample), limit=PREVIEW_LIMIT
+        restoring.preview(relation_name(table.pk), images, sample),
+        PREVIEW_LIMIT,
+        settings=restoring.settings_of(images),
     )
     outcome = TableOutcome(table.name, table, samples=samples)
     outcome.add(counted)
