@@ -413,7 +413,7 @@ def create_delegated_function(relation: str, kind: AccountKind) -> str:
 
 
 def drop_function(relation: str) -> str:
-    # servers before 0.5 use the first two, and do not make the third
+    # servers before 1.0 use the first two, and do not make the third
     return "; ".join(
         f"DROP FUNCTION IF EXISTS {relation}_{name}" for name in ("apply", "change", "change_set")
     )

@@ -192,7 +192,7 @@ def test_older_servers_can_write_rows_without_the_columns_that_were_added():
     assert added & required == set()
 
 
-# tables and accounts that a server before 0.5 creates after the upgrade
+# tables and accounts that a server before 1.0 creates after the upgrade
 
 
 @pytest.fixture

@@ -315,7 +315,7 @@ def test_long_and_short_keys_behave_like_a_sorted_map(
 
 
 def test_a_row_that_fitted_because_it_compresses_stays_one_row(apply, apply_all, relation, content):
-    """As servers before 0.5 wrote it, into the relation of all other rows."""
+    """As servers before 1.0 wrote it, into the relation of all other rows."""
     key = PAIRS["compressible"]
     insert = f"INSERT INTO {relation} SELECT %s, %s, 5, '{{\"A\": 1}}', '', E'\\n,\"A\":1'"
     execute(insert, *key)

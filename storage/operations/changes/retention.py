@@ -95,7 +95,7 @@ def _tidy(
     is_recorded = account.history_days > 0 and history.is_available()
     open_ones = [it for it in segments if it.ended_at is None]
     if is_recorded and not open_ones:
-        _try(partial(history.start, account))  # a server before 0.5 has added the account
+        _try(partial(history.start, account))  # a server before 1.0 has added the account
         return
     longest = timedelta(days=account.history_days)
     present = len(segments) - len(open_ones)
