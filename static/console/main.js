@@ -5,6 +5,7 @@ import "./site/dialog.js";
 import "./site/drafts.js";
 import "./site/filter.js";
 import "./site/links.js";
+import "./site/navigation.js";
 import "./site/page_form.js";
 import "./site/sidebar.js";
 import "./home/search.js";

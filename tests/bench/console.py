@@ -2,8 +2,8 @@
 
 Server times are what a client waits for an answer on loopback, one at a time; CPU is that of the server and its
 PostgreSQL for each answer, which other programs do not lengthen. With Chromium on the machine, pages are opened in it,
-for the first time over a slow line and again; and the grid is used: what an arrow key, an editor, and a page that is
-swapped in take in the browser.
+for the first time over a slow line and again; and the grid is used: what an arrow key, an editor, a page that is
+swapped in, and another page of the table take in the browser.
 """
 
 import argparse
@@ -179,6 +179,10 @@ def browse(browser: Any, contender: Contender, session: requests.Session, count:
             300,
         ),
         "F2 until the editor is there": ([edit(page) for _ in turns], 150),
+        "schema, or the grid, in the same document": (
+            [paint.follow(page, "Entities" if number % 2 else "Schema") for number in turns],
+            300,
+        ),
     }
     context.close()
     return [

@@ -96,5 +96,23 @@ def visit(page: Any, client: Any, address: str) -> Visit:
     return Visit(first_byte, paint, interactive, sum(sent) / 1024, len(sent), nodes)
 
 
+def follow(page: Any, tab: str) -> float:
+    """Milliseconds from the click on a tab of a table until its page can be seen."""
+    taken: float = page.evaluate(
+        """tab => new Promise(done => {
+            const link = [...document.querySelectorAll(".table-frame a")].find(it => it.textContent.trim() === tab);
+            const main = document.getElementById("main");
+            const from = performance.now();
+            const look = () => document.getElementById("main") === main
+                ? requestAnimationFrame(look) : requestAnimationFrame(() => done(performance.now() - from));
+            link.click();
+            look();
+        })""",
+        tab,
+    )
+    page.wait_for_timeout(200)  # for what comes later
+    return taken
+
+
 def row(title: str, measured: Visit) -> list[str]:
     return [title, *(f"{number:.0f}" for number in measured)]

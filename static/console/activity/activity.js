@@ -2,7 +2,7 @@
 
 import "../site/histogram.js";
 import { bind } from "../site/commands.js";
-import { on, onSwap } from "../site/on.js";
+import { on, onPage, onSwap } from "../site/on.js";
 
 let opener = null;
 
@@ -18,6 +18,10 @@ on("click", "[data-close-revert]", (_, event) => {
   if (!panel()?.childElementCount) return;
   event.preventDefault();
   close();
+});
+
+onPage(() => {
+  drag = range = opener = null;
 });
 
 const openPanel = () => panel()?.contains(document.activeElement);

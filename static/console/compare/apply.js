@@ -1,5 +1,5 @@
 // The button that applies selected entities says how many it inserts, changes and deletes, and is red if it deletes.
-import { on } from "../site/on.js";
+import { on, onPage } from "../site/on.js";
 
 function describe(form) {
   const button = form.querySelector("[data-frame]");
@@ -18,4 +18,6 @@ function describe(form) {
 
 // after selection.js, which ticks several boxes at once
 on("click", "[data-selection]", describe);
-addEventListener("pageshow", () => document.querySelectorAll("[data-selection]").forEach(describe));
+const describeAll = () => document.querySelectorAll("[data-selection]").forEach(describe);
+addEventListener("pageshow", describeAll);
+onPage(describeAll);

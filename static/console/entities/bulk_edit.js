@@ -1,13 +1,13 @@
 // The form of a bulk edit: expressions get an editor with completion and marks, and what changes its operations asks for
 // a preview. Rules about operations are the server's.
 import { bind } from "../site/commands.js";
-import { onSwap } from "../site/on.js";
+import { onPage, onSwap } from "../site/on.js";
 import { ask } from "../queries/completion.js";
 
 const WORD = /[\p{L}_][\p{L}\p{N}_]*$/u;
 const form = () => document.getElementById("bulk-edit");
-const nonce = form()?.dataset.nonce; // of the document, whatever part of it is exchanged later
 const editors = new Map(); // by the names of their fields
+onPage(() => editors.clear());
 
 /** Names of properties and functions, and where an expression begins with a text, stored values of the property. */
 const completing = (field) => async (context) => {
@@ -45,12 +45,12 @@ function changed(element) {
 const fieldOf = (name) => form().elements.namedItem(name);
 
 document.addEventListener("focusin", async ({ target }) => {
-  if (!target.matches?.("#bulk-edit [data-expression]") || !nonce) return;
+  if (!target.matches?.("#bulk-edit [data-expression]")) return;
   const { edit } = await import("../queries/editor.js");
   if (!target.isConnected) return;
   const { name } = target;
   const checkSoon = () => changed(fieldOf(name));
-  editors.set(name, edit(target, { complete: completing(name), nonce, run: checkSoon, checkSoon }));
+  editors.set(name, edit(target, { complete: completing(name), run: checkSoon, checkSoon }));
   judge();
 });
 

@@ -2,7 +2,7 @@
 // The keyboard belongs to what has the focus: a field takes it at once, and the editor takes the field's place when it comes,
 // without taking the focus from anything else.
 import { bind } from "../site/commands.js";
-import { newest, on, onSubmit, onSwap } from "../site/on.js";
+import { newest, on, onPage, onSubmit, onSwap } from "../site/on.js";
 import { announce, explain, get, post, postInBackground, recovery } from "../site/request.js";
 import { cellOf, enter, headOf } from "../grid/grid.js";
 import { addressOf, currentCell, describeRow, renew, then } from "./cell_row.js";
@@ -454,12 +454,14 @@ function leaveField(editor) {
 }
 
 // a reload opens the editor again with what was typed
-addEventListener("pagehide", () => {
+function keepDrafts() {
   for (const editor of editors.values()) {
     const form = editor.dialog.querySelector("form");
     if (editor.field ? editor.field.value && !editor.isAdding : state(form) !== editor.first) keepDraft(form);
   }
-});
+}
+
+addEventListener("pagehide", keepDrafts);
 
 function reopen() {
   const grid = document.querySelector("[data-grid][data-cell]");
@@ -471,7 +473,21 @@ function reopen() {
   else edit(cell, draft.value, { isPasted: true }); // typed before the editor had come
 }
 
-reopen();
+/** The editors go with their page. */
+function abandon() {
+  keepDrafts();
+  for (const { asking, saving, checking } of editors.values()) {
+    asking?.abort();
+    saving?.abort();
+    checking.stop();
+  }
+  editors.clear();
+}
+
+onPage((left) => {
+  left.addEventListener("abort", abandon);
+  reopen();
+});
 
 /** Keep an editor at its cell, if the cell is on the page. */
 function follow({ dialog, cell }) {

@@ -6,7 +6,7 @@ import { clear } from "../grid/selection.js";
 import { close, show } from "../site/part_dialog.js";
 import { notify } from "../site/toast.js";
 
-const selection = () => document.getElementById("selection");
+const selection = () => document.querySelector("#selection.selection-bar");
 
 async function send(address, body) {
   const { found } = await post(address, body);
@@ -30,7 +30,7 @@ function keepFocus() {
 }
 
 document.addEventListener("submit", (event) => {
-  const form = event.target.closest?.("#selection, #part-dialog #deletion");
+  const form = event.target.closest?.("#selection.selection-bar, #part-dialog #deletion");
   if (!form || (form.id === "selection" && !event.submitter?.matches("[data-delete]"))) return;
   if (form.elements.scope.value === "query") return;
   event.preventDefault();

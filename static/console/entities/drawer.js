@@ -1,23 +1,20 @@
 // The drawer over the grid: entities are opened, added and duplicated there; ?open= says which one it is.
 import "./entity.js";
 import { bind } from "../site/commands.js";
-import { on, onSwap } from "../site/on.js";
+import { on, onPage, onSwap, pageSignal } from "../site/on.js";
 import { enter, rowOf } from "../grid/grid.js";
 import { isModalOpen, isTypingOutside, outsideFields } from "../site/dialog.js";
 import { draftOf } from "../site/drafts.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
-const drawer = document.getElementById("drawer");
 const PATIENCE = 200; // milliseconds for which nothing is shown
 let awaited = null; // the address of what the drawer opens for
 let loads = 0;
 let isGivenUp = false; // closed before it came
+let drawer = null; // of the page, if it has one
 let place = null; // where the focus was: { key, column } of a cell, or { element }
 
-// beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
-document.querySelector(".layout")?.after(drawer);
-
-const shown = () => (drawer.hidden ? undefined : drawer.querySelector("[data-entity]")?.dataset.entity);
+const shown = () => (!drawer || drawer.hidden ? undefined : drawer.querySelector("[data-entity]")?.dataset.entity);
 
 function remember(token) {
   const address = new URL(location.href);
@@ -53,7 +50,7 @@ function endWait() {
 
 /** Open at once for what is on its way, with room for it. */
 function wait(address) {
-  if (awaited !== address || !drawer.hidden) return;
+  if (awaited !== address || !drawer?.hidden) return;
   drawer.replaceChildren(document.getElementById("drawer-waiting").content.cloneNode(true));
   drawer.hidden = false;
   if (!isTypingOutside(drawer)) drawer.querySelector("[data-focus]").focus({ preventScroll: true });
@@ -69,7 +66,7 @@ function reload(token) {
 function mark() {
   const token = shown();
   for (const row of document.querySelectorAll("tr[data-key]")) row.toggleAttribute("data-opened", row.dataset.key === token);
-  for (const button of drawer.querySelectorAll("[data-drawer-step]")) button.disabled = !beside(Number(button.dataset.drawerStep));
+  for (const button of drawer?.querySelectorAll("[data-drawer-step]") ?? []) button.disabled = !beside(Number(button.dataset.drawerStep));
 }
 
 function close() {
@@ -100,7 +97,7 @@ function go(step) {
 }
 
 function opens(link) {
-  return link && (link.matches("[data-drawer]") || (!drawer.contains(link) && link.pathname === drawer.dataset.new));
+  return drawer && link && (link.matches("[data-drawer]") || (!drawer.contains(link) && link.pathname === drawer.dataset.new));
 }
 
 on("click", "[data-drawer-close]", () => guarded(close));
@@ -118,7 +115,7 @@ const besideDrawer = ({ target }) => !isModalOpen() && shown() && !target.closes
 
 function inDrawer({ target }) {
   // where a menu is open, the key closes it
-  return !isModalOpen() && drawer.contains(target) && !drawer.querySelector("[popover]:popover-open");
+  return !isModalOpen() && drawer?.contains(target) && !drawer.querySelector("[popover]:popover-open");
 }
 
 function besideAdd(event) {
@@ -157,12 +154,11 @@ function finish(key) {
     document.removeEventListener("grid:renewed", seek);
     if (row) enter(row.cells[place?.column ?? 1]);
   };
-  document.addEventListener("grid:renewed", seek);
+  document.addEventListener("grid:renewed", seek, { signal: pageSignal() });
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [key], isShown: true } }));
 }
 
 onSwap(mark, ["grid:renewed"]);
-new MutationObserver(show).observe(drawer, { childList: true });
 
 /** The grid shows what was saved. */
 function tell({ dataset: { entity, etag } }) {
@@ -177,8 +173,19 @@ document.addEventListener("grid:changed", ({ detail }) => {
   if (!detail?.keys?.length || detail.keys.includes(token)) reload(token);
 });
 
-const asked = new URLSearchParams(location.search).get("open");
-if (asked) {
-  place = { key: asked, column: 1 };
-  reload(asked);
-} else if (draftOf(drawer.dataset.new).length) open(drawer.dataset.new, document.body); // a reload took it away
+onPage((left) => {
+  place = awaited = null;
+  isGivenUp = false;
+  drawer = document.getElementById("drawer");
+  if (!drawer) return;
+  // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
+  document.querySelector(".layout")?.after(drawer);
+  const filling = new MutationObserver(show);
+  filling.observe(drawer, { childList: true });
+  left.addEventListener("abort", () => filling.disconnect());
+  const asked = new URLSearchParams(location.search).get("open");
+  if (asked) {
+    place = { key: asked, column: 1 };
+    reload(asked);
+  } else if (draftOf(drawer.dataset.new).length) open(drawer.dataset.new, document.body); // a reload took it away
+});

@@ -1,6 +1,6 @@
 // Changes by others as they happen. An event names an entity only; the server draws the page again, and what differs is
 // marked. A row that is edited here stays as it is, so that saving meets a conflict that can be seen.
-import { on, onSwap } from "../site/on.js";
+import { on, onPage, onSwap } from "../site/on.js";
 import { refresh } from "../site/request.js";
 import { current, enter, prepare, rowOf } from "../grid/grid.js";
 import { tell } from "./results.js";
@@ -203,8 +203,12 @@ function say() {
   tell([cells && liveCells?.replace("{}", cells), gone && liveGone?.replace("{}", gone), text].filter(Boolean).join(". "));
 }
 
-let shown = results();
+let shown;
 onSwap(() => {
   if (results() !== shown) fresh.clear();
   shown = results();
 }, ["grid:renewed"]);
+onPage(() => {
+  for (const it of [heard, later, fresh]) it.clear();
+  shown = results();
+});

@@ -1,6 +1,6 @@
 // Menus of a header and of a cell, the buttons of the row that is pointed at, and what a cell says when it has the focus.
 import { bind } from "../site/commands.js";
-import { on, onSubmit, onSwap } from "../site/on.js";
+import { on, onPage, onSubmit, onSwap } from "../site/on.js";
 import { cellAt, enter, propertyOf } from "../grid/grid.js";
 import { fit, hide, move, resize, setPinned } from "../grid/columns.js";
 import { copyCell, copyRows } from "../grid/copy.js";
@@ -200,6 +200,9 @@ const pointNowhere = () => {
   return false;
 };
 onSwap(pointNowhere, ["grid:renewed"]);
+onPage(() => {
+  owner = pointed = null;
+});
 bind(pointedRow, { Any: pointNowhere }, 3);
 
 // what a mouse learns from a title

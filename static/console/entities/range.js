@@ -1,5 +1,6 @@
 // Several cells together: Shift with arrows or a click extends from the cell with the focus; Ctrl+C copies them.
 import { bind } from "../site/commands.js";
+import { onPage } from "../site/on.js";
 import { enter, gridOf, rowOf } from "../grid/grid.js";
 import { copyRange } from "../grid/copy.js";
 import { isNone, pickedKeys } from "../grid/selection.js";
@@ -64,6 +65,8 @@ document.addEventListener("grid:renewed", () => {
   forget();
   if (start && to && document.activeElement === to) mark(start, to);
 });
+
+onPage(forget);
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 

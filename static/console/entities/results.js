@@ -1,13 +1,13 @@
 // The results after they were swapped or refreshed: the focus stays, what is selected or edited too.
 import { bind } from "../site/commands.js";
-import { on, onClick, onSwap } from "../site/on.js";
+import { on, onClick, onPage, onSwap } from "../site/on.js";
 import { get, refresh } from "../site/request.js";
 import { current, enter, prepare, rowOf } from "../grid/grid.js";
 import { field, focus, isTyped, run, setText } from "../queries/query.js";
 
 const results = () => document.getElementById("results");
 const grid = () => results()?.querySelector("[data-grid]");
-let shown = results();
+let shown;
 let before = null; // where the focus was
 
 /** The cell that has the focus, or would get it. */
@@ -151,7 +151,11 @@ function rows(next) {
 
 document.addEventListener("grid:changed", look);
 document.addEventListener("visibilitychange", () => !document.hidden && Number(results()?.dataset.refresh) && look());
-wait();
+onPage(() => {
+  shown = results();
+  before = null;
+  wait();
+});
 
 /** The exact number of a whole table is that of its entry in the sidebar too, which may have an estimate. */
 function agree() {

@@ -1,18 +1,19 @@
 // Changed cells that wait until they are saved together: kept for this tab, by account and table, across its pages.
-import { onSwap } from "../site/on.js";
+import { onPage, onSwap } from "../site/on.js";
 import { announce, explain, post } from "../site/request.js";
 import { cellOf } from "../grid/grid.js";
 import { close, show } from "../site/part_dialog.js";
 import { notify } from "../site/toast.js";
 
-const bar = document.querySelector("[data-staged-bar]");
-const PLACE = `tablero.staged.${bar?.dataset.place}`;
+let bar = null; // of the page, if it has one
 let dropped = []; // what was discarded last, until something else is changed
-let changes = bar ? JSON.parse(sessionStorage.getItem(PLACE) ?? "[]") : [];
+let changes = [];
+
+const placeOfBar = () => `tablero.staged.${bar.dataset.place}`;
 
 function store() {
-  if (changes.length) sessionStorage.setItem(PLACE, JSON.stringify(changes));
-  else sessionStorage.removeItem(PLACE);
+  if (changes.length) sessionStorage.setItem(placeOfBar(), JSON.stringify(changes));
+  else sessionStorage.removeItem(placeOfBar());
   draw();
 }
 
@@ -110,4 +111,9 @@ document.addEventListener("click", (event) => {
 });
 
 onSwap(draw, ["tablero:row", "grid:renewed"]);
-draw();
+onPage(() => {
+  bar = document.querySelector("[data-staged-bar]");
+  dropped = [];
+  changes = bar ? JSON.parse(sessionStorage.getItem(placeOfBar()) ?? "[]") : [];
+  draw();
+});

@@ -24,4 +24,4 @@ function viewable({ target }) {
 }
 
 bind(viewable, { "value.view": view });
-onClick("#part-dialog a[data-as], a[data-look]", (tab) => open(tab.href));
+onClick("#part-dialog a[data-as], .entity a[data-look]", (tab) => open(tab.href));

@@ -1,6 +1,6 @@
 // Columns of the grid are moved, pinned, hidden, made wider: the address says how, and the server remembers it.
 import { bind } from "../site/commands.js";
-import { on, onClick, openEmpty } from "../site/on.js";
+import { on, onClick, onPage, openEmpty } from "../site/on.js";
 import { get, json, post } from "../site/request.js";
 import { enter, pin } from "./grid.js";
 
@@ -133,6 +133,10 @@ bind(columnHead, {
 
 const EDGE = 7;
 let drag = null;
+onPage(() => {
+  clearTimeout(timer);
+  drag = null;
+});
 
 function headAt(event) {
   return event.target.closest?.("[data-grid] th[data-property]");

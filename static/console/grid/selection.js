@@ -1,16 +1,16 @@
 // Which rows are ticked: on this page, on pages before and after it, or all that the query finds.
 import { bind } from "../site/commands.js";
-import { on, onSwap } from "../site/on.js";
+import { on, onPage, onSwap } from "../site/on.js";
 import { get } from "../site/request.js";
 import { cellAt, current, enter, gridOf, rowOf } from "./grid.js";
 
 const picked = new Set(); // keys
 let everything = null; // the number of all results when they are what is selected, as text
 let anchor = null; // the key of the row where a range starts
-let query = document.getElementById("results")?.dataset.filter;
+let query;
 
 const grid = () => document.querySelector("#results [data-grid]");
-const form = () => document.getElementById("selection");
+const form = () => document.querySelector("#selection.selection-bar");
 const rows = () => [...(grid()?.tBodies[0].rows ?? [])];
 const boxOf = (row) => row.querySelector('[name="key"]');
 
@@ -250,5 +250,10 @@ function renew() {
 }
 
 onSwap(renew, ["tablero:row", "grid:renewed"]);
-for (const row of rows()) if (boxOf(row)?.checked) pick(row, true); // a browser that goes back may have kept the ticks
-draw();
+onPage(() => {
+  picked.clear();
+  everything = anchor = null;
+  query = document.getElementById("results")?.dataset.filter;
+  for (const row of rows()) if (boxOf(row)?.checked) pick(row, true); // a browser that goes back may have kept the ticks
+  draw();
+});

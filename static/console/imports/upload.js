@@ -12,7 +12,8 @@ onSubmit("[data-upload]", async (form) => {
   form.ariaBusy = "true";
   say(form, "");
   try {
-    location.assign(await send(form, file));
+    const next = await send(form, file);
+    if (form.isConnected) location.assign(next);
   } catch (error) {
     if (error.name !== "AbortError") say(form, error.message);
     form.ariaBusy = null;
@@ -40,7 +41,7 @@ async function send(form, file) {
     if (isKept) localStorage.setItem(name, address);
     at = { size: 0, next: "" };
   }
-  while (!at.next) {
+  while (!at.next && form.isConnected) {
     show(form, file, at.size);
     at = await put(form, address, file.slice(at.size, at.size + PIECE), at.size);
   }

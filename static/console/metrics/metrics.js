@@ -1,6 +1,6 @@
 // Charts, drawn by uPlot from the tables below them: stacked bars and areas, lines, gaps, and marks of changes.
 import uPlot from "../../vendor/uplot/1.6.32/uPlot.esm.js";
-import { onClick } from "../site/on.js";
+import { onClick, onPage } from "../site/on.js";
 import { refresh } from "../site/request.js";
 
 const EVERY = 60000; // milliseconds between two refreshes of a range up to now
@@ -257,10 +257,12 @@ async function renew() {
 }
 
 const isBusy = () => document.hidden || place().matches(":focus-within, :hover");
-setInterval(() => {
-  if ("follows" in place().dataset && !isBusy()) renew().catch(() => {});
-}, EVERY);
+const follow = () => place() && "follows" in place().dataset && !isBusy() && renew().catch(() => {});
 onClick("[data-metrics-refresh]", (link) => renew().catch(() => location.assign(link.href)));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 new MutationObserver(drawAll).observe(document.documentElement, { attributeFilter: ["data-theme", "data-density"] });
-drawAll();
+onPage((left) => {
+  drawAll();
+  const following = setInterval(follow, EVERY);
+  left.addEventListener("abort", () => clearInterval(following));
+});

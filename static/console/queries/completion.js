@@ -1,4 +1,5 @@
 // What may be typed next in a filter: names of properties, operators, values that are stored. The server knows them.
+import { onPage } from "../site/on.js";
 import { json } from "../site/request.js";
 
 const RELATIONS = ["eq", "ne", "gt", "ge", "lt", "le"];
@@ -8,6 +9,7 @@ const COMPLETE = /^(?:-?\d.*|.*'(?:[^']|'')*')$/u; // a number, or a literal wit
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 const answers = new Map(); // of the server, by address
+onPage(() => answers.clear());
 
 export function ask(address) {
   if (!answers.has(address)) {

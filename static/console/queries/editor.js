@@ -4,6 +4,7 @@ import {
   Annotation, EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, acceptCompletion, autocompletion, bracketMatching,
   closeCompletion, defaultKeymap, history, historyKeymap, keymap, nextDiagnostic, placeholder, setDiagnostics, syntaxHighlighting, tags,
 } from "../../vendor/codemirror/6.43.15/codemirror.js";
+import { pageSignal } from "../site/on.js";
 
 const ours = Annotation.define(); // set by the page, not typed
 
@@ -73,13 +74,19 @@ const overSelection = EditorView.domEventHandlers({
   },
 });
 
+/** The document, but as a shadow root has no head: so its styles are adopted ones, which need no nonce of the page's policy. */
+const root = new Proxy(document, {
+  get: (it, name) => (name === "head" ? undefined : typeof it[name] === "function" ? it[name].bind(it) : it[name]),
+  set: (it, name, value) => Reflect.set(it, name, value),
+});
+
 /**
  * Put the editor in the place of a field, which stays as a hidden one.
  *
- * The page gives the document's `nonce`, the source of completions, and what to do: `run` it, `checkSoon`, and perhaps `leave` downwards. Returns
+ * The page gives the source of completions, and what to do: `run` it, `checkSoon`, and perhaps `leave` downwards. Returns
  * what sets and judges the text.
  */
-export function edit(old, { complete, nonce, run, checkSoon, leave }) {
+export function edit(old, { complete, run, checkSoon, leave }) {
   const { selectionStart: anchor, selectionEnd: head } = old;
   const hasFocus = document.activeElement === old;
   const field = Object.assign(document.createElement("input"), { type: "hidden", id: old.id, name: old.name, value: old.value });
@@ -87,11 +94,11 @@ export function edit(old, { complete, nonce, run, checkSoon, leave }) {
   label.id ||= `${old.id}-label`;
   const named = { "aria-labelledby": label.id, "aria-describedby": old.getAttribute("aria-describedby"), autocapitalize: "none", spellcheck: "false" };
   const view = new EditorView({
+    root,
     state: EditorState.create({
       doc: field.value,
       selection: { anchor: Math.min(anchor ?? 0, field.value.length), head: Math.min(head ?? 0, field.value.length) },
       extensions: [
-        nonce ? EditorView.cspNonce.of(nonce) : [],
         history(), oneLine, language, syntaxHighlighting(highlight), bracketMatching(), EditorView.lineWrapping,
         placeholder(old.placeholder),
         Prec.highest(keymap.of([{ key: "Mod-Enter", run: (it) => (closeCompletion(it), run(), true) }, { key: "Tab", run: acceptCompletion }])),
@@ -113,6 +120,7 @@ export function edit(old, { complete, nonce, run, checkSoon, leave }) {
   if ("search" in old.dataset) view.contentDOM.dataset.search = "";
   label.onclick = () => view.focus();
   if (hasFocus) view.focus();
+  pageSignal().addEventListener("abort", () => view.destroy());
   return handle(view);
 }
 

@@ -2,7 +2,7 @@
 // The text lives in #filter; an editor that took its place keeps the two alike. Rules about filters are the server's.
 import { enterGrid } from "../grid/entrance.js";
 import { bind } from "../site/commands.js";
-import { newest, on, onClick, onSwap } from "../site/on.js";
+import { newest, on, onClick, onPage, onSwap } from "../site/on.js";
 import { post, postInBackground } from "../site/request.js";
 import { completing } from "./completion.js";
 
@@ -10,11 +10,10 @@ const PAUSE = 250; // milliseconds without a key before the text is checked
 const PARTS = ["filter_error", "query-access", "query-hints", "query-builder"];
 
 export const card = () => document.getElementById("query-card");
-export const field = () => document.getElementById("filter");
+export const field = () => card()?.querySelector("#filter");
 const form = () => document.getElementById("query");
 const shown = () => document.getElementById("results")?.dataset.filter;
 
-const nonce = card()?.dataset.nonce; // of the document, whatever part of it is exchanged later
 let editor = null; // what took the place of the field, if anything did
 const current = () => (editor?.isConnected() ? editor : null);
 
@@ -105,8 +104,8 @@ function read(element) {
   return { from: Number(from), to: Number(to), message: problem, isError: element.matches("#filter_error *, #filter_error") };
 }
 
-on("input", "#filter", checkSoon);
-document.addEventListener("focusout", ({ target }) => isHeld && target.closest("#filter, #filter-editor") && checkSoon());
+on("input", "#query-card #filter", checkSoon);
+document.addEventListener("focusout", ({ target }) => isHeld && target.closest("#query-card :is(#filter, #filter-editor)") && checkSoon());
 on("submit", "#query", checking.stop);
 
 // offers: of a repair, of the smallest change that reads less
@@ -129,7 +128,11 @@ on("click", "a[data-takes-query]", (link) => {
 
 // the answer to a run
 
-let answered = document.getElementById("results");
+let answered;
+onPage(() => {
+  answered = document.getElementById("results");
+  editor = null;
+});
 
 onSwap(() => {
   if (!card() || !field()) return;
@@ -162,11 +165,11 @@ for (const kind of ["compositionstart", "compositionend"])
   document.addEventListener(kind, (event) => (isComposing = event.type === "compositionstart"), true);
 
 document.addEventListener("focusin", async (event) => {
-  if (event.target !== field() || field().type === "hidden" || !nonce) return;
+  if (event.target !== field() || field().type === "hidden") return;
   const { edit } = await import("./editor.js");
   if (isComposing) await new Promise((done) => document.addEventListener("compositionend", done, { once: true }));
-  if (field().type === "hidden") return;
-  editor = edit(field(), { complete: completing(card), nonce, run, checkSoon, leave: enterGrid });
+  if (!field() || field().type === "hidden") return;
+  editor = edit(field(), { complete: completing(card), run, checkSoon, leave: enterGrid });
   judge();
 });
 

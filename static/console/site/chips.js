@@ -1,6 +1,6 @@
 // data-chips="SEPARATORS": a field of texts between commas shows each as a chip that can be taken out. The field itself
 // stays, hidden, and is what the form sends; without this it is a text field like others.
-import { onSwap } from "./on.js";
+import { onSwap, pageSignal } from "./on.js";
 
 function texts(value) {
   return value.split(",").map((text) => text.trim()).filter(Boolean);
@@ -59,7 +59,7 @@ function enhance(field) {
   });
   input.addEventListener("change", take);
   input.addEventListener("blur", take);
-  addEventListener("beforeunload", take);
+  addEventListener("beforeunload", take, { signal: pageSignal() });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && input.value.trim()) {
       event.preventDefault();

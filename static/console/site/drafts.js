@@ -1,7 +1,7 @@
 // What was typed into form[data-guard] and not saved outlives a reload, for the same user and in the same tab. It is
 // offered, not put back by itself: data-restore names the field that has the server show it without saving. The editor of a
 // cell keeps and shows its draft itself.
-import { onSwap } from "./on.js";
+import { onPage, onSwap } from "./on.js";
 import { load } from "./page_form.js";
 import { isDirty, wasSent } from "./unsaved.js";
 
@@ -77,7 +77,9 @@ document.addEventListener("submit", (event) => {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith("tablero.draft.")) sessionStorage.removeItem(name);
 });
 
-addEventListener("pagehide", () => (wasSent() ? discardDrafts() : keepDrafts()));
+const leave = () => (wasSent() ? discardDrafts() : keepDrafts());
+addEventListener("pagehide", leave);
+onPage((left) => left.addEventListener("abort", leave));
 document.addEventListener("tablero:discarded", discardDrafts);
 
 const offerAll = () => guardedForms().forEach(offer);

@@ -35,6 +35,28 @@ export function onSwap(act, kinds = []) {
   for (const kind of ["htmx:after:swap", ...kinds]) document.addEventListener(kind, act);
 }
 
+// pages: one document shows one after the other (navigation.js)
+
+const acts = [];
+let page = new AbortController();
+
+/** Call `act(left)` for the page that is shown, and for each that takes its place; the signal `left` ends with the page. */
+export function onPage(act) {
+  acts.push(act);
+  act(page.signal);
+}
+
+/** Says when the page that is shown is left. */
+export const pageSignal = () => page.signal;
+
+/** `change` puts another page in the place of this one. */
+export function turnPage(change) {
+  page.abort();
+  page = new AbortController();
+  change();
+  for (const act of acts) act(page.signal);
+}
+
 /** What is asked once typing rests, after this event or now, and for the newest text only: `ask(signal, …)`. */
 export function newest(wait, ask) {
   let timer;
