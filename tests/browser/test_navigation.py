@@ -45,7 +45,7 @@ def measure(page):
     client.detach()
 
 
-def test_twenty_pages_leave_nothing(page, measure):
+def test_fifty_pages_leave_nothing(page, measure):
     def go_round():
         for name in ("schema/", "history/", "metrics/", "acl/", "settings/"):
             follow(page, TABLE + name)
@@ -61,16 +61,18 @@ def test_twenty_pages_leave_nothing(page, measure):
         page.locator("tr[data-key] a.open").first.click(force=True)
         page.locator("#drawer #entity-form").wait_for()
 
-    go_round()
-    go_round()  # what is kept of the first pages: caches, compiled code
+    for _ in range(2):  # caches, compiled code
+        go_round()
     heard, kept = measure()
-    go_round()
-    go_round()
+    for _ in range(3):
+        go_round()
     assert is_same_document(page)
     heard_later, kept_later = measure()
     assert heard_later == heard
-    for name, number in kept.items():
-        assert kept_later[name] < 1.1 * number, (name, kept, kept_later)
+    assert kept_later["JSEventListeners"] < kept["JSEventListeners"] + 50, (kept, kept_later)
+    assert kept_later["JSHeapUsedSize"] < 1.25 * kept["JSHeapUsedSize"], (kept, kept_later)
+    # the browser may hold one page that was left, the largest of which has 10,000
+    assert kept_later["Nodes"] < kept["Nodes"] + 12_000, (kept, kept_later)
 
 
 def test_back_is_where_one_was(page):

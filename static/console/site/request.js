@@ -121,11 +121,11 @@ export function explain(found, status = "") {
   return found.querySelector("h1")?.textContent ?? String(status);
 }
 
-/** Load the styles and scripts in the head of another document that this one does not have; resolves when the styles are here. */
+/** Load the styles and scripts of another document that this one does not have; resolves when the styles are here. */
 export function loadHead(found) {
   const awaited = [];
   const present = new Set([...document.head.children].map((part) => part.src ?? part.href));
-  for (const part of found.head.querySelectorAll("link[rel=stylesheet], script[src]")) {
+  for (const part of found.querySelectorAll("link[rel=stylesheet], script[src]")) {
     if (present.has(part.src ?? part.href)) continue;
     const copy = document.createElement(part.localName); // a script of another document does not run
     for (const { name, value } of part.attributes) copy.setAttribute(name, value);
