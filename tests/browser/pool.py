@@ -1,6 +1,9 @@
 """Pages used again by one test after the other: Chromium takes longer to make one than to show most of ours."""
 
 from collections import defaultdict
+from functools import wraps
+
+from playwright.sync_api import Locator
 
 from tests.browser.page import PATIENCE
 
@@ -17,6 +20,40 @@ const timer = setTimeout;
 window.setTimeout = (act, wait, ...given) => timer(act, wait === 10_000 ? 120_000 : wait, ...given);
 """
 BETWEEN = "/ui/healthz"  # of the same origin, or Chromium makes a new process; and with nothing in it
+
+
+# a page that takes the place of another in one document has come, with all its scripts
+HAS_COME = "html:not([data-turning])"
+
+
+def _turning(act, page):
+    """The same, and wait for the page that it led to: Playwright itself only waits for documents."""
+
+    @wraps(act)
+    def acting(*arguments, **options):
+        result = act(*arguments, **options)
+        until_turned(page)
+        return result
+
+    return acting
+
+
+def until_turned(page):
+    if not page.is_closed():
+        page.wait_for_selector(HAS_COME, state="attached")
+
+
+def wait_after_clicks():
+    """Let each click on a locator wait for the page that it leads to."""
+    for name in ("click", "press"):
+        act = getattr(Locator, name)
+
+        @wraps(act)
+        def acting(self, *arguments, act=act, **options):
+            act(self, *arguments, **options)
+            until_turned(self.page)
+
+        setattr(Locator, name, acting)
 
 
 class Pool:
@@ -42,7 +79,11 @@ class Pool:
         context.set_default_timeout(PATIENCE)
         if not fresh:  # which may have a clock of its own
             context.add_init_script(STAYING_TOASTS)
-        return context.new_page()
+        page = context.new_page()
+        for owner, names in ((page, ("wait_for_url", "go_back", "go_forward")), (page.keyboard, ("press",))):
+            for name in names:
+                setattr(owner, name, _turning(getattr(owner, name), page))
+        return page
 
     def give_back(self, page):
         kind = self._kinds.pop(page)

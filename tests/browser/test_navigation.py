@@ -1,7 +1,11 @@
 """From page to page in one document: nothing stays of a page that was left, and back is where one was."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
+
+from tests.browser.page import check_axe
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
 TABLE = ACCOUNT + "t/people/"
@@ -20,7 +24,7 @@ def is_same_document(page):
 
 
 def follow(page, address):
-    page.locator(f"#sidebar a[href='{address}'], .table-frame a[href='{address}']").first.click()
+    page.locator(f"a[href='{address}']:visible").first.click()
     page.wait_for_url(f"**{address}")
 
 
@@ -104,7 +108,7 @@ def test_back_is_where_one_was(page):
     expect(page.locator("td:focus")).to_have_text("42")
 
     page.go_back()
-    expect(page.get_by_label("$filter")).to_have_value("")
+    expect(page.locator("input#filter")).to_have_value("")
     expect(rows.first.locator("td[data-property=Age]")).to_have_text("0")
     page.go_forward()
     expect(page.locator("td:focus")).to_have_text("42")
@@ -140,6 +144,90 @@ def test_going_back_asks_before_it_loses_what_was_typed(page):
     dialog.get_by_role("button", name="Leave").click()
     page.wait_for_url(lambda url: "/entity/" not in url)
     expect(page.locator("tr[data-key]").first).to_be_visible()
+
+
+def test_a_link_asks_before_it_loses_what_was_typed(page):
+    page.locator("tr[data-key] a.open").first.click(force=True)
+    page.get_by_role("link", name="Open as a page").click()
+    page.wait_for_url("**/entity/?*")
+    page.get_by_label("Name", exact=True).last.fill("changed")
+    link = page.locator(f"a[href='{ACCOUNT}overview/']:visible").first
+    link.click()
+    page.get_by_role("dialog").get_by_role("button", name="Keep editing").click()
+    expect(page.get_by_label("Name", exact=True).last).to_have_value("changed")
+    link.click()
+    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    page.wait_for_url(f"**{ACCOUNT}overview/")
+    assert is_same_document(page)
+
+
+def test_a_page_is_announced_and_its_styles_are_those_of_a_load(page):
+    follow(page, ACCOUNT + "overview/")
+    follow(page, TABLE + "schema/")
+    expect(page.locator("#main")).to_be_focused()
+    expect(page.locator("#page-title")).to_have_text(page.title())
+    assert page.title().startswith("Schema")
+    expect(page.locator(".table-frame [aria-current=page]")).to_have_text("Schema")
+    assert is_same_document(page)
+    check_axe(page)
+    styles = """() => [...document.styleSheets].filter(it => !it.disabled && it.href).map(it => it.href).sort()"""
+    applied = page.evaluate(styles)
+    page.reload()
+    assert page.evaluate(styles) == applied
+
+
+def test_streams_end_with_their_page(page):
+    follow(page, TABLE + "schema/")
+    page.evaluate("""() => {
+        window.streams = [];
+        const Real = EventSource;
+        window.EventSource = class extends Real {
+            constructor(address) { super(address); streams.push(this); }
+        };
+    }""")
+    follow(page, TABLE)
+    page.wait_for_selector("tr[data-key]")
+    assert page.evaluate("streams.filter(it => it.readyState !== EventSource.CLOSED).length") == 1
+    follow(page, ACCOUNT + "overview/")
+    assert page.evaluate("streams.every(it => it.readyState === EventSource.CLOSED)")
+
+
+def test_what_was_chosen_is_there_after_back(page):
+    page.locator("a[data-export]").click()
+    page.wait_for_url("**/export/?*")
+    choice = page.locator("form.export input[type=radio]").last
+    choice.check()
+    follow(page, ACCOUNT + "overview/")
+    page.go_back()
+    expect(choice).to_be_checked()
+    assert is_same_document(page)
+
+
+def test_the_last_of_two_clicks_counts(page):
+    page.route("**/schema/", lambda _: None)  # never answered
+    page.evaluate(f"document.querySelector(\"a[href='{TABLE}schema/']\").click()")
+    with page.expect_event("requestfailed", lambda it: it.url.endswith("/schema/")):
+        follow(page, TABLE + "history/")
+    assert is_same_document(page)
+
+
+def test_a_new_version_is_loaded(page):
+    def deploy(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, body=re.sub(r"/ui/static/\w+/", "/ui/static/000000000000/", answer.text()))
+
+    page.route(f"**{ACCOUNT}overview/", deploy)
+    follow(page, ACCOUNT + "overview/")
+    page.wait_for_function("window.marked === undefined")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+def test_what_is_not_there_is_loaded(open_page, admin, tables):
+    page = open_page(TABLE, state=admin, expect=404)
+    page.evaluate(f"window.marked = true; location.assign('{ACCOUNT}t/missing/')")
+    page.wait_for_url("**/t/missing/")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert not is_same_document(page)
 
 
 def test_pages_of_another_frame_are_loaded(page):

@@ -20,9 +20,7 @@ on("click", "[data-close-revert]", (_, event) => {
   close();
 });
 
-onPage(() => {
-  drag = range = opener = null;
-});
+onPage(() => (opener = null));
 
 const openPanel = () => panel()?.contains(document.activeElement);
 bind(openPanel, { Escape: () => (close(), false) });

@@ -7,7 +7,6 @@ import { ask } from "../queries/completion.js";
 const WORD = /[\p{L}_][\p{L}\p{N}_]*$/u;
 const form = () => document.getElementById("bulk-edit");
 const editors = new Map(); // by the names of their fields
-onPage(() => editors.clear());
 
 /** Names of properties and functions, and where an expression begins with a text, stored values of the property. */
 const completing = (field) => async (context) => {
@@ -70,7 +69,11 @@ function judge() {
   }
 }
 
-let arranged = document.getElementById("operations")?.firstElementChild;
+let arranged;
+onPage(() => {
+  editors.clear();
+  arranged = document.getElementById("operations")?.firstElementChild;
+});
 
 onSwap(() => {
   const list = document.getElementById("operations");

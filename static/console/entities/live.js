@@ -57,6 +57,7 @@ async function look() {
     last = Date.now();
     if (status === 200 && results() === asked) show(found, changes);
   } catch {
+    if (results() !== asked) return;
     for (const [key, change] of changes) if (!heard.has(key)) heard.set(key, change); // no answer now
     pause = LONGEST;
   } finally {
@@ -209,6 +210,9 @@ onSwap(() => {
   shown = results();
 }, ["grid:renewed"]);
 onPage(() => {
-  for (const it of [heard, later, fresh]) it.clear();
+  for (const it of [heard, later, fresh, own]) it.clear();
+  clearTimeout(saying);
+  saying = undefined;
+  Object.assign(unsaid, { cells: 0, gone: 0, text: "" });
   shown = results();
 });

@@ -1,6 +1,6 @@
 // In the field of a comment, @ offers the people who can be mentioned; the arrows choose, Enter or Tab takes one.
 import { bind } from "../site/commands.js";
-import { newest, on } from "../site/on.js";
+import { newest, on, onPage } from "../site/on.js";
 import { get } from "../site/request.js";
 
 const WAIT = 120; // ms
@@ -65,6 +65,11 @@ function take(option = list.querySelector("[aria-selected=true]")) {
   close();
   field.focus();
 }
+
+onPage(() => {
+  close();
+  field = null;
+});
 
 on("input", "[data-mentions]", (element) => {
   field = element;

@@ -1,5 +1,5 @@
 // Who else has the table open, in its header line; who has this entity open, beside it; and that it was changed meanwhile.
-import { onSwap } from "../site/on.js";
+import { onPage, onSwap } from "../site/on.js";
 import { refresh } from "../site/request.js";
 import { shownEntity } from "./stream.js";
 
@@ -7,7 +7,6 @@ const MOST = 3; // people who are drawn; of the others, the number
 const ANSWER = 700; // ms, for the answer to what was saved here
 const TONES = 5;
 
-const place = document.getElementById("presence");
 let people = [];
 
 function initials(name) {
@@ -34,6 +33,7 @@ function avatar(name) {
 }
 
 function draw() {
+  const place = document.getElementById("presence");
   if (!place) return;
   const list = place.querySelector("ul");
   const drawn = people.slice(0, MOST).map(({ name }) => avatar(name));
@@ -65,8 +65,13 @@ document.addEventListener("table:people", ({ detail }) => {
   draw();
 });
 onSwap(drawBeside);
-const drawer = document.getElementById("drawer");
-if (drawer) new MutationObserver(drawBeside).observe(drawer, { childList: true });
+onPage((left) => {
+  const drawer = document.getElementById("drawer");
+  if (!drawer) return;
+  const filling = new MutationObserver(drawBeside);
+  filling.observe(drawer, { childList: true });
+  left.addEventListener("abort", () => filling.disconnect());
+});
 
 // a change of the entity that is shown
 

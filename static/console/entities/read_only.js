@@ -1,10 +1,11 @@
 // A grid that its reader may not change: who tries to, learns once which role it takes, and who has it.
 import { bind } from "../site/commands.js";
-import { on } from "../site/on.js";
+import { on, onPage } from "../site/on.js";
 import { get } from "../site/request.js";
 import { addressOf } from "./cell_row.js";
 
-let isTold = false;
+let isTold; // on this page
+onPage(() => (isTold = false));
 
 function readOnlyCell({ target }) {
   return !isTold && target.matches?.("[data-grid][data-refused] td[data-property]") && target;

@@ -1,11 +1,11 @@
 // The one stream of a page of a table: its changes, who else has it open, and what this tab shows. Others hear it by the
 // events table:open, table:change and table:people, since a browser opens few streams to a server.
-import { onSwap } from "../site/on.js";
+import { onPage, onSwap } from "../site/on.js";
 import { postInBackground } from "../site/request.js";
 
 const LONGEST = 30_000; // ms between two attempts to connect
 
-const place = document.getElementById("presence");
+const place = () => document.getElementById("presence");
 const results = () => document.getElementById("results");
 const drawer = () => document.getElementById("drawer");
 
@@ -17,7 +17,7 @@ function makeName() {
 
 const tab = makeName();
 let source = null;
-let token = results()?.dataset.token ?? "";
+let token = "";
 let attempts = 0;
 let retry;
 let told = ""; // the entity that the server knows of
@@ -32,8 +32,8 @@ export function shownEntity() {
 }
 
 function connect() {
-  if (source || !place || document.hidden) return;
-  const address = new URL(place.dataset.stream, location);
+  if (source || !place() || document.hidden) return;
+  const address = new URL(place().dataset.stream, location);
   told = shownEntity()?.dataset.entity ?? "";
   for (const [name, value] of Object.entries({ tab, entity: told, after: token })) if (value) address.searchParams.set(name, value);
   source = new EventSource(address);
@@ -75,13 +75,22 @@ function move() {
   body.set("tab", tab);
   body.set("entity", now);
   body.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
-  postInBackground(place.dataset.move, body).catch(() => (told = null)); // told again with the next news
+  postInBackground(place().dataset.move, body).catch(() => (told = null)); // told again with the next news
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", connect);
 onSwap(move);
-if (drawer()) new MutationObserver(move).observe(drawer(), { childList: true });
-// after the modules that listen
-queueMicrotask(connect);
+onPage((left) => {
+  token = results()?.dataset.token ?? "";
+  attempts = 0;
+  const filling = new MutationObserver(move);
+  if (drawer()) filling.observe(drawer(), { childList: true });
+  left.addEventListener("abort", () => {
+    filling.disconnect();
+    disconnect();
+  });
+  // after the modules that listen
+  queueMicrotask(connect);
+});

@@ -1,5 +1,5 @@
 // The histogram of a table of the past: a drag selects the range to undo, or moves the handle to another time.
-import { on, onSwap } from "../site/on.js";
+import { on, onPage, onSwap } from "../site/on.js";
 
 const KEY = "travel-marks";
 const bars = (svg) => [...svg.querySelectorAll("a")];
@@ -62,5 +62,8 @@ function restoreMarks() {
   if (box) box.checked = sessionStorage.getItem(KEY) !== "false";
 }
 
-restoreMarks();
+onPage(() => {
+  drag = null;
+  restoreMarks();
+});
 onSwap(restoreMarks);

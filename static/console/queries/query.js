@@ -132,6 +132,7 @@ let answered;
 onPage(() => {
   answered = document.getElementById("results");
   editor = null;
+  isHeld = false;
 });
 
 onSwap(() => {

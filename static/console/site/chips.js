@@ -59,7 +59,7 @@ function enhance(field) {
   });
   input.addEventListener("change", take);
   input.addEventListener("blur", take);
-  addEventListener("beforeunload", take, { signal: pageSignal() });
+  for (const kind of ["beforeunload", "tablero:leaving"]) addEventListener(kind, take, { signal: pageSignal() });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && input.value.trim()) {
       event.preventDefault();

@@ -1,7 +1,7 @@
 // data-open="ID": a button opens that dialog, also one that would submit a form; data-close or a click on its backdrop
 // closes it. Esc and focus are the browser's own.
 import { bind } from "./commands.js";
-import { on } from "./on.js";
+import { on, onPage } from "./on.js";
 
 export function open(id) {
   for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
@@ -55,4 +55,4 @@ function walk(list, { key }) {
 bind(openMenu, { "ArrowDown ArrowUp": walk });
 
 // the first thing to read after a form was refused
-document.querySelector("[data-error-summary]")?.focus();
+onPage(() => document.querySelector("[data-error-summary]")?.focus());

@@ -1,7 +1,7 @@
 // [data-histogram]: bars over time, on which a range is selected by dragging or by keys. The form that data-form of the
 // .histogram around it names is sent with `since` and `until`.
 import { bind } from "./commands.js";
-import { onSwap } from "./on.js";
+import { onPage, onSwap } from "./on.js";
 
 const bars = (svg) => [...svg.querySelectorAll("g")];
 const formOf = (part) => document.getElementById(part.closest(".histogram").dataset.form);
@@ -85,6 +85,11 @@ bind(histogram, { [MOVES]: step, "Enter Space": chooseRange });
 
 document.addEventListener("focusout", ({ target }) => {
   if (svgOf(target)) range = null;
+});
+
+onPage(() => {
+  drag = range = null;
+  refocus = false;
 });
 
 onSwap(() => {

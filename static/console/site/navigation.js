@@ -1,38 +1,33 @@
-// Pages of the console take each other's place in one document, so that nothing is loaded or set up again. The address says
+// Pages of an account take each other's place in one document, so that nothing is loaded or set up again. The address says
 // all that a page is; how far it was scrolled and what had the focus is kept with its entry of the history. Browsers without
-// the Navigation API, and pages of another frame, user or version, load as pages do.
+// the Navigation API, and pages of another frame, user, language or version, load as pages do.
 import { turnPage } from "./on.js";
 import { loadHead, plainRequest, read } from "./request.js";
 import { anyDirty, guarded, setSent, wasSent } from "./unsaved.js";
 
-const KEPT = ["toasts", "sign-in", "palette"]; // of the document, not of a page
+const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // of the document, not of a page
 const FRAME = ".layout > #main";
 const REGIONS = ["#sidebar", ".grid-region"]; // what scrolls beside the page itself
+const FIELDS = "#main :is(input:not([type=hidden], [type=password], [type=file]), select, textarea)[name]:not([autocomplete=off])";
 const PATIENCE = 3000; // milliseconds for which a page that is about to go takes no clicks
-const ADDRESSES = /^\/ui\/(?!static\/|api\/|login\/|logout\/|setup\/|join\/)/;
+const ADDRESSES = /^\/ui\/a\//;
 
 let asking = null; // for the page that comes next
 
-/** Load a page as browsers do. */
-let isNative = false;
-function loadNatively(address) {
-  isNative = true;
-  location.assign(address);
-}
-
-function takes({ canIntercept, hashChange, downloadRequest, formData, navigationType, destination, sourceElement }) {
+function takes({ info, canIntercept, hashChange, downloadRequest, formData, navigationType, destination, sourceElement }) {
   // who discards what was typed is asked by the browser
-  if (sourceElement?.matches?.("[data-look]")) return false;
-  if (isNative || !canIntercept || hashChange || downloadRequest !== null || formData || navigationType === "reload") return false;
+  if (sourceElement?.closest?.("[data-look], [data-native]")) return false;
+  if (info?.isNative || !canIntercept || hashChange || downloadRequest !== null || formData || navigationType === "reload") return false;
   // what a module writes into the address is of the page that is shown
   if (destination.sameDocument !== (navigationType === "traverse")) return false;
-  return document.querySelector(FRAME) && ADDRESSES.test(new URL(destination.url).pathname);
+  return document.querySelector(FRAME) && [destination.url, location.href].every((url) => ADDRESSES.test(new URL(url).pathname));
 }
 
 window.navigation?.addEventListener("navigate", (event) => {
   if (event.info?.turn) return event.intercept({ ...OURS, handler: async () => event.info.turn() });
-  if (event.navigationType !== "reload") navigation.updateCurrentEntry({ state: placeOnPage() });
+  if (["push", "traverse"].includes(event.navigationType)) navigation.updateCurrentEntry({ state: placeOnPage() });
   if (!takes(event)) return;
+  dispatchEvent(new CustomEvent("tablero:leaving"));
   const { navigationType: kind, destination } = event;
   if (kind === "traverse") event.stopImmediatePropagation(); // htmx would show its own entries in another way
   if (anyDirty() && !wasSent() && event.cancelable) {
@@ -55,10 +50,11 @@ const OURS = { scroll: "manual", focusReset: "manual" };
 /** While the next page is on its way, what is pressed on this one would be lost. */
 function hold(isHeld) {
   clearTimeout(releasing);
+  document.documentElement.toggleAttribute("data-turning", isHeld);
   const main = document.getElementById("main");
   main.ariaBusy = isHeld ? "true" : null;
   main.style.pointerEvents = isHeld ? "none" : "";
-  if (isHeld) releasing = setTimeout(hold, PATIENCE, false);
+  if (isHeld) releasing = setTimeout(() => (main.style.pointerEvents = ""), PATIENCE);
 }
 
 let releasing;
@@ -66,37 +62,36 @@ let releasing;
 /** Another page: its address is shown when it has come. */
 async function go(address, history) {
   asking?.abort();
-  const { signal } = (asking = new AbortController());
+  const own = (asking = new AbortController());
+  const { signal } = own;
   hold(true);
   try {
     const { found, url } = await fetchPage(address, signal);
     if (signal.aborted) return;
-    if (!found) return loadNatively(address);
+    if (!found) return void navigation.navigate(address, { history, info: { isNative: true } });
     await loadHead(found);
     if (signal.aborted) return;
-    const turn = () => {
-      show(found);
-      start(new URL(url).hash);
-    };
+    const turn = () => show(found, { hash: new URL(url).hash });
     await navigation.navigate(url, { history, info: { turn } }).finished;
   } finally {
-    if (asking?.signal === signal) hold(false);
+    if (asking === own) hold(false);
   }
 }
 
 /** A page that was shown before, as it was left. */
-async function goBack(destination, signal) {
+async function goBack(destination, isOver) {
   asking?.abort();
-  asking = null;
+  const own = (asking = new AbortController());
+  const signal = AbortSignal.any([isOver, own.signal]);
   hold(true);
   try {
     const { found } = await fetchPage(destination.url, signal);
     if (signal.aborted) return;
     if (!found) return location.reload();
     await loadHead(found);
-    if (!signal.aborted) show(found, destination.getState());
+    if (!signal.aborted) show(found, { place: destination.getState() });
   } finally {
-    if (!signal.aborted) hold(false);
+    if (asking === own) hold(false);
   }
 }
 
@@ -104,13 +99,13 @@ async function goBack(destination, signal) {
 async function fetchPage(address, signal) {
   try {
     const answer = await plainRequest(address, { signal });
-    if (!answer.headers.get("Content-Type")?.startsWith("text/html")) {
+    if (!answer.ok || !answer.headers.get("Content-Type")?.startsWith("text/html")) {
       answer.body?.cancel();
       return {};
     }
     const found = await read(answer);
     const url = answer.redirected ? answer.url : address;
-    return isLike(found) ? { found, url } : {};
+    return isLike(found) && ADDRESSES.test(new URL(url, location).pathname) ? { found, url } : {};
   } catch {
     return {}; // the browser says what is wrong
   }
@@ -121,23 +116,43 @@ function isLike(found) {
   return found.querySelector(FRAME) && marks(found) === marks(document);
 }
 
-function show(found, place = null) {
+function show(found, { place = null, hash = "" }) {
   const sidebar = document.getElementById("sidebar").scrollTop;
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   turnPage(() => {
     document.title = found.title;
     for (const name of ["documentElement", "body"]) copyAttributes(found[name], document[name]);
     const toasts = document.getElementById("toasts");
-    for (const toast of [...toasts.children]) if (!toast.matches(".trouble")) toast.remove();
-    toasts.append(...found.getElementById("toasts").children);
+    toasts.replaceChildren(...found.getElementById("toasts").children);
+    useStyles(found);
     exchange(found.body);
     document.getElementById("sidebar").scrollTop = sidebar;
+    if (place) fill(place.fields);
     if (place?.focus.key !== undefined) focusable(place.focus)?.setAttribute("tabindex", "0"); // the grid's own, once it is set up
+    if (!place) scrollToStart(hash);
   });
   setSent(false);
   window.htmx.process(document.body);
   document.body.dispatchEvent(new CustomEvent("htmx:after:swap", { bubbles: true }));
   if (place) restore(place);
+  else focusStart();
+  announce();
+}
+
+/** As a screen reader does for a page that was loaded. */
+function announce() {
+  let voice = document.getElementById("page-title");
+  if (!voice) {
+    voice = Object.assign(document.createElement("div"), { id: "page-title", className: "visually-hidden", role: "status" });
+    document.body.append(voice);
+  }
+  voice.textContent = document.title;
+}
+
+/** Of the styles that were loaded, those of the page apply. */
+function useStyles(found) {
+  const wanted = new Set([...found.querySelectorAll("link[rel=stylesheet]")].map(({ href }) => href));
+  for (const { href, sheet } of document.querySelectorAll("head > link[rel=stylesheet]")) sheet.disabled = !wanted.has(href);
 }
 
 function copyAttributes(from, to) {
@@ -147,7 +162,7 @@ function copyAttributes(from, to) {
 
 /** All parts of the body but those that are kept, which stay where they are. */
 function exchange(body) {
-  const kept = new Map(KEPT.map((id) => [id, document.getElementById(id)]).filter(([id, it]) => it && body.querySelector(`:scope > #${id}`)));
+  const kept = new Map(KEPT.map((id) => [id, document.getElementById(id)]).filter(([id, it]) => it && (id === "page-title" || body.querySelector(`:scope > #${id}`))));
   for (const child of [...document.body.childNodes]) if (!kept.has(child.id)) child.remove();
   let next = document.body.firstChild;
   for (const child of [...body.childNodes]) {
@@ -160,10 +175,13 @@ function exchange(body) {
 }
 
 /** Where a page that was never shown begins. */
-function start(hash) {
+function scrollToStart(hash) {
   const target = hash && document.getElementById(decodeURIComponent(hash.slice(1)));
-  if (target) target.scrollIntoView();
-  else scrollTo(0, 0);
+  if (target) target.scrollIntoView({ behavior: "instant" });
+  else scrollTo({ left: 0, top: 0, behavior: "instant" });
+}
+
+function focusStart() {
   if (document.activeElement !== document.body) return;
   const first = [...document.querySelectorAll("#main [autofocus]")].find((it) => it.checkVisibility());
   (first ?? document.getElementById("main")).focus({ preventScroll: true });
@@ -173,7 +191,30 @@ function start(hash) {
 
 function placeOnPage() {
   const regions = REGIONS.map((selector) => document.querySelector(selector)).map((it) => it && [it.scrollLeft, it.scrollTop]);
-  return { page: [scrollX, scrollY], regions, focus: describe(document.activeElement) };
+  return { page: [scrollX, scrollY], regions, focus: describe(document.activeElement), fields: changedFields() };
+}
+
+/** What was typed or chosen, as browsers keep it; what a form guards is in its draft. */
+function changedFields() {
+  return [...document.querySelectorAll(FIELDS)].flatMap((field, at) => (isChanged(field) && !field.closest("[data-guard]") ? [[at, keyOf(field), field.checked ?? null, field.value]] : []));
+}
+
+function isChanged(field) {
+  if (field.matches("[type=checkbox], [type=radio]")) return field.checked !== field.defaultChecked;
+  if (field.matches("select")) return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.value !== field.defaultValue;
+}
+
+const keyOf = (field) => `${field.name} ${field.type} ${field.matches("[type=checkbox], [type=radio]") ? field.value : ""}`;
+
+/** Only where the same field is in the same place. */
+function fill(fields) {
+  const all = document.querySelectorAll(FIELDS);
+  for (const [at, key, checked, value] of fields) {
+    if (!all[at] || keyOf(all[at]) !== key) continue;
+    if (checked === null) all[at].value = value;
+    else all[at].checked = checked;
+  }
 }
 
 function restore({ page, regions, focus }) {

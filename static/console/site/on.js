@@ -72,7 +72,8 @@ export function newest(wait, ask) {
   };
   const later = (pause, given) => {
     stop();
-    timer = setTimeout(now, pause, ...given);
+    const left = page.signal;
+    timer = setTimeout(() => left.aborted || now(...given), pause);
   };
   const isNewest = (signal) => signal === asked.signal;
   return { stop, now, isNewest, soon: (...given) => later(wait, given), soonest: () => later(0, []) };

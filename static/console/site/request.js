@@ -1,6 +1,8 @@
 // The only module that talks to the server. htmx asks through it too, and so do ordinary forms (page_form.js): whatever
 // goes wrong, the page and what was typed in it stay. A user who has to sign in does so in a dialog, and the request is
 // sent again; without an answer it waits for Retry; a refusal is shown as a toast.
+import { pageSignal } from "./on.js";
+
 const SIGN_IN = "X-Tablero-Sign-In"; // where to sign in, or to confirm one's identity
 const RENEWAL = "X-Tablero-Token"; // the form was made before a sign-in
 // not asked for by the user, so no dialog to sign in takes the keyboard for it: the user's next request opens one
@@ -23,8 +25,9 @@ export function adoptToken(renewed) {
 
 /** The answer to a request that was heard, or an AbortError for one that was given up; both need no further words. */
 export async function request(address, options = {}) {
+  const left = pageSignal(); // with its page, whoever asked is gone
   for (let isRenewed = false; ; ) {
-    const answer = await attempt(address, options);
+    const answer = await attempt(address, options, left);
     if (!answer) continue;
     if (answer.headers.has(SIGN_IN) && options.isBackground) throw givenUp();
     if (answer.headers.has(SIGN_IN)) await recovery.signIn(answer.headers.get(SIGN_IN), options.signal);
@@ -39,7 +42,7 @@ export async function request(address, options = {}) {
   }
 }
 
-async function attempt(address, options) {
+async function attempt(address, options, left) {
   const { signal, body } = options;
   const headers = new Headers(options.headers);
   headers.set("X-Requested-With", "fetch");
@@ -49,9 +52,9 @@ async function attempt(address, options) {
   // a signal that has timed out has had its say: Retry starts without it
   const isSpent = signal?.aborted && signal.reason === "timeout";
   try {
-    return await fetch(address, { ...options, headers, signal: isSpent ? undefined : signal });
+    return await fetch(address, { ...options, headers, signal: AbortSignal.any(signal && !isSpent ? [signal, left] : [left]) });
   } catch (error) {
-    if (signal?.aborted && signal.reason !== "timeout") throw givenUp();
+    if (left.aborted || (signal?.aborted && signal.reason !== "timeout")) throw givenUp();
     if (!(error instanceof TypeError) && error !== "timeout") throw error;
     await recovery.wait(options);
     return null;
@@ -121,18 +124,18 @@ export function explain(found, status = "") {
   return found.querySelector("h1")?.textContent ?? String(status);
 }
 
-/** Load the styles and scripts of another document that this one does not have; resolves when the styles are here. */
-export function loadHead(found) {
+/** Load the styles and scripts of another document that this one does not have; resolves when they are here. */
+export async function loadHead(found) {
+  const present = new Set([...document.querySelectorAll("head > link, script")].map((part) => part.src ?? part.href));
   const awaited = [];
-  const present = new Set([...document.head.children].map((part) => part.src ?? part.href));
   for (const part of found.querySelectorAll("link[rel=stylesheet], script[src]")) {
     if (present.has(part.src ?? part.href)) continue;
     const copy = document.createElement(part.localName); // a script of another document does not run
     for (const { name, value } of part.attributes) copy.setAttribute(name, value);
-    if (copy.localName === "link") awaited.push(new Promise((done) => ["load", "error"].forEach((kind) => copy.addEventListener(kind, done))));
+    awaited.push(new Promise((done, fail) => Object.assign(copy, { onload: done, onerror: fail })));
     document.head.append(copy);
   }
-  return Promise.all(awaited);
+  await Promise.all(awaited);
 }
 
 document.addEventListener("htmx:before:request", (event) => {

@@ -1,17 +1,14 @@
 // The request log: a request opens beside the list, ?open= says which one; arrows go to the one before and after it.
 import "./histogram.js";
 import { bind } from "./commands.js";
-import { on, onSwap } from "./on.js";
+import { on, onPage, onSwap } from "./on.js";
 import { isModalOpen, outsideFields } from "./dialog.js";
 import { pastedRequestId } from "./request_id.js";
 import { isPlain } from "./shortcuts.js";
 
-const drawer = document.getElementById("request-drawer");
+let drawer = null; // of the page, if it has one
 
-// beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
-document.querySelector(".layout")?.after(drawer);
-
-const shown = () => (drawer.hidden ? undefined : drawer.querySelector("[data-request]")?.dataset.request);
+const shown = () => (!drawer || drawer.hidden ? undefined : drawer.querySelector("[data-request]")?.dataset.request);
 const rows = () => [...document.querySelectorAll("tr[data-request]")];
 const linkOf = (row) => row?.querySelector("th a");
 
@@ -25,7 +22,7 @@ function beside(step) {
 function mark() {
   const open = shown();
   for (const row of rows()) row.toggleAttribute("data-opened", row.dataset.request === open);
-  for (const button of drawer.querySelectorAll("[data-request-step]")) button.disabled = !beside(Number(button.dataset.requestStep));
+  for (const button of drawer?.querySelectorAll("[data-request-step]") ?? []) button.disabled = !beside(Number(button.dataset.requestStep));
 }
 
 function remember(id) {
@@ -100,5 +97,13 @@ bind(listedRequest, {
 });
 
 onSwap(mark);
-new MutationObserver(show).observe(drawer, { childList: true });
-show();
+onPage((left) => {
+  drawer = document.getElementById("request-drawer");
+  if (!drawer) return;
+  // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
+  document.querySelector(".layout")?.after(drawer);
+  const filling = new MutationObserver(show);
+  filling.observe(drawer, { childList: true });
+  left.addEventListener("abort", () => filling.disconnect());
+  show();
+});

@@ -2,6 +2,7 @@
 // the newest that can be undone, with the number of those behind them. Ctrl+Z undoes the newest.
 import { bind } from "./commands.js";
 import { outsideFields } from "./dialog.js";
+import { onPage } from "./on.js";
 import { announce, post } from "./request.js";
 
 const STAY = 10_000;
@@ -80,9 +81,11 @@ function besideUndo(event) {
 
 bind(besideUndo, { "change.undo": (newest) => newest.click() });
 
-const [page, place] = JSON.parse(sessionStorage.getItem(PLACE) ?? "[]");
-sessionStorage.removeItem(PLACE);
-if (page === location.href) scrollTo(0, place);
+onPage(() => {
+  const [page, place] = JSON.parse(sessionStorage.getItem(PLACE) ?? "[]");
+  sessionStorage.removeItem(PLACE);
+  if (page === location.href) scrollTo(0, place);
+});
 
 new MutationObserver(adopt).observe(region, { childList: true });
 adopt();

@@ -1,4 +1,5 @@
 // Requests without an answer wait here. One message says so, with Retry; it goes when the server answers again.
+import { onPage } from "./on.js";
 import { givenUp, plainRequest, recovery } from "./request.js";
 
 const PROBE_AFTER = 5000; // milliseconds between two looks whether the server is back
@@ -122,6 +123,7 @@ addEventListener("unhandledrejection", (event) => {
   if (event.reason?.name === "AbortError") event.preventDefault();
 });
 addEventListener("online", recover);
+onPage((left) => left.addEventListener("abort", giveUpAll));
 document.addEventListener("close", place, true);
 
 document.addEventListener("click", (event) => {
