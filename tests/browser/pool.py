@@ -3,7 +3,7 @@
 from collections import defaultdict
 from functools import wraps
 
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, Page
 
 from tests.browser.page import PATIENCE
 
@@ -26,13 +26,13 @@ BETWEEN = "/ui/healthz"  # of the same origin, or Chromium makes a new process; 
 HAS_COME = "html:not([data-turning])"
 
 
-def _turning(act, page):
+def _turning(act, page_of):
     """The same, and wait for the page that it led to: Playwright itself only waits for documents."""
 
     @wraps(act)
-    def acting(*arguments, **options):
-        result = act(*arguments, **options)
-        until_turned(page)
+    def acting(it, *arguments, **options):
+        result = act(it, *arguments, **options)
+        until_turned(page_of(it))
         return result
 
     return acting
@@ -43,17 +43,12 @@ def until_turned(page):
         page.wait_for_selector(HAS_COME, state="attached")
 
 
-def wait_after_clicks():
-    """Let each click on a locator wait for the page that it leads to."""
+def wait_after_acts():
+    """Let each click, key and address that a test waits for wait for the page that it leads to."""
     for name in ("click", "press"):
-        act = getattr(Locator, name)
-
-        @wraps(act)
-        def acting(self, *arguments, act=act, **options):
-            act(self, *arguments, **options)
-            until_turned(self.page)
-
-        setattr(Locator, name, acting)
+        setattr(Locator, name, _turning(getattr(Locator, name), lambda it: it.page))
+    for name in ("wait_for_url", "go_back", "go_forward"):
+        setattr(Page, name, _turning(getattr(Page, name), lambda it: it))
 
 
 class Pool:
@@ -80,9 +75,8 @@ class Pool:
         if not fresh:  # which may have a clock of its own
             context.add_init_script(STAYING_TOASTS)
         page = context.new_page()
-        for owner, names in ((page, ("wait_for_url", "go_back", "go_forward")), (page.keyboard, ("press",))):
-            for name in names:
-                setattr(owner, name, _turning(getattr(owner, name), page))
+        press = page.keyboard.press
+        page.keyboard.press = lambda *arguments, **options: (press(*arguments, **options), until_turned(page))
         return page
 
     def give_back(self, page):

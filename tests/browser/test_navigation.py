@@ -163,6 +163,7 @@ def test_a_link_asks_before_it_loses_what_was_typed(page):
 
 def test_a_page_is_announced_and_its_styles_are_those_of_a_load(page):
     follow(page, ACCOUNT + "overview/")
+    page.go_back()
     follow(page, TABLE + "schema/")
     expect(page.locator("#main")).to_be_focused()
     expect(page.locator("#page-title")).to_have_text(page.title())
@@ -170,7 +171,9 @@ def test_a_page_is_announced_and_its_styles_are_those_of_a_load(page):
     expect(page.locator(".table-frame [aria-current=page]")).to_have_text("Schema")
     assert is_same_document(page)
     check_axe(page)
-    styles = """() => [...document.styleSheets].filter(it => !it.disabled && it.href).map(it => it.href).sort()"""
+    styles = (
+        """() => [...document.styleSheets].filter(it => !it.disabled && it.href).map(it => it.href).sort()"""
+    )
     applied = page.evaluate(styles)
     page.reload()
     assert page.evaluate(styles) == applied
@@ -214,7 +217,9 @@ def test_the_last_of_two_clicks_counts(page):
 def test_a_new_version_is_loaded(page):
     def deploy(route):
         answer = route.fetch()
-        route.fulfill(response=answer, body=re.sub(r"/ui/static/\w+/", "/ui/static/000000000000/", answer.text()))
+        route.fulfill(
+            response=answer, body=re.sub(r"/ui/static/\w+/", "/ui/static/000000000000/", answer.text())
+        )
 
     page.route(f"**{ACCOUNT}overview/", deploy)
     follow(page, ACCOUNT + "overview/")
