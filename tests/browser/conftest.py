@@ -11,13 +11,13 @@ from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.page import PATIENCE, Watch
-from tests.browser.pool import Pool, wait_after_acts
+from tests.browser.pool import Pool, wait_for_turns
 from tests.conftest import missing
 from tests.live_server import start_server
 from tests.seeds import seeded
 
 expect.set_options(timeout=PATIENCE)
-wait_after_acts()
+wait_for_turns()
 # the shell draws the same pages for a third less of the processor
 PROGRAMS = (
     "chromium-headless-shell",

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from functools import wraps
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Keyboard, Locator, Mouse, Page
 
 from tests.browser.page import PATIENCE
 
@@ -24,31 +24,67 @@ BETWEEN = "/ui/healthz"  # of the same origin, or Chromium makes a new process; 
 
 # a page that takes the place of another in one document has come, with all its scripts
 HAS_COME = "html:not([data-turning])"
+# what may lead to another page
+ACTS = {
+    Page: ("go_back", "go_forward", "wait_for_url", "wait_for_function"),
+    Locator: ("check", "click", "dblclick", "press", "press_sequentially", "select_option", "set_checked", "uncheck"),
+    Keyboard: ("press", "type", "up"),
+    Mouse: ("click", "dblclick", "up"),
+}  # fmt: skip
+# what looks at the page once, whichever it is
+READS = {
+    Page: ("content", "evaluate", "reload", "screenshot", "title"),
+    Locator: (
+        "all", "all_inner_texts", "aria_snapshot", "bounding_box", "count", "evaluate", "evaluate_all", "focus",
+        "get_attribute", "hover", "inner_text", "input_value", "is_visible", "screenshot", "text_content",
+    ),
+}  # fmt: skip
 
 
-def _turning(act, page_of):
-    """The same, and wait for the page that it led to: Playwright itself only waits for documents."""
+def wait_for_turns():
+    """Let tests meet no page that is about to go; Playwright itself only waits for pages that are documents."""
+    for owner in (Keyboard, Mouse):
+        _know_page(owner)
+    for owner, names in ACTS.items():
+        for name in names:
+            _wrap(owner, name, is_read=False)
+    for owner, names in READS.items():
+        for name in names:
+            _wrap(owner, name, is_read=True)
+
+
+def _wrap(owner, name, *, is_read):
+    act = getattr(owner, name)
 
     @wraps(act)
-    def acting(it, *arguments, **options):
-        result = act(it, *arguments, **options)
-        until_turned(page_of(it))
+    def acting(self, *arguments, **options):
+        if is_read:
+            _until_turned(self)
+        result = act(self, *arguments, **options)
+        if not is_read:
+            _until_turned(self)
         return result
 
-    return acting
+    setattr(owner, name, acting)
 
 
-def until_turned(page):
+def _know_page(owner):
+    """Keyboards and mice are of a page, and do not say of which."""
+    name = owner.__name__.lower()
+    read = getattr(Page, name).fget
+
+    def get(page):
+        it = read(page)
+        it.page = page
+        return it
+
+    setattr(Page, name, property(get))
+
+
+def _until_turned(it):
+    page = it if isinstance(it, Page) else it.page
     if not page.is_closed():
         page.wait_for_selector(HAS_COME, state="attached")
-
-
-def wait_after_acts():
-    """Let each click, key and address that a test waits for wait for the page that it leads to."""
-    for name in ("click", "press"):
-        setattr(Locator, name, _turning(getattr(Locator, name), lambda it: it.page))
-    for name in ("wait_for_url", "go_back", "go_forward"):
-        setattr(Page, name, _turning(getattr(Page, name), lambda it: it))
 
 
 class Pool:
@@ -74,10 +110,7 @@ class Pool:
         context.set_default_timeout(PATIENCE)
         if not fresh:  # which may have a clock of its own
             context.add_init_script(STAYING_TOASTS)
-        page = context.new_page()
-        press = page.keyboard.press
-        page.keyboard.press = lambda *arguments, **options: (press(*arguments, **options), until_turned(page))
-        return page
+        return context.new_page()
 
     def give_back(self, page):
         kind = self._kinds.pop(page)

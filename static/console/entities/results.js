@@ -154,6 +154,7 @@ document.addEventListener("visibilitychange", () => !document.hidden && Number(r
 onPage(() => {
   shown = results();
   before = null;
+  agree();
   wait();
 });
 
@@ -164,8 +165,6 @@ function agree() {
   const isWhole = results() && !results().dataset.filter && !new URL(results().dataset.here, location).searchParams.has("asof");
   if (number && entry && isWhole) entry.textContent = Number(number).toLocaleString(document.documentElement.lang);
 }
-
-agree();
 
 // counting, which can be given up
 
