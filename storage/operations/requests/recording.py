@@ -40,7 +40,9 @@ _ACCOUNTS: Final = 20  # the rows of all accounts are those of so many
 
 _UNWRITTEN: Final = 5_000  # requests that wait while the database does not answer
 _EXPLAINED: Final = 20  # causes for one write
-_PATIENCE: Final = 0.1  # seconds for all of them: the search for mistakes takes the processor from requests
+_PATIENCE: Final = (
+    0.1  # seconds of the processor for all of them, which the search for mistakes takes from requests
+)
 _WAIT: Final = 1.0  # seconds for all reads of the history
 _ROWS: Final = 1000  # in a statement
 _CHUNK: Final = 5_000  # rows that are deleted in a transaction
@@ -68,7 +70,7 @@ class RequestLog:
     def write(self) -> None:
         if not self._pending:
             return
-        _explain(self._pending, time.monotonic() + _PATIENCE)
+        _explain(self._pending)
         _find_earlier_changes(self._pending, time.monotonic() + _WAIT)
         with transaction.atomic():
             # one process after the other, until it has committed: who has read an id can read all before it
@@ -159,7 +161,7 @@ def _credential(observed: ObservedRequest, sent: SentRequest) -> str:
 # explanations
 
 
-def _explain(pending: Sequence[_Pending], deadline: float) -> None:
+def _explain(pending: Sequence[_Pending]) -> None:
     """Explain refusals of access, each cause once, as long as there is time."""
     causes: dict[tuple[Any, ...], list[_Pending]] = {}
     for it in pending:
@@ -171,9 +173,11 @@ def _explain(pending: Sequence[_Pending], deadline: float) -> None:
     chosen = list(causes.values())[:_EXPLAINED]
     accounts = Account.objects.in_bulk({rows[0].row.account_id for rows in chosen})
     known = {pk: _facts(account) for pk, account in accounts.items()}
+    # not of the clock: a busy machine would explain nothing
+    deadline = time.thread_time() + _PATIENCE
     for rows in chosen:
         facts = known.get(rows[0].row.account_id)
-        if facts is None or time.monotonic() > deadline:
+        if facts is None or time.thread_time() > deadline:
             continue
         report = explain(rows[0].sent, facts, rows[0].now)
         for it in rows:
