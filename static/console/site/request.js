@@ -25,7 +25,7 @@ export function adoptToken(renewed) {
 
 /** The answer to a request that was heard, or an AbortError for one that was given up; both need no further words. */
 export async function request(address, options = {}) {
-  const left = pageSignal(); // with its page, whoever asked is gone
+  const left = pageSignal(); // those who asked go with their page
   for (let isRenewed = false; ; ) {
     const answer = await attempt(address, options, left);
     if (!answer) continue;
