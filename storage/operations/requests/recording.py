@@ -43,7 +43,7 @@ _EXPLAINED: Final = 20  # causes for one write
 _PATIENCE: Final = (
     0.1  # seconds of the processor for all of them, which the search for mistakes takes from requests
 )
-_WAIT: Final = 1.0  # seconds for all reads of the history
+_WAIT: Final = 10.0  # seconds for all reads of the history, after which a slow database is left alone
 _ROWS: Final = 1000  # in a statement
 _CHUNK: Final = 5_000  # rows that are deleted in a transaction
 _ORDER: Final = 0x72657173  # of the advisory lock, an arbitrary number
