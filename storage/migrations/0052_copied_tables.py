@@ -4,10 +4,11 @@ from django.db import migrations, models
 from django.db.models import CASCADE
 
 from storage.migrations._operations import create_model
+from storage.migrations._stored_changes import STORED_CHANGES
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0051_comment_moves")]
+    dependencies = [("storage", "0051_entity_moves")]
 
     operations = [
         create_model(
@@ -27,4 +28,5 @@ class Migration(migrations.Migration):
                 )
             ],
         ),
+        STORED_CHANGES,
     ]

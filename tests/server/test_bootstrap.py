@@ -59,6 +59,7 @@ def copy(tmp_path, wheels):
     (tmp_path / ".lock" / "test.txt").write_text(lock(wheels, manage.RUN + manage.TEST))
     (tmp_path / "storage" / "server").mkdir(parents=True)
     (tmp_path / "storage" / "server" / "command_line.py").write_text(PRODUCT)
+    shutil.copy(ROOT / "storage" / "server" / "garbage.py", tmp_path / "storage" / "server")
     return tmp_path
 
 

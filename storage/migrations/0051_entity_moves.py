@@ -1,4 +1,4 @@
-"""The keys that comments were under before."""
+"""The keys that entities, and their comments, were under before."""
 
 from django.db import migrations, models
 from django.db.models import CASCADE
@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     operations = [
         create_model(
-            "CommentMove",
+            "EntityMove",
             table=models.ForeignKey(
                 "storage.table", on_delete=CASCADE, db_constraint=False, related_name="+"
             ),
@@ -20,5 +20,6 @@ class Migration(migrations.Migration):
             new_partition_key=models.TextField(blank=True),
             new_row_key=models.TextField(blank=True),
             moved_at=models.DateTimeField(db_index=True),
+            has_comments=models.BooleanField(default=True),
         ),
     ]
