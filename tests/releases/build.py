@@ -47,7 +47,7 @@ def build(folder: Path, *, commit: str = "HEAD", key: Path | None = None) -> lis
     tree = git("archive", "--format=tar", commit)
     with tempfile.TemporaryDirectory() as scratch, tarfile.open(fileobj=io.BytesIO(tree)) as files:
         checkout = Path(scratch)
-        files.extractall(checkout, filter="data")
+        unpack(files, checkout)
         version = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["version"]
         wheel = build_wheel(checkout, folder, time)
         materials = folder / f"tablero-{version}.cdx.json"
@@ -62,6 +62,11 @@ def build(folder: Path, *, commit: str = "HEAD", key: Path | None = None) -> lis
         run("ssh-keygen", "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(sums))
         made.append(folder / f"{SUMS}.sig")
     return made
+
+
+def unpack(files: tarfile.TarFile, folder: Path) -> None:
+    files.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and newer have one
+    files.extractall(folder)
 
 
 def build_wheel(checkout: Path, folder: Path, time: int) -> Path:
