@@ -65,7 +65,7 @@ def test_an_account_that_is_being_made_is_not_enabled(visit, account):
     jobs.start_requested(removal.request(account, with_tables=True), by=SERVER)
     refused = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
     assert refused.status_code == 422
-    assert "being made or deleted" in refused.content.decode()
+    assert "being created or deleted" in refused.content.decode()
 
 
 def test_more_time_brings_it_back(visit, account):
