@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.live_server import ROOT
@@ -18,7 +19,15 @@ def make_wheel(folder: Path) -> Path:
         shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("LICENSE", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, copy)
-    command = [sys.executable, "-W", "ignore", "-c", _BUILD, str(folder)]
-    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return next(folder.glob("tablero-*.whl"))
+    return build_wheel(copy, folder)
+
+
+def build_wheel(source: Path, folder: Path, environment: Mapping[str, str] | None = None) -> Path:
+    """Build the wheel of a source, where the build leaves files, with permissions that depend on nothing else."""
+    command = [sys.executable, "-W", "ignore", "-c", _BUILD, str(folder.absolute())]
+    done = subprocess.run(
+        command, cwd=source, env=environment, capture_output=True, text=True, check=False, umask=0o022
+    )
+    if done.returncode:
+        raise SystemExit(f"The wheel cannot be built: {done.stderr}")
+    return folder / done.stdout.split()[-1]

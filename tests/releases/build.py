@@ -9,7 +9,6 @@ import gzip
 import io
 import os
 import subprocess
-import sys
 import tarfile
 import tempfile
 import tomllib
@@ -18,11 +17,11 @@ from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
+from tests import wheels
 from tests.live_server import ROOT
 
 NAMESPACE = "tablero-release"  # of the signature: one that was made for something else is not accepted
 SUMS = "SHA256SUMS"
-BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
 def main() -> None:
@@ -75,8 +74,7 @@ def build_wheel(checkout: Path, folder: Path, time: int) -> Path:
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time), "PYTHONHASHSEED": "0"}
-    command = (sys.executable, "-W", "ignore", "-c", BUILD, str(folder.absolute()))
-    return folder / run(*command, cwd=checkout, env=environment).decode().split()[-1]
+    return wheels.build_wheel(checkout, folder, environment)
 
 
 def read_metadata(wheel: Path) -> bytes:
@@ -118,8 +116,8 @@ def git(*arguments: str) -> bytes:
     return run("git", *arguments, cwd=ROOT)
 
 
-def run(*command: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> bytes:
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, check=False, umask=0o022)
+def run(*command: str, cwd: Path | None = None) -> bytes:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
     if done.returncode:
         raise SystemExit(f"{command[0]} failed: {done.stderr.decode()}")
     return done.stdout
