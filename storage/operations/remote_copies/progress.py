@@ -83,8 +83,7 @@ class TableProgress:
             kept["by_feed"] = bool(self.feed)
         fresh = type(self)(filter=filter_, since=since, **kept)
         fresh.is_continued = bool(fresh.next)
-        for name in self.__slots__:
-            setattr(self, name, getattr(fresh, name))
+        self._become(fresh)
 
     def end_pass(self) -> None:
         """Go on to the end of the table; after a pass of two jobs, first to what changed between them."""
@@ -98,9 +97,11 @@ class TableProgress:
 
     def start_over(self) -> None:
         """Read everything, because the target is not the table that was copied into."""
-        fresh = type(self)(filter=self.filter, notes=self.notes)
+        self._become(type(self)(filter=self.filter, notes=self.notes))
+
+    def _become(self, other: Self) -> None:
         for name in self.__slots__:
-            setattr(self, name, getattr(fresh, name))
+            setattr(self, name, getattr(other, name))
 
     def describe(self, pair: CopiedPair) -> dict[str, Any]:
         """Return what the result of a job has of the table."""
