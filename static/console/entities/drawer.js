@@ -10,7 +10,7 @@ import { anyDirty, guarded } from "../site/unsaved.js";
 const PATIENCE = 200; // milliseconds for which nothing is shown
 let awaited = null; // the address of what the drawer opens for
 let loads = 0;
-let isGivenUp = false; // closed before it came
+let coming = null; // the entity of the row that one stepped to, until it is here
 let drawer = null; // of the page, if it has one
 let place = null; // where the focus was: { key, column } of a cell, or { element }
 
@@ -24,7 +24,6 @@ function remember(token) {
 }
 
 function open(address, from = document.activeElement) {
-  isGivenUp = false;
   if (drawer.hidden) {
     const cell = from?.closest?.("[data-grid] tbody td");
     place = cell ? { key: cell.parentElement.dataset.key, column: cell.cellIndex } : { element: from };
@@ -32,11 +31,13 @@ function open(address, from = document.activeElement) {
   load(address);
 }
 
-async function load(address) {
+/** Of two loads the later is shown: the drawer's hx-sync ends the earlier. */
+async function load(address, token = null) {
   if (drawer.hidden) setTimeout(wait, PATIENCE, (awaited = address));
   const number = ++loads;
+  coming = token;
   try {
-    await htmx.ajax("GET", address, { target: "#drawer" });
+    await htmx.ajax("GET", address, { source: drawer, target: drawer });
   } finally {
     if (number === loads) endWait();
   }
@@ -44,7 +45,7 @@ async function load(address) {
 
 /** Without an answer to show there is nothing to be open for. */
 function endWait() {
-  awaited = null;
+  awaited = coming = null;
   if (isWaiting()) close();
 }
 
@@ -70,8 +71,8 @@ function mark() {
 }
 
 function close() {
-  isGivenUp = isWaiting(); // what comes then comes too late
-  awaited = null;
+  htmx.trigger(drawer, "htmx:abort"); // what is on its way would come too late
+  awaited = coming = null;
   drawer.hidden = true;
   drawer.replaceChildren();
   remember("");
@@ -81,9 +82,9 @@ function close() {
   else place?.element?.focus?.();
 }
 
-/** The link of the entity that follows or precedes the one that is open, in the order of the grid. */
+/** The link of the entity that follows or precedes the one that is open or about to be, in the order of the grid. */
 function beside(step) {
-  const row = rowOf(shown());
+  const row = rowOf(coming ?? shown());
   return (step > 0 ? row?.nextElementSibling : row?.previousElementSibling)?.querySelector("a.open");
 }
 
@@ -92,7 +93,7 @@ function go(step) {
   if (!link) return;
   guarded(() => {
     place = { key: link.closest("tr").dataset.key, column: place?.column ?? 0 };
-    load(link.href);
+    load(link.href, place.key);
   });
 }
 
@@ -129,7 +130,6 @@ bind(inDrawer, { Escape: () => guarded(close) });
 /** Whatever was put into it: an entity, its form with what is wrong, a conflict; or that it can close. */
 function show() {
   if (!drawer.firstElementChild || isWaiting()) return;
-  if (isGivenUp && drawer.hidden) return void drawer.replaceChildren();
   const done = drawer.querySelector("[data-done]")?.dataset.done;
   if (done) return finish(done);
   const entity = drawer.querySelector("[data-entity]");
@@ -174,8 +174,7 @@ document.addEventListener("grid:changed", ({ detail }) => {
 });
 
 onPage((left) => {
-  place = awaited = null;
-  isGivenUp = false;
+  place = awaited = coming = null;
   drawer = document.getElementById("drawer");
   if (!drawer) return;
   // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it

@@ -36,7 +36,7 @@ async function go(columns) {
   const body = new FormData(document.getElementById("selection"));
   body.set("cols", columns);
   post(document.getElementById("columns-button").href.split("?")[0], body);
-  await htmx.ajax("GET", address.pathname + address.search, { target: "#results", swap: "outerHTML", push: "true" });
+  await htmx.ajax("GET", address.pathname + address.search, { source: "#results", target: "#results", swap: "outerHTML", push: "true" });
 }
 
 /** One place to the left or right, among those that are pinned alike; the focus goes with it. */
@@ -220,7 +220,7 @@ onClick("[data-columns]", async (button) => {
 async function apply(form, submitter) {
   const body = new FormData(form, submitter);
   const { here, choice } = await json(form.action, { method: "POST", body });
-  await htmx.ajax("GET", here, { target: "#results", swap: "outerHTML", push: "true" });
+  await htmx.ajax("GET", here, { source: "#results", target: "#results", swap: "outerHTML", push: "true" });
   const place = menu().scrollTop;
   const { id } = document.activeElement;
   const search = () => menu().querySelector("input[type=search]");

@@ -7,6 +7,7 @@ import { pastedRequestId } from "./request_id.js";
 import { isPlain } from "./shortcuts.js";
 
 let drawer = null; // of the page, if it has one
+let coming = null; // the row that one stepped to, until it is here
 
 const shown = () => (!drawer || drawer.hidden ? undefined : drawer.querySelector("[data-request]")?.dataset.request);
 const rows = () => [...document.querySelectorAll("tr[data-request]")];
@@ -14,7 +15,7 @@ const linkOf = (row) => row?.querySelector("th a");
 
 function beside(step) {
   const all = rows();
-  const at = all.findIndex(({ dataset }) => dataset.request === shown());
+  const at = all.findIndex((row) => (coming?.isConnected ? row === coming : row.dataset.request === shown()));
   return at < 0 ? undefined : all[at + step];
 }
 
@@ -32,13 +33,19 @@ function remember(id) {
   history.replaceState(history.state, "", address);
 }
 
-function open(row) {
+/** Of two that are opened the later is shown: the drawer's hx-sync ends the earlier. */
+async function open(row) {
   const link = linkOf(row);
-  if (link) htmx.ajax("GET", link.href, { target: "#request-drawer" });
+  if (!link) return;
+  coming = row;
+  await htmx.ajax("GET", link.href, { source: drawer, target: drawer });
+  if (coming === row) coming = null;
 }
 
 function close() {
   const row = rows().find(({ dataset }) => dataset.request === shown());
+  htmx.trigger(drawer, "htmx:abort"); // what is on its way would come too late
+  coming = null;
   drawer.hidden = true;
   drawer.replaceChildren();
   remember("");
@@ -98,6 +105,7 @@ bind(listedRequest, {
 
 onSwap(mark);
 onPage((left) => {
+  coming = null;
   drawer = document.getElementById("request-drawer");
   if (!drawer) return;
   // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
