@@ -10,7 +10,7 @@ import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.page import PATIENCE, Watch
+from tests.browser.page import PATIENCE, Watch, patient
 from tests.browser.pool import Pool, wait_for_turns
 from tests.conftest import missing
 from tests.live_server import start_server
@@ -102,7 +102,7 @@ def screenshots(scratch):
 def admin(chromium, console):
     """The cookies of the first admin, made as a user would: with the address the server printed."""
     address = next(word for line in console.output for word in line.split() if "/ui/setup/?token=" in word)
-    with chromium.new_context(locale="en-US") as context:
+    with patient(chromium.new_context(locale="en-US")) as context:
         page = context.new_page()
         page.goto(address)
         page.get_by_label("User name").fill("ada@example.org")

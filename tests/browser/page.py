@@ -67,6 +67,49 @@ async () => {
 MOST_SHIFT = 0.02
 
 
+def patient(context):
+    """The context, for use in a ``with`` statement, whose waits end when those of all tests do."""
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+class Held:
+    """Requests of an address that wait for their answers; at least one is made, by a page that may be slow to ask.
+
+    With `fetched`, the server answers at once, and the page gets its answers when they are released.
+    """
+
+    def __init__(self, page, address, *, fetched=False):
+        self.requests = []
+        self._page, self._is_fetched, self._is_released = page, fetched, False
+        page.route(address, self._hold)
+
+    def wait(self):
+        while not self.requests:
+            self._page.wait_for_timeout(10)
+
+    def take(self):
+        """The oldest one, as a route, which is held no more."""
+        self.wait()
+        return self.requests.pop(0)[0]
+
+    def release(self):
+        """Let all go on, also those that come later."""
+        self.wait()
+        self._is_released = True
+        self._let_go()
+
+    def _hold(self, route):
+        self.requests.append((route, route.fetch(timeout=PATIENCE) if self._is_fetched else None))
+        if self._is_released:
+            self._let_go()
+
+    def _let_go(self):
+        while self.requests:
+            route, answer = self.requests.pop(0)
+            route.fulfill(response=answer) if answer else route.fallback()
+
+
 class Watch:
     """Collects what must not happen on a page: errors, violations of the CSP, answers that failed (G2)."""
 

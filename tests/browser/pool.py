@@ -5,7 +5,7 @@ from functools import wraps
 
 from playwright.sync_api import Keyboard, Locator, Mouse, Page
 
-from tests.browser.page import PATIENCE
+from tests.browser.page import patient
 
 # what a page can change later; everything else is of the context, for good
 MEDIA = {
@@ -106,8 +106,7 @@ class Pool:
         return page
 
     def _make(self, options, fresh):
-        context = self._chromium.new_context(**options)
-        context.set_default_timeout(PATIENCE)
+        context = patient(self._chromium.new_context(**options))
         if not fresh:  # which may have a clock of its own
             context.add_init_script(STAYING_TOASTS)
         return context.new_page()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe
+from tests.browser.page import check, check_axe, patient
 
 PASSWORD = "a password of many words"
 KEY = re.compile(r"[A-Za-z0-9+/]{86}==")
@@ -22,7 +22,8 @@ def open_signed_in(open_page, admin, tables):
 @pytest.fixture(scope="module")
 def shop(chromium, console, admin):
     """An account with a colour and a label, made as an admin makes it; its connection string."""
-    with chromium.new_context(base_url=console.url, locale="en-US", storage_state=admin) as context:
+    made = chromium.new_context(base_url=console.url, locale="en-US", storage_state=admin)
+    with patient(made) as context:
         page = context.new_page()
         page.goto("/ui/a/new/")
         name = page.get_by_label("Name", exact=True)

@@ -7,9 +7,10 @@ import pytest
 from azure.data.tables import EdmType, EntityProperty
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import Held, check, check_axe, check_reflow
 
 TABLE = "/ui/a/devstoreaccount1/t/edited/"
+ENTITY = re.compile(r"/entity/\?")  # the address that answers with an entity
 EXACT = {
     "Big": EntityProperty(2**63 - 1, EdmType.INT64),
     "Zero": -0.0,
@@ -196,15 +197,14 @@ def test_saves_before_it_goes_on(open_entity, edited):
 def test_the_drawer_opens_before_its_entity_comes(open_entity, edited):
     page = open_entity("late", Name="Ada", options={"reduced_motion": "reduce"})
     page.goto(f"{TABLE}?f=RowKey%20eq%20'late'")
-    held = []
-    page.route(re.compile(r"/entity/\?"), lambda route: held.append(route))
+    held = Held(page, ENTITY)
     drawer = page.locator("#drawer")
     page.locator("td[data-property=Name]").click()
     page.keyboard.press("Alt+o")
     waiting = drawer.locator("[data-drawer-waiting]")
     waiting.wait_for()
     room = drawer.bounding_box()
-    held.pop().continue_()
+    held.take().continue_()
     field(drawer, "Name").wait_for()
     assert drawer.bounding_box() == room
     page.keyboard.press("Escape")
@@ -212,6 +212,7 @@ def test_the_drawer_opens_before_its_entity_comes(open_entity, edited):
     # closed before it comes, it is not asked for any more
     page.keyboard.press("Alt+o")
     waiting.wait_for()
+    held.take()
     with page.expect_event("requestfailed", lambda request: "/entity/?" in request.url):
         page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
@@ -221,7 +222,7 @@ def test_the_drawer_opens_before_its_entity_comes(open_entity, edited):
     page.keyboard.press("Alt+o")
     waiting.wait_for()
     refusal = '<div class="toast problem" data-toast="error">Not now</div>'
-    held.pop().fulfill(status=409, headers={"X-Tablero-Problem": "409"}, body=refusal)
+    held.take().fulfill(status=409, headers={"X-Tablero-Problem": "409"}, body=refusal)
     expect(page.locator(".toast")).to_have_text("Not now")
     expect(drawer).to_be_hidden()
     expect(page.locator("td[data-property=Name]")).to_be_focused()
@@ -235,20 +236,16 @@ def test_steps_in_the_drawer_do_not_wait_for_each_other(open_entity, edited):
     page.keyboard.press("Alt+o")
     drawer = page.locator("#drawer")
     expect(drawer.locator(".drawer-head")).to_contain_text("step0")
-    held = []
-    page.route(re.compile(r"/entity/\?"), lambda route: held.append(route))
-    with page.expect_request(re.compile(r"step1")):
-        page.keyboard.press("Alt+ArrowDown")
+    held = Held(page, ENTITY)
+    page.keyboard.press("Alt+ArrowDown")
+    held.take()
     with page.expect_event("requestfailed", lambda request: "step1" in request.url):
         page.keyboard.press("Alt+ArrowDown")
-    while len(held) < 2:
-        page.evaluate("0")
-    held[1].continue_()
+    held.take().continue_()
     expect(drawer.locator(".drawer-head")).to_contain_text("step2")
     # what comes after it is closed does not open it
     page.keyboard.press("Alt+ArrowUp")
-    while len(held) < 3:
-        page.evaluate("0")
+    held.take()
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
     expect(drawer).to_be_empty()
@@ -443,22 +440,15 @@ def test_adds_and_duplicates_in_the_drawer(open_entity, edited):
 def test_an_inserted_entity_gets_the_focus_after_a_refresh_that_had_not_seen_it(open_entity, edited):
     page = open_entity("one", partition_key="late", Name="Ada", options={"width": 1280})
     page.goto(f"{TABLE}?f=PartitionKey%20eq%20'late'")
-    held = []
-
-    def hold(route):
-        is_first = not held and "x-tablero-refresh" in route.request.headers
-        held.append((route, route.fetch())) if is_first else route.continue_()
-
-    page.route(f"**{TABLE}*", hold)
-    with page.expect_request(f"**{TABLE}*"):
-        page.evaluate("document.dispatchEvent(new CustomEvent('grid:changed'))")
+    refresh = Held(page, re.compile(re.escape(f"{TABLE}?")), fetched=True)
+    page.evaluate("document.dispatchEvent(new CustomEvent('grid:changed'))")
+    refresh.wait()
     page.locator("td[data-property=Name]").click()
     page.keyboard.press("Alt+d")
     field(page.locator("#drawer"), "RowKey").fill("two")
     press(page.locator("#drawer"), "Insert")
     said(page, "Inserted the entity")
-    [(route, answer)] = held
-    route.fulfill(response=answer)
+    refresh.release()
     expect(page.locator("tr[aria-rowindex='3'] td[data-property=Name]")).to_be_focused()
 
 

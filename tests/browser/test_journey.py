@@ -6,7 +6,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
-from tests.browser.page import PATIENCE, Watch, check
+from tests.browser.page import Watch, check, patient
 from tests.live_server import start_server
 from tests.seeds import seeded
 
@@ -18,12 +18,11 @@ PASSWORD = "a password of many words"
 def journey(request, chromium, scratch):
     """A new server, and a browser with JavaScript or without."""
     with start_server(seeded(scratch / f"journey-{request.param}")) as live:
-        context = chromium.new_context(base_url=live.url, java_script_enabled=request.param, locale="en-US")
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        watch = Watch(page, 200)
-        yield live, page, request.param
-        context.close()
+        made = chromium.new_context(base_url=live.url, java_script_enabled=request.param, locale="en-US")
+        with patient(made) as context:
+            page = context.new_page()
+            watch = Watch(page, 200)
+            yield live, page, request.param
         assert watch.faults == []
 
 

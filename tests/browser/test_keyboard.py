@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe
+from tests.browser.page import Held, check_axe
 
 PASSWORD = "a password of many words"
 GRID = "/ui/a/devstoreaccount1/t/typed/"
@@ -61,21 +61,6 @@ TARGETS = [
     "[data-grid] th[data-property]", '[data-grid] td[data-system="Timestamp"]', ".grid-region", "#filter", "#drawer",
     "#cell-menu", "#select-menu", "#unsaved", "[data-palette]",
 ]  # fmt: skip
-
-
-class Held:
-    """Answers to requests of an address that wait until they are released; at least one is requested."""
-
-    def __init__(self, page, address):
-        self._page, self._address, self._routes = page, address, []
-        page.route(address, lambda route: self._routes.append(route))
-
-    def release(self):
-        while not self._routes:  # a busy browser may not have asked yet
-            self._page.wait_for_timeout(10)
-        for route in self._routes:
-            route.continue_()
-        self._page.unroute(self._address)
 
 
 def cell(page, name, row=0):

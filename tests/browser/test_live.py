@@ -7,7 +7,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe
+from tests.browser.page import Held, check_axe
 
 
 @pytest.fixture
@@ -71,17 +71,15 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, 
 def test_what_is_changed_here_is_not_marked(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     page.locator("tr[data-key]").first.wait_for()
-    answers = []
     # the change is heard before it is answered
-    page.route("**/t/live/cells/", lambda route: answers.append((route, route.fetch())))
+    held = Held(page, "**/t/live/cells/", fetched=True)
     at(page, "Score", "alan").click()
     page.keyboard.press("Delete")
     cell = at(page, "Score", "alan")
     expect(cell).to_have_text("not set")
     expect(cell).to_be_focused()
     expect(page.locator("td[data-live]")).to_have_count(0)
-    for route, answer in answers:
-        route.fulfill(response=answer)
+    held.release()
     page.get_by_text("Score removed", exact=True).wait_for()
 
 

@@ -8,7 +8,6 @@ from django.urls import resolve
 from playwright.sync_api import expect
 
 from tests.browser.page import (
-    PATIENCE,
     Watch,
     check,
     check_axe,
@@ -16,6 +15,7 @@ from tests.browser.page import (
     check_reflow,
     check_stability,
     check_structure,
+    patient,
     send_password,
 )
 from tests.console.addresses import ANSWERS, NO_PAGES
@@ -163,10 +163,10 @@ def prove(page):
 @pytest.fixture(scope="module")
 def kept(chromium, console, admin, tables):
     """One page for all addresses, since a browser of its own costs as much as most of them."""
-    with chromium.new_context(
+    made = chromium.new_context(
         base_url=console.url, locale="en-US", storage_state=admin, reduced_motion="reduce"
-    ) as context:
-        context.set_default_timeout(PATIENCE)
+    )
+    with patient(made) as context:
         page = context.new_page()
         yield page, Watch(page, 200)
 

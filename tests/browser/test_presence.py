@@ -6,7 +6,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe
+from tests.browser.page import check_axe, patient
 
 TABLE = "/ui/a/devstoreaccount1/t/shared/"
 
@@ -27,7 +27,7 @@ def bob(chromium, console, admin):
     """The cookies of a second person, who edits in the account."""
     added = console.manage("user", "add", "bob.b")
     console.manage("user", "role", "bob.b", "devstoreaccount1", "editor")
-    with chromium.new_context(base_url=console.url, locale="en-US") as context:
+    with patient(chromium.new_context(base_url=console.url, locale="en-US")) as context:
         page = context.new_page()
         page.goto("/ui/login/")
         page.get_by_label("User name").fill("bob.b")

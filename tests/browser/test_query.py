@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Error, expect
 
-from tests.browser.page import LOOK_AT_FOCUS, PATIENCE, check_axe, check_reflow
+from tests.browser.page import LOOK_AT_FOCUS, PATIENCE, Held, check_axe, check_reflow
 
 CHECK = "**/query/check/"
 TABLE = "/ui/a/devstoreaccount1/t/queried/"
@@ -19,6 +19,18 @@ def queried(service):
     people = [{"PartitionKey": "se", "RowKey": f"{n:02}", "Name": f"Ada {n}", "Age": n} for n in range(60)]
     with service.create_table("queried") as table:
         table.submit_transaction([("create", person) for person in people])
+
+
+# faster than any pause for which a check waits, however busy the browser is
+TYPE_QUICKLY = """
+async (field, text) => {
+    field.focus();
+    for (const letter of text) {
+        document.execCommand("insertText", false, letter);
+        await null;
+    }
+}
+"""
 
 
 def scripts(page):
@@ -200,23 +212,16 @@ def test_a_query_is_written(open_page, admin, queried):
     assert page.evaluate(LOOK_AT_FOCUS, "body")["faults"] == []
 
     # ten quick edits are answered once, and an answer that comes late changes nothing
-    checks = []
-    held = []
-    page.on(
-        "requestfinished",
-        lambda request: checks.append(request) if request.url.endswith("/query/check/") else None,
-    )
-    page.route(CHECK, lambda route: route.continue_() if held else held.append(route))
-    field.fill("")
-    with page.expect_request(CHECK):
-        field.press_sequentially("Age ge 30")
-    with page.expect_response(CHECK):
-        field.press_sequentially("0 and Age le 400")
-    page.unroute(CHECK)
-    suppressed(held[0].continue_)
+    checks = Held(page, CHECK)
+    field.fill("Age ge 3")
+    late = checks.take()
+    field.evaluate(TYPE_QUICKLY, "00 and Age le 400")
+    checks.take().continue_()
     settle(page)
+    assert checks.requests == []
+    page.unroute(CHECK)
+    suppressed(late.continue_)
     expect(page.locator(".improve")).to_have_attribute("href", re.compile(r"Age\+ge\+300\+and\+Age\+le\+400"))
-    assert len(checks) < 5
     expect(rows).to_have_count(50)
 
     # names are completed, and what is chosen is taken

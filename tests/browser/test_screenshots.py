@@ -21,7 +21,7 @@ from azure.data.tables import (
 )
 from playwright.sync_api import expect
 
-from tests.browser.page import PATIENCE
+from tests.browser.page import patient
 from tests.live_server import ROOT, start_server
 
 COMMITTED = Path(__file__).parent / "screenshots"
@@ -66,7 +66,7 @@ def studio(scratch, chromium):
         address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
         fill(live)
         share(live)
-        with chromium.new_context(locale="en-US", base_url=live.url) as context:
+        with patient(chromium.new_context(locale="en-US", base_url=live.url)) as context:
             page = context.new_page()
             page.goto(address)
             page.get_by_label("User name").fill("ada@acme.org")
@@ -132,10 +132,11 @@ def settle(page):
 def show(request, studio, chromium, screenshots):
     """`show("grid", path)`: a page, and `show.take()`: its picture."""
     theme = request.param
-    with chromium.new_context(
+    made = chromium.new_context(
         base_url=studio.url, locale="en-US", color_scheme=theme, storage_state=studio.state,
         viewport={"width": SIZE[0], "height": SIZE[1]}, reduced_motion="reduce",
-    ) as context:  # fmt: skip
+    )  # fmt: skip
+    with patient(made) as context:
         page = context.new_page()
 
         def take(name):
@@ -172,7 +173,7 @@ def test_query(show):
 def test_policies(show, studio):
     """One token gains a permission, one ends because its policy goes, one stays."""
     show.goto("/ui/a/acme/t/people/acl/")
-    expect(show.get_by_text("1 token", exact=True)).to_have_count(3, timeout=PATIENCE)
+    expect(show.get_by_text("1 token", exact=True)).to_have_count(3)
     reader, _, partner = show.locator("fieldset.policy").all()
     reader.get_by_label("Update").check(force=True)
     partner.get_by_role("button", name=re.compile("Remove")).click()

@@ -6,7 +6,7 @@ import pytest
 from azure.data.tables import TableAccessPolicy
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import Held, check, check_axe, check_reflow
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
 ENTITIES = 40
@@ -215,20 +215,18 @@ def test_t3_refused_names(open_list, make):
 
 
 def test_t4_the_list_is_there_before_the_sizes(open_list):
-    page = open_list("?q=nothing-at-all")
-    asked = []
-    page.route("**/tables/sizes/*", lambda route: asked.append(route))
+    page = open_list("tables/new/")
+    sizes = Held(page, "**/tables/sizes/*")
     page.goto(ACCOUNT + "?q=")
     expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
     page.get_by_label("Select people").check()
     expect(page.locator("#entities-people")).to_have_text("Loading")
-    page.evaluate("true")  # what was asked for by now is here
-    assert len(asked) == 1
-    asked[0].continue_()
+    sizes.take().continue_()
     expect(page.locator("#entities-people")).to_have_text("60")
     expect(page.locator("#partitions-people")).to_have_text("1")
     # what was ticked meanwhile stays
     expect(page.get_by_label("Select people")).to_be_checked()
+    assert sizes.requests == []  # asked for once
 
 
 def test_a_protected_account_wants_its_name(open_page, admin, console):
