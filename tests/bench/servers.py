@@ -23,8 +23,10 @@ from tests.seeds import SHARED, seeded
 
 ROOT = Path(__file__).parents[2]
 DEVELOPMENT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-START = 120
-"""Seconds a server may take to start; a first start of the product creates its database."""
+ACCOUNT = "devstoreaccount1"
+AZURITE_FOLDER = "azurite"
+START = 600
+"""Seconds a server may take to start: a first start of the product creates its database, Azurite reads its file."""
 OURS, RELAXED, PEER = "Tablero", "Tablero relaxed", "Azurite"
 
 
@@ -86,15 +88,15 @@ def tablero(folder: Path, *, is_relaxed: bool = False) -> Iterator[Server]:
 
 @contextmanager
 def azurite(folder: Path, program: "Azurite") -> Iterator[Server]:
-    """The table service of Azurite with its default persistence, and without a log."""
+    """The table service of Azurite with its default persistence, and without a log; its data is kept in the folder."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    data = folder / "azurite"
-    data.mkdir()
+    data = folder / AZURITE_FOLDER
+    data.mkdir(exist_ok=True)
     options = ["--tablePort", str(port), "--location", str(data), "--silent", "--disableTelemetry"]
     with running([*program.command, *options], folder / "azurite.log", data) as process:
         wait_for_port(process, port, folder / "azurite.log")
-        yield Server(PEER, program.version, f"http://127.0.0.1:{port}/devstoreaccount1", process.pid)
+        yield Server(PEER, program.version, f"http://127.0.0.1:{port}/{ACCOUNT}", process.pid)
 
 
 @contextmanager
@@ -116,7 +118,7 @@ def running(command: list[str], log: Path, folder: Path) -> Iterator[subprocess.
 
 def wait_for_endpoint(process: subprocess.Popen[bytes], log: Path) -> str:
     for _ in waiting(process, log):
-        found = re.search(r"http://[\w.:\[\]-]+/devstoreaccount1", log.read_text())
+        found = re.search(rf"http://[\w.:\[\]-]+/{ACCOUNT}", log.read_text())
         if found:
             return found[0]
     raise UnavailableError(f"no endpoint after {START} s: {tail(log)}")
