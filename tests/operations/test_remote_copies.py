@@ -354,11 +354,30 @@ def test_a_sas_of_one_table_and_one_that_lists_none(account, server, there, tabl
 
 
 def test_copies_between_the_same_two_wait_for_each_other(account, server, there, table):
-    fill(there, table, 3)
-    request = copy_jobs.request(account, Credentials(server.connection_string), only(table))
-    first, second = (jobs.start_requested(request, by=ADA) for _ in range(2))
+    fill(there, table, 2500)
+    preview, first, second = (
+        copy_jobs.request(account, Credentials(server.connection_string), only(table, dry_run=it))
+        for it in (True, False, False)
+    )
+    preview, first, second = (jobs.start_requested(it, by=ADA) for it in (preview, first, second))
     assert not running.run(second.pk, KINDS, lambda seconds: False)
-    assert outcome(finish(first))["inserted"] == outcome(finish(second))["unchanged"] == 3
+
+    def pause(seconds):
+        if Job.objects.get(pk=first.pk).done:
+            jobs.pause(first, by=ADA)
+        return False
+
+    assert finish(first, pause).done == 1000
+    while not Job.objects.get(pk=second.pk).done:
+        running.run(second.pk, KINDS, lambda seconds: True)  # one page
+    jobs.resume(first, by=ADA)
+    first.refresh_from_db()
+    assert not running.run(first.pk, KINDS, lambda seconds: False)  # also between the turns of the other
+    assert outcome(finish(preview))["inserted"] == 2500 - 2000
+    second.refresh_from_db()
+    found, again = outcome(finish(second)), outcome(finish(first))
+    assert (found["verified"], again["verified"], again["inserted"]) == (True, True, 0)
+    assert len(stored(account, table)) == changes_of(first) + changes_of(second) == 2500
 
 
 def test_filter_and_what_does_not_fit(account, server, there, table):

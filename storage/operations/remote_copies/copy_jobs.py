@@ -33,6 +33,7 @@ from storage.remote.addresses import IsAllowed, allow_all, allow_public
 from storage.remote.azurite import AzuriteFile, NotAzurite
 from storage.remote.client import TableClient
 from storage.remote.endpoints import Endpoint, read_endpoint, read_token
+from storage.sql.background import try_job_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,10 @@ class _CopyJob(JobKind[Arguments, NoState]):
         return Step(NoState())
 
     def step(self, run: Run[Arguments], state: NoState) -> Step[NoState]:
-        self._wait_for_earlier(run)
+        with self._keeping_others_waiting(run):
+            return self._copy(run, state)
+
+    def _copy(self, run: Run[Arguments], state: NoState) -> Step[NoState]:
         options, here = run.arguments.read_options(), AccountSide(run.account, run.by)
 
         def save(chunk: Chunk) -> None:
@@ -96,13 +100,26 @@ class _CopyJob(JobKind[Arguments, NoState]):
             outcomes = copying.run()
         return Step(state, result={"tables": outcomes}, is_finished=True)
 
-    def _wait_for_earlier(self, run: Run[Arguments]) -> None:
-        """Raise JobMustWait while another job copies between the same two: both would continue the same tables."""
-        others = Job.objects.filter(
-            kind=self.name, account=run.account, ended_at=None, arguments__service=run.arguments.service
-        )
-        if others.filter(pk__lt=run.job.pk).exclude(status=JobStatus.PAUSED).exists():
-            raise JobMustWait
+    @contextmanager
+    def _keeping_others_waiting(self, run: Run[Arguments]) -> Iterator[None]:
+        """Work alone between the same two, whose other copies would continue the same tables; raises JobMustWait."""
+        if run.arguments.options["dry_run"]:
+            yield
+            return
+        service = run.arguments.service
+        with try_job_lock(f"{self.name} {run.account.pk} {service}") as is_alone:
+            # between the turns of a job the lock is free
+            if not is_alone or self._find_first(run.account, service) != run.job.pk:
+                raise JobMustWait
+            yield
+
+    def _find_first(self, account: Account, service: str) -> int:
+        """Return the copy that goes first: the one that is at it, otherwise the oldest; not one that is paused."""
+        found = Job.objects.filter(kind=self.name, account=account, ended_at=None, arguments__service=service)
+        going = found.exclude(status=JobStatus.PAUSED).exclude(arguments__options__dry_run=True)
+        numbers = set(going.values_list("pk", flat=True))
+        latest = progress.find_latest_job(account, is_outgoing=self.is_outgoing, service=service)
+        return latest if latest in numbers else min(numbers)
 
     def end(self, run: Run[Arguments], state: NoState | None, status: JobStatus) -> Activity | None:
         counts = run.job.counts

@@ -150,6 +150,12 @@ def save(row: CopiedTable, progress: TableProgress) -> None:
     row.save(update_fields=("progress", "job", "updated_at"))
 
 
+def find_latest_job(account: Account, *, is_outgoing: bool, service: str) -> int | None:
+    """Return the job that was the last to work on a table between an account and a service."""
+    found = CopiedTable.objects.filter(account=account, is_outgoing=is_outgoing, service=service)
+    return found.order_by("-updated_at").values_list("job", flat=True).first()
+
+
 def of_job(job: int) -> list[dict[str, Any]]:
     """Return how far the tables of a job are, by name."""
     found = CopiedTable.objects.filter(job=job).order_by("source", "target")
