@@ -19,6 +19,7 @@ from storage.server import (
     postgresql_upgrade,
     startup_message,
     tls,
+    watchdog,
 )
 from storage.server.archive import archiving, keeper
 from storage.server.backups import schedule
@@ -146,4 +147,5 @@ def _serve(
     signals.first = end
     signals.reload = server.reload
     signals.second.insert(0, server.stop_at_once)
-    server.run([listener])
+    with watchdog.running(manager, options, listener):
+        server.run([listener])

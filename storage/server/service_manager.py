@@ -10,14 +10,21 @@ from typing import Final
 
 READY: Final = "READY=1"
 STOPPING: Final = "STOPPING=1"
+ALIVE: Final = "WATCHDOG=1"
 
 
 class ServiceManager:
-    """The manager of this process; without one, messages go nowhere."""
+    """The manager of this process; without one, messages go nowhere.
+
+    ``patience``: the seconds after which it restarts a server that has not said ALIVE, 0 if it waits for ever.
+    """
 
     def __init__(self) -> None:
         # what we start must not speak for us: PostgreSQL knows the protocol, too
         self._address = os.environ.pop("NOTIFY_SOCKET", "")
+        microseconds, process = os.environ.pop("WATCHDOG_USEC", ""), os.environ.pop("WATCHDOG_PID", "")
+        is_watched = microseconds.isdecimal() and process in ("", str(os.getpid()))
+        self.patience = int(microseconds) / 1e6 if is_watched and self._address else 0.0
 
     def notify(self, message: str) -> None:
         """Send a message; a manager that cannot be reached is not worth an end of the server."""

@@ -41,7 +41,7 @@ def test_little_is_exposed():
 @needs_systemd
 @needs_limits
 def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
-    """From the start to the end; and systemd is told of both."""
+    """From the start to the end; and systemd is told of both, and in between that it answers."""
     address = f"tablero-{uuid4().hex}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(f"\0{address}")
@@ -62,9 +62,11 @@ def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
                 "HOME": str(folder_of_nobody),
                 "TMPDIR": str(folder_of_nobody),
                 "NOTIFY_SOCKET": f"@{address}",
+                "WATCHDOG_USEC": "4000000",
             },
         )
         live = LiveServer(process, folder_of_nobody / "data")
+        told = []
         try:
             live.wait_until_ready()
             limits = status(process.pid)
@@ -74,13 +76,14 @@ def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
                 people = service.create_table("people")
                 people.upsert_entity({"PartitionKey": "se", "RowKey": "ada"})
                 assert [it["RowKey"] for it in people.list_entities()] == ["ada"]
+            while "WATCHDOG=1" not in told:
+                told += manager.recv(4096).decode().splitlines()
             assert live.stop() == 0
         finally:
             if process.poll() is None:
                 live.kill()
             live.reader.join(60)
             process.stdout.close()
-        told = []
         while "STOPPING=1" not in told:
             told += manager.recv(4096).decode().splitlines()
     assert told.index("READY=1") < told.index("STOPPING=1")

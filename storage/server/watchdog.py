@@ -1,0 +1,60 @@
+"""Signs of life for the service manager, which restarts a server that no longer answers: WatchdogSec= of systemd.
+
+A server is alive while it answers a request of its own, which comes through its socket as any other does. The database
+does not matter: a restart would not bring it back.
+"""
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
+from storage.server.options import Options
+from storage.server.service_manager import ALIVE, ServiceManager
+
+_ATTEMPTS = 4  # before the manager loses patience
+_PATH = "/ui/healthz"
+
+
+@contextmanager
+def running(manager: ServiceManager, options: Options, listener: socket.socket) -> Iterator[None]:
+    """Tell the manager each time that the server has answered, in a thread, if the manager wants to know."""
+    if not manager.patience:
+        yield
+        return
+    pause = manager.patience / _ATTEMPTS
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.is_set():
+            if _answers(options, listener, pause):
+                manager.notify(ALIVE)
+            ended.wait(pause)
+
+    # not waited for at the end, when nothing takes its connection
+    threading.Thread(target=watch, name="watchdog", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _answers(options: Options, listener: socket.socket, timeout: float) -> bool:
+    """Return whether the server answers, whatever it says: that it has too many connections is an answer, too."""
+    host, port = listener.getsockname()[:2]
+    if options.scheme == "https":
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # its certificate has another name
+        connection: HTTPConnection = HTTPSConnection(host, port, timeout=timeout, context=context)
+    else:
+        connection = HTTPConnection(host, port, timeout=timeout)
+    try:
+        connection.request("GET", _PATH)
+        connection.getresponse()
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True
