@@ -6,9 +6,9 @@ alone takes in batches on several connections. Another copy is interrupted in it
 whole server with its PostgreSQL are killed, and finished by a server that is started on the same data. Then it is
 copied back.
 
-`--small --size 1000000` does the same with entities of two short properties, which are written to Azurite's own file
-before it starts: a million could not be sent to it, nor copied back, in reasonable time. They are copied from the file
-too.
+`--small --size 1000000` has so many entities of two short properties in ten tables, which are written to Azurite's own
+file before it starts: a million could not be sent to it, nor copied back, in reasonable time. They are copied from the
+file too.
 """
 
 import argparse
@@ -19,8 +19,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -43,44 +43,69 @@ from tests.bench.servers import ACCOUNT, ROOT, Server, scratch_folder
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m tests.bench.copies", description=__doc__)
-    parser.add_argument("--size", type=int, default=100_000, help="entities of the table, default 100000")
+    parser.add_argument("--size", type=int, default=100_000, help="entities, default 100000")
     parser.add_argument("--from", dest="source", choices=("azurite", "tablero"), default="azurite")
     parser.add_argument("--small", action="store_true", help="small entities, written to Azurite's file")
     options = parser.parse_args(arguments)
     if options.small and options.source != "azurite":
         parser.error("--small is for Azurite")
-    data = SmallDataset(options.size) if options.small else Dataset(options.size)
-    with scratch_folder() as folder, source_of(folder, options.source, data) as (source, table):
-        report(source, table, subfolder(folder, "target"), data)
+    sys.stdout.write("| | entities/s | CPU in µs an entity | seconds |\n|---|---|---|---|\n")
+    with scratch_folder() as folder:
         if options.small:
-            path = folder / servers.AZURITE_FOLDER
-            with servers.tablero(folder / "target") as target:
-                there = (str(path), ACCOUNT, table, f"{table}=file")
-                copy(
-                    source, target, folder / "target", data.size, "copied from the file and compared", *there
-                )
-                check(target, "file", data)
+            report_small(folder, SmallDataset(options.size // len(azurite_files.TABLES)))
+        else:
+            report(folder, options.source, Dataset(options.size))
     return 0
 
 
-@contextmanager
-def source_of(folder: Path, name: str, data: Dataset) -> Iterator[tuple[Server, str]]:
-    """Yield a server and its table with these entities."""
-    with ExitStack() as stack:
-        if name == "tablero":
-            server = stack.enter_context(servers.tablero(subfolder(folder, "source")))
-        else:
-            program = servers.find_azurite()
-            if isinstance(data, SmallDataset):
-                azurite_files.make(folder, program, data)
-            server = stack.enter_context(servers.azurite(folder, program))
-        if isinstance(data, SmallDataset):
-            table = azurite_files.TABLE
-        else:
-            table = rounds.create(server)
-            rounds.load(server, table, data)
+def report(folder: Path, name: str, data: Dataset) -> None:
+    """Copy one table from a server and back."""
+    target_folder = subfolder(folder, "target")
+    with source_of(folder, name) as source:
+        table = rounds.create(source)
+        rounds.load(source, table, data)
         progress("loaded")
-        yield server, table
+        tables = [table]
+        measure_source(source, tables, data, "the Python SDK lists", list_by_sdk)
+        measure_source(source, tables, data, "pages, one connection", list_pages)
+        with servers.tablero(target_folder) as target:
+            measure_target(target, data)
+            one_way = (text(source), ACCOUNT, tables, "copied")
+            copy(source, target, target_folder, data, "copied and compared", *one_way)
+            again = "copied again at once: the last five minutes are read again"
+            copy(source, target, target_folder, data, again, *one_way)
+            kill(source, target, target_folder, tables, data)
+        with finishing(source, target_folder, tables, data) as target:
+            check(target, [f"copied{table}"], data)
+            back = (ACCOUNT, text(source), [f"copied{table}"], "back")
+            copy(source, target, target_folder, data, "copied back", *back)
+            check(source, [f"backcopied{table}"], data)
+
+
+def report_small(folder: Path, data: SmallDataset) -> None:
+    """Copy the tables of a file that was written for Azurite, through Azurite and without it."""
+    target_folder, program, tables = subfolder(folder, "target"), servers.find_azurite(), azurite_files.TABLES
+    path = azurite_files.make(folder, program, data)
+    progress(f"wrote {path.stat().st_size:,} bytes")
+    with servers.azurite(folder, program) as source:
+        with servers.tablero(target_folder) as target:
+            kill(source, target, target_folder, tables, data)
+        with finishing(source, target_folder, tables, data) as target:
+            offline = (str(path), ACCOUNT, tables, "file")
+            copy(source, target, target_folder, data, "copied from the file and compared", *offline)
+            check(target, [f"file{table}" for table in tables], data)
+            measure_target(target, data)
+        measure_source(source, tables, data, "the Python SDK lists", list_by_sdk)
+
+
+@contextmanager
+def source_of(folder: Path, name: str) -> Iterator[Server]:
+    if name == "azurite":
+        with servers.azurite(folder, servers.find_azurite()) as server:
+            yield server
+    else:
+        with servers.tablero(subfolder(folder, "source")) as server:
+            yield server
 
 
 def subfolder(folder: Path, name: str) -> Path:
@@ -90,44 +115,24 @@ def subfolder(folder: Path, name: str) -> Path:
     return made
 
 
-def report(source: Server, table: str, folder: Path, data: Dataset) -> None:
-    """Print the table; ``folder`` is for the server that is copied to."""
-    size = data.size
-    sys.stdout.write("| | entities/s | CPU in µs an entity | seconds |\n|---|---|---|---|\n")
-    readers = {"the Python SDK lists": list_by_sdk}
-    if not isinstance(data, SmallDataset):
-        readers["pages, one connection"] = list_pages
-    for name, read in readers.items():
-        began, cpu = time.perf_counter(), time.process_time() + source.cpu_seconds()
-        if read(source, table) != size:
-            raise WrongAnswerError(f"{name}: not {size:,} entities")
-        cpu = time.process_time() + source.cpu_seconds() - cpu
-        write_row(f"{source.name} alone: {name}", size, time.perf_counter() - began, cpu)
-    with servers.tablero(folder) as target:
-        alone = rounds.create(target)
-        began, cpu = time.perf_counter(), target.cpu_seconds()
-        rounds.load(target, alone, data)
-        write_row("the target alone: batches", size, time.perf_counter() - began, target.cpu_seconds() - cpu)
-        rounds.drop(target, alone)
-        there = (text(source), ACCOUNT, table, f"{table}=copied")
-        copy(source, target, folder, size, "copied and compared", *there)
-        if not isinstance(data, SmallDataset):
-            again = "copied again at once: the last five minutes are read again"
-            copy(source, target, folder, size, again, *there)
-        kill(source, target, folder, table, data)
-    job, rest = find_interrupted(folder, size)
-    with servers.tablero(folder) as target:
-        began, cpu = time.perf_counter(), target.cpu_seconds() + source.cpu_seconds()
-        finish(folder, job, size)
-        cpu = target.cpu_seconds() + source.cpu_seconds() - cpu
-        write_row(f"killed in the middle: the other {rest:,}", rest, time.perf_counter() - began, cpu)
-        for name in ("copied", "killed"):
-            check(target, name, data)
-        if isinstance(data, SmallDataset):
-            return
-        back = (ACCOUNT, text(source), "copied", f"copied={table}back")
-        copy(source, target, folder, size, "copied back", *back)
-        check(source, f"{table}back", data)
+def measure_source(
+    source: Server, tables: Sequence[str], data: Dataset, name: str, read: Callable[[Server, str], int]
+) -> None:
+    size = data.size * len(tables)
+    began, cpu = time.perf_counter(), time.process_time() + source.cpu_seconds()
+    if sum(read(source, table) for table in tables) != size:
+        raise WrongAnswerError(f"{name}: not {size:,} entities")
+    cpu = time.process_time() + source.cpu_seconds() - cpu
+    write_row(f"{source.name} alone: {name}", size, time.perf_counter() - began, cpu)
+
+
+def measure_target(target: Server, data: Dataset) -> None:
+    alone = rounds.create(target)
+    began, cpu = time.perf_counter(), target.cpu_seconds()
+    rounds.load(target, alone, data)
+    seconds, cpu = time.perf_counter() - began, target.cpu_seconds() - cpu
+    write_row("the target alone: batches", data.size, seconds, cpu)
+    rounds.drop(target, alone)
 
 
 def write_row(name: str, number: int, seconds: float, cpu: float) -> None:
@@ -159,28 +164,34 @@ def pages(server: Server, table: str) -> Iterator[Sequence[Mapping[str, Any]]]:
     client.close()
 
 
-def check(server: Server, table: str, data: Dataset) -> None:
-    """Raise WrongAnswerError unless a table has exactly these entities."""
-    number = 0
-    for found in chain.from_iterable(pages(server, table)):
-        keys = data.key(number)
-        expected = json.loads(data.body(number, *keys))
-        if (found["PartitionKey"], found["RowKey"]) != keys or properties(found) != properties(expected):
-            raise WrongAnswerError(f"{server.name}: {table} has {found} instead of {keys}")
-        number += 1
-    if number != data.size:
-        raise WrongAnswerError(f"{server.name}: {table} has {number:,} entities instead of {data.size:,}")
-    progress(f"{table}: {number:,} entities are as they were")
+def check(server: Server, tables: Sequence[str], data: Dataset) -> None:
+    """Raise WrongAnswerError unless each table has exactly these entities."""
+    for table in tables:
+        number = 0
+        for found in chain.from_iterable(pages(server, table)):
+            keys = data.key(number)
+            expected = json.loads(data.body(number, *keys))
+            if (found["PartitionKey"], found["RowKey"]) != keys or properties(found) != properties(expected):
+                raise WrongAnswerError(f"{server.name}: {table} has {found} instead of {keys}")
+            number += 1
+        if number != data.size:
+            raise WrongAnswerError(f"{server.name}: {table} has {number:,} entities, not {data.size:,}")
+    progress(f"{', '.join(tables)}: each has its {data.size:,} entities")
 
 
 def properties(members: Mapping[str, Any]) -> Mapping[str, EdmValue]:
     return read_properties(members, AccountKind.STORAGE)
 
 
-def begin(folder: Path, source: str, target: str, table: str, rename: str) -> subprocess.Popen[str]:
-    line = ["manage.py", "copy", source, target, "--table", table, "--rename", rename, "--no-properties"]
+def begin(
+    folder: Path, source: str, target: str, tables: Sequence[str], prefix: str
+) -> subprocess.Popen[str]:
+    """Start a copy of tables, whose names get a prefix at the target."""
+    line = ["manage.py", "copy", source, target, "--no-properties", "--data", str(folder / "tablero")]
+    for table in tables:
+        line += ["--table", table, "--rename", f"{table}={prefix}{table}"]
     return subprocess.Popen(
-        [sys.executable, *line, "--data", str(folder / "tablero")],
+        [sys.executable, *line],
         cwd=ROOT,
         text=True,
         stdout=subprocess.PIPE,
@@ -189,55 +200,78 @@ def begin(folder: Path, source: str, target: str, table: str, rename: str) -> su
     )
 
 
-def copy(one: Server, other: Server, folder: Path, size: int, name: str, *arguments: str) -> float:
+def copy(
+    one: Server,
+    other: Server,
+    folder: Path,
+    data: Dataset,
+    name: str,
+    source: str,
+    target: str,
+    tables: Sequence[str],
+    prefix: str,
+) -> None:
     """Run the command; the CPU of both servers and its own counts."""
     began, cpu = time.perf_counter(), one.cpu_seconds() + other.cpu_seconds() + sum(os.times()[2:4])
-    process = begin(folder, *arguments)
+    process = begin(folder, source, target, tables, prefix)
     said, _ = process.communicate()
     seconds = time.perf_counter() - began
     cpu = one.cpu_seconds() + other.cpu_seconds() + sum(os.times()[2:4]) - cpu
-    if process.returncode or f"{size:,} verified: equal" not in said:
+    if process.returncode or said.count(f"{data.size:,} verified: equal") != len(tables):
         raise WrongAnswerError(said)
-    write_row(name, size, seconds, cpu)
-    return seconds
+    write_row(name, data.size * len(tables), seconds, cpu)
 
 
-def kill(source: Server, target: Server, folder: Path, table: str, data: Dataset) -> None:
-    """Kill a copy and the whole server once half of the entities are copied."""
-    process = begin(folder, text(source), ACCOUNT, table, f"{table}=killed")
+def kill(source: Server, target: Server, folder: Path, tables: Sequence[str], data: Dataset) -> None:
+    """Kill a copy and the whole server once about half of the entities are copied."""
+    began, cpu = time.perf_counter(), target.cpu_seconds() + source.cpu_seconds()
+    process = begin(folder, text(source), ACCOUNT, tables, "killed")
     client = TableClient(read_endpoint(text(target)), allow_all, time.sleep)
-    middle = "PartitionKey eq '{}' and RowKey eq '{}'".format(*data.key(data.size // 2))
-    while process.poll() is None and not has_entity(client, middle):
+    table, number = tables[len(tables) // 2], 0 if len(tables) > 1 else data.size // 2
+    middle = "PartitionKey eq '{}' and RowKey eq '{}'".format(*data.key(number))
+    while process.poll() is None and not has_entity(client, f"killed{table}", middle):
         time.sleep(0.05)
     if process.returncode is not None:
         raise WrongAnswerError(process.communicate()[0])
     client.close()
+    seconds, cpu = time.perf_counter() - began, target.cpu_seconds() + source.cpu_seconds() - cpu
     os.killpg(process.pid, signal.SIGKILL)
     assert target.pid is not None
     processes.signal_tree(target.pid, signal.SIGKILL)
     process.communicate()
+    done = find_interrupted(folder)[1]
+    write_row(f"copied until it was killed: {done:,}", done, seconds, cpu)
 
 
-def has_entity(client: TableClient, filter_: str) -> bool:
+def has_entity(client: TableClient, table: str, filter_: str) -> bool:
     try:
-        return bool(client.page("killed", filter_=filter_).entities)
+        return bool(client.page(table, filter_=filter_).entities)
     except RemoteRefused:  # the table is not made yet
         return False
 
 
-def find_interrupted(folder: Path, size: int) -> tuple[str, int]:
-    """Return the job that was killed, and how many entities it has left."""
+def find_interrupted(folder: Path) -> tuple[str, int]:
+    """Return the last copy, and how many entities it has written."""
     listed = manage(folder, "job", "list")
     job = str(max(map(int, re.findall(r"^(\d+)  account.copy-in", listed, re.MULTILINE))))
-    [copied] = re.findall("inserted: ([0-9,]+)", manage(folder, "job", "show", job))
-    return job, size - int(copied.replace(",", ""))
+    [written] = re.findall("inserted: ([0-9,]+)", manage(folder, "job", "show", job))
+    return job, int(written.replace(",", ""))
 
 
-def finish(folder: Path, job: str, size: int) -> None:
-    """Wait until the server has finished a job that was killed."""
-    said = manage(folder, "job", "wait", job)
-    if f"inserted: {size:,}" not in said:  # each once
-        raise WrongAnswerError(said)
+@contextmanager
+def finishing(source: Server, folder: Path, tables: Sequence[str], data: Dataset) -> Iterator[Server]:
+    """Start the server again and wait until it has finished the job that was killed; yield it."""
+    size = data.size * len(tables)
+    job, written = find_interrupted(folder)
+    with servers.tablero(folder) as target:
+        began, cpu = time.perf_counter(), target.cpu_seconds() + source.cpu_seconds()
+        said = manage(folder, "job", "wait", job)
+        if f"inserted: {size:,}" not in said:  # each once
+            raise WrongAnswerError(said)
+        seconds, cpu = time.perf_counter() - began, target.cpu_seconds() + source.cpu_seconds() - cpu
+        write_row(f"finished after that: the other {size - written:,}", size - written, seconds, cpu)
+        check(target, [f"killed{table}" for table in tables], data)
+        yield target
 
 
 def manage(folder: Path, *arguments: str) -> str:

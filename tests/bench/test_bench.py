@@ -1,5 +1,6 @@
 """The benchmark itself: that it measures, and that it notices wrong answers. Nothing here depends on speed."""
 
+import io
 import json
 import os
 import select
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from storage.remote.azurite import AzuriteFile
 from tests.bench import (
+    azurite_files,
     bulk_edit,
     console,
     indexes,
@@ -349,3 +352,26 @@ def test_imports_and_exports_are_measured_and_checked(server, tmp_path, capsys):
     ]
     assert rows[1:4] == ["change sets of the Python SDK", "export, ndjson", "import, ndjson"]
     assert rows[-2:] == ["alone", "during an import"]
+
+
+def test_a_file_for_azurite_has_all_entities_in_each_table():
+    data, names = azurite_files.SmallDataset(1000), ("small0", "small1")
+    collections = [{"name": "$TABLES_COLLECTION$", "data": [{"account": "one", "table": it} for it in names]}]
+    for name in names:
+        document = {"RowKey": "", "properties": {"Timestamp": "2026-11-26T16:26:15.4192860Z"}, "$loki": 1}
+        indices = {"RowKey": {"values": [0]}}
+        collections.append({"name": f"one${name}", "data": [document], "binaryIndices": indices, "maxId": 1})
+    text = "".join(azurite_files.repeat({"collections": collections}, data))
+    file = AzuriteFile(lambda: io.BytesIO(text.encode()), "")
+    for name in names:
+        found = [{**it, "Timestamp": None} for it in file.entities("one", name)]
+        assert found == [
+            {**json.loads(data.body(it, *data.key(it))), "Timestamp": None} for it in range(1000)
+        ]
+    last = json.loads(text)["collections"][-1]
+    assert (last["maxId"], last["data"][-1]["$loki"], last["data"][-1]["RowKey"]) == (
+        1000,
+        1000,
+        "r000000999",
+    )
+    assert last["binaryIndices"]["RowKey"]["values"][-1] == 999
