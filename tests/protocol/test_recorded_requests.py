@@ -239,3 +239,14 @@ async def test_a_signature_that_was_encoded_with_the_address_is_not_in_it(servic
     assert len(await kept(service)) == 2 * len(targets)
     rows = await in_thread(lambda: [str(row.__dict__) for row in RecordedRequest.objects.all()])
     assert [row for row in rows if "secret" in row] == []
+
+
+async def test_keeps_names_that_the_database_cannot_store(service, send):
+    """One such name must not cost the requests that are written with it."""
+    for name in ("a\\u0000b", "a\\ud800b"):
+        body = f'{{"PartitionKey":"p","RowKey":"r","{name}":1,"{name}":2}}'.encode()
+        assert (await send("POST", "/people", body)).status == 400
+    assert (await send("GET", "/people()?$a%00b=1", headers=JSON)).status == 501
+
+    faults = [it.fault for it in await kept(service)]
+    assert [it["name"] for it in faults if it] == ["ab", "a?b", "$ab"]

@@ -114,7 +114,7 @@ def _row(kept: KeptRequest, began: float, alike: int) -> RecordedRequest:
         version=_header(sent, b"x-ms-version", 16),
         access_path=access.path.value if access is not None else "",
         candidates=sorted(access.index_candidates() or ()) or None if access is not None else None,
-        fault=dump_fault(fault, place) if fault is not None else None,
+        fault=_storable(dump_fault(fault, place)) if fault is not None else None,
         alike=alike,
     )
 
