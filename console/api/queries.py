@@ -93,7 +93,7 @@ class QueryViewSet(_QueryViewSet):
     @operation(
         "update_query",
         "Change a saved query",
-        "Members that are left out do not change. Each change makes a version.",
+        "Members that are left out do not change. Each change makes a version. Only its owner can make it private.",
         body=serializers.QueryChangeSerializer,
         answer=serializers.QuerySerializer,
         headers=[IF_MATCH],
@@ -105,7 +105,11 @@ class QueryViewSet(_QueryViewSet):
         seen = saved.latest_version(self.changeable())
         found = self.changeable()  # read after its version, so that no change in between is lost
         etags.check_match(request, self.serialize(found))
-        return self.change(found, self._read(self.table(), found), seen)
+        definition = self._read(self.table(), found)
+        if not saved.may_share_as(self.user(), found, is_shared=definition.is_shared):
+            detail = f"Only {found.owner or 'its owner'} can stop sharing this query."
+            raise Problem(problems.FORBIDDEN, detail)
+        return self.change(found, definition, seen)
 
     @operation("delete_query", "Delete a saved query", "It can be restored by undo.")
     def destroy(self, request: Request, account: str, table: str, query: str) -> Response:
@@ -148,7 +152,7 @@ class QueryVersionViewSet(_QueryViewSet):
     @operation(
         "list_query_versions",
         "List the versions of a saved query",
-        "The latest first; those before it was shared only to its owner.",
+        "The latest 200, newest first; those before it was shared only to its owner.",
         answer=page_of(serializers.QueryVersionSerializer),
     )
     def index(self, request: Request, account: str, table: str, query: str) -> Response:

@@ -70,6 +70,11 @@ def can_change(user: User, role: Role, query: SavedQuery) -> bool:
     return may(role, Capability.WRITE) if query.is_shared else query.owner_id == user.pk
 
 
+def may_share_as(user: User, query: SavedQuery, *, is_shared: bool) -> bool:
+    """Only the owner may make a query private: for all others it would disappear."""
+    return is_shared or not query.is_shared or query.owner_id == user.pk
+
+
 def list_versions(user: User, query: SavedQuery) -> list[SavedQueryVersion]:
     """The latest first; users other than the owner see only those that were shared."""
     found = query.versions.order_by("-number")

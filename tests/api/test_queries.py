@@ -62,6 +62,15 @@ def test_a_private_query_is_its_owners(eve, call):
     assert call("eve", "read")("POST", QUERIES, {"name": "Theirs"}).status_code == 403
 
 
+def test_only_its_owner_makes_a_query_private(eve, call):
+    """For all others it would disappear, the one who has done it included."""
+    eve("POST", QUERIES, OPEN)
+    refused = call("max")("PATCH", f"{QUERIES}/open", {"is_shared": False})
+    assert (refused.status_code, refused.json()["detail"]) == (403, "Only eve can stop sharing this query.")
+    assert call("max")("PATCH", f"{QUERIES}/open", {"description": "Of Max"}).status_code == 200
+    assert eve("PATCH", f"{QUERIES}/open", {"is_shared": False}).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [

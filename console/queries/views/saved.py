@@ -171,11 +171,10 @@ def _initial(query: SavedQuery, content: Mapping[str, str]) -> dict[str, object]
 def _check_sharing(
     request: HttpRequest, account: Account, query: SavedQuery | None, form: SavedQueryForm
 ) -> None:
-    """Only the owner may make a query private: for all others it would disappear."""
-    if form.cleaned_data["is_shared"]:
-        if not may(role_of(request), Capability.WRITE):
-            raise RoleNeeded(Capability.WRITE, account)
-    elif query is not None and query.is_shared and query.owner_id != user_of(request).pk:
+    is_shared = form.cleaned_data["is_shared"]
+    if is_shared and not may(role_of(request), Capability.WRITE):
+        raise RoleNeeded(Capability.WRITE, account)
+    if query is not None and not saved.may_share_as(user_of(request), query, is_shared=is_shared):
         raise PermissionDenied(
             _("Only %(owner)s can stop sharing this query.") % {"owner": query.owner or "-"}
         )
