@@ -9,13 +9,14 @@ from django.http import HttpRequest
 from console.jobs.presentation import JobView
 from storage.domain.service.jobs import JobStatus
 from storage.operations.jobs import jobs
+from storage.operations.jobs.jobs import Starter
 
 
 @dataclass(frozen=True)
 class Tray:
     """The jobs are read when they are first asked for: parts of pages have no top bar."""
 
-    user: str
+    user: Starter
 
     @cached_property
     def jobs(self) -> list[JobView]:
@@ -37,4 +38,4 @@ class Tray:
 def context(request: HttpRequest) -> dict[str, Any]:
     # a request that fails early has no user yet
     user = getattr(request, "user", None)
-    return {"job_tray": Tray(user.get_username())} if user is not None and user.is_authenticated else {}
+    return {"job_tray": Tray(user)} if user is not None and user.is_authenticated else {}

@@ -83,7 +83,7 @@ def _may_change(request: HttpRequest, job: Job) -> bool:
     if job.account is None:
         return user.is_admin
     role = members.role_in(user, job.account)
-    return role is not None and may(role, job_runner.capability_to_change(job, user.get_username()))
+    return role is not None and may(role, job_runner.capability_to_change(job, user))
 
 
 def _find(request: HttpRequest, number: int) -> Job:
@@ -162,8 +162,8 @@ def show_tray(request: HttpRequest) -> HttpResponse:
 @require_POST
 def clear_tray(request: HttpRequest) -> HttpResponseBase:
     """Take the jobs that have ended out of the tray."""
-    name = user_of(request).get_username()
-    jobs.mark_seen(name, upto=timezone.now())
+    user = user_of(request)
+    jobs.mark_seen(user, upto=timezone.now())
     if request.headers.get("HX-Request"):
-        return render(request, "console/jobs/_tray.html", {"job_tray": Tray(name)})
+        return render(request, "console/jobs/_tray.html", {"job_tray": Tray(user)})
     return redirect("jobs:index")

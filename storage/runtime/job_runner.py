@@ -22,6 +22,7 @@ from storage.operations.entities.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB
 from storage.operations.entities.imports import LOCAL_IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
+from storage.operations.jobs.jobs import Starter
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.jobs.running import Kinds
 from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
@@ -125,14 +126,14 @@ def finish(job: Job) -> Job:
     return running.finish(job, KINDS)
 
 
-def capability_to_change(job: Job, user: str) -> Capability:
+def capability_to_change(job: Job, user: Starter) -> Capability:
     """Return what a user needs in the account of a job to pause, cancel or resume it.
 
     For an own job that is what starting it takes; for that of another user, the role maintainer at least.
     """
     kind = KINDS.get(job.kind)
     needed = Capability.OWN if kind is None else kind.capability
-    if jobs.started_by(job).name == user:
+    if jobs.is_started_by(job, user):
         return needed
     return max(needed, Capability.MANAGE_TABLES, key=lambda capability: LEAST_ROLE[capability])
 

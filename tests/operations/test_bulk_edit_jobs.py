@@ -155,4 +155,4 @@ def test_a_preview_shows_what_it_knows_and_gives_way_to_the_next(table, small_pa
         (JobStatus.DONE, 5),
     ]
     assert not Activity.objects.filter(verb__startswith="job.").exists()
-    assert not jobs.for_tray("ada")
+    assert not jobs.find(jobs.JobFilter(user="ada")).filter(seen_at=None)

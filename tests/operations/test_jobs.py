@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import OperationalError, transaction
 from django.utils import timezone
 
+from console.models import User
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
@@ -280,17 +281,18 @@ def test_steps_adapt_to_what_they_take(table, monkeypatch):
 
 
 def test_finds_jobs(table):
+    ada = User.objects.create(username="ada")
     mine = begin(table)
     other = accounts.add("other")
     jobs.start(FILLING, Arguments(1), account=None, by=Actor(ActorKind.USER, "bob"))
     assert list(jobs.find(JobFilter(account_ids=[table.account_id]))) == [mine]
     assert len(jobs.find(JobFilter(account_ids=[table.account_id], is_server=True))) == 2
     assert not jobs.find(JobFilter(account_ids=[other.pk]))
-    assert [it.pk for it in jobs.for_tray("ada")] == [mine.pk]
+    assert [it.pk for it in jobs.for_tray(ada)] == [mine.pk]
     run(mine)
-    assert [it.pk for it in jobs.for_tray("ada")] == [mine.pk]
-    jobs.mark_seen("ada", upto=timezone.now())
-    assert jobs.for_tray("ada") == []
+    assert [it.pk for it in jobs.for_tray(ada)] == [mine.pk]
+    jobs.mark_seen(ada, upto=timezone.now())
+    assert jobs.for_tray(ada) == []
     assert [it.pk for it in jobs.unfinished(FILLING)] != [mine.pk]
 
 

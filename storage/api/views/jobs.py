@@ -88,7 +88,7 @@ class JobViewSet(ApiViewSet):
         if self.action == "download":
             needed = job_runner.capability_to_download(found)
         else:
-            needed = job_runner.capability_to_change(found, token.user.get_username())
+            needed = job_runner.capability_to_change(found, token.user)
         access.check_scope(token, needed)
         self._check(token, needed)
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from storage.domain.access.actor import SERVER, Actor, dump_actor, load_actor
+from storage.domain.access.actor import SERVER, Actor, ActorKind, dump_actor, load_actor
 from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service import jobs as domain
 from storage.domain.service.activity import Verb
@@ -27,10 +27,14 @@ TRAY: Final = 20  # jobs
 _MAKING_ACCOUNTS: Final = ("account.copy", "account.import", "branch.create")
 _OF_WHOLE_ACCOUNTS: Final = (*_MAKING_ACCOUNTS, "account.delete")
 _OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
+_OF_USERS: Final = (ActorKind.USER, ActorKind.TOKEN)
 
 
 class Starter(Protocol):
-    """A user who may have started jobs; those from before belong to a deleted one of the same name."""
+    """A user who may have started jobs.
+
+    Those from before belong to a deleted one of the same name, and those of a command to a user of the system.
+    """
 
     username: str
     created_at: datetime
@@ -110,8 +114,12 @@ def _of_no_account(wanted: JobFilter) -> Q:
         return Q(account=None)
     if wanted.reader is None:
         return Q(pk=None)
-    name, since = wanted.reader.username, wanted.reader.created_at
-    return Q(account=None, actor__name=name, created_at__gte=since)
+    return Q(account=None) & _started_by(wanted.reader)
+
+
+def _started_by(user: Starter) -> Q:
+    kinds = [kind.value for kind in _OF_USERS]
+    return Q(actor__name=user.username, actor__kind__in=kinds, created_at__gte=user.created_at)
 
 
 def find(wanted: JobFilter) -> QuerySet[Job]:
@@ -164,15 +172,15 @@ def is_of_one_process(job: Job) -> bool:
     return job.kind in _OF_ONE_PROCESS
 
 
-def for_tray(user: str) -> list[Job]:
+def for_tray(user: Starter) -> list[Job]:
     """Return the jobs of a user that go on, and those whose end the user has not seen, the newest first."""
-    found = find(JobFilter(user=user)).filter(Q(ended_at=None) | Q(seen_at=None))
+    found = find(JobFilter()).filter(_started_by(user), Q(ended_at=None) | Q(seen_at=None))
     return list(found[:TRAY])
 
 
-def mark_seen(user: str, *, upto: datetime) -> None:
+def mark_seen(user: Starter, *, upto: datetime) -> None:
     """Take the jobs of a user that ended until a time out of the tray."""
-    found = Job.objects.filter(actor__name=user, seen_at=None, ended_at__lte=upto)
+    found = Job.objects.filter(_started_by(user), seen_at=None, ended_at__lte=upto)
     found.update(seen_at=timezone.now())
 
 
@@ -182,8 +190,8 @@ def started_by(job: Job) -> Actor:
 
 
 def is_started_by(job: Job, user: Starter) -> bool:
-    """Return whether a user started a job, rather than a deleted one of the same name."""
-    return started_by(job).name == user.username and job.created_at >= user.created_at
+    by = started_by(job)
+    return by.kind in _OF_USERS and by.name == user.username and job.created_at >= user.created_at
 
 
 def status_of(job: Job) -> JobStatus:

@@ -100,7 +100,11 @@ def test_another_user_of_the_same_name_gets_no_files_drafts_and_jobs(cast, accou
     job = Job.objects.create(
         kind="account.copy", actor=dump_actor(by), request_id=uuid.uuid4(), status=JobStatus.RUNNING
     )
+    of_command = Job.objects.create(
+        kind="account.copy", actor=dump_actor(Actor(ActorKind.COMMAND, "eve")), request_id=uuid.uuid4()
+    )
     mine = JobFilter(account_ids=[], reader=cast["eve"])
+    assert not jobs.is_started_by(of_command, cast["eve"])
     assert (jobs.is_started_by(job, cast["eve"]), list(jobs.find(mine))) == (True, [job])
     assert uploads.get(account, draft.file.pk, by=by)
 
@@ -109,4 +113,5 @@ def test_another_user_of_the_same_name_gets_no_files_drafts_and_jobs(cast, accou
     assert import_drafts.get(account, draft.pk, by=by) is None
     assert uploads.get(account, draft.file.pk, by=by) is None
     assert not jobs.is_started_by(job, eve)
+    assert not jobs.for_tray(eve)
     assert not jobs.find(JobFilter(account_ids=[], reader=eve))

@@ -8,6 +8,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.urls import resolve
 
+from console.models import User
 from storage.domain import sas
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Scope
@@ -130,6 +131,7 @@ def test_old_keys_by_their_rotation_which_outlives_the_activity_log(account):
 
 
 def test_jobs_that_fail_are_one_notice_for_each_kind_with_news(account, hook):
+    starter = User.objects.create(username="max")
     tables.create(account, "people")
     for number in range(2):
         job = jobs.start(
@@ -139,7 +141,7 @@ def test_jobs_that_fail_are_one_notice_for_each_kind_with_news(account, hook):
         assert kinds(NOW + number * MINUTE) == ["job.failed"]
     assert Notice.objects.get().facts == {"job": job.pk, "job_kind": "table.index", "number": 2}
     assert events() == ["opened", "changed"]
-    jobs.mark_seen("max", upto=NOW)
+    jobs.mark_seen(starter, upto=NOW)
     assert kinds(NOW + 2 * MINUTE) == []
 
 
