@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from console.models import User
 from console.notices.presentation import ShownNotice
+from console.site.time_zones import zone_named
 from storage.models import Notice
 from storage.operations.notices import delivery
 
@@ -51,4 +52,4 @@ def _address(path: str) -> str:
 
 def _zone(user: User) -> zoneinfo.ZoneInfo:
     # one without a choice follows the browser, which is not known here
-    return zoneinfo.ZoneInfo(user.time_zone or "UTC")
+    return zone_named(user.time_zone) or zoneinfo.ZoneInfo("UTC")

@@ -20,7 +20,7 @@ UTC: Final = "Etc/UTC"
 def find_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
     """Return the zone of the page, the user's choice, or the browser's zone; None if this machine does not know it."""
     usual = _chosen_zone(request) or request.COOKIES.get(COOKIE, "")
-    return _find(request.headers.get(HEADER, "")) or _find(usual)
+    return zone_named(request.headers.get(HEADER, "")) or zone_named(usual)
 
 
 def names() -> list[str]:
@@ -49,11 +49,12 @@ def offered_zone(request: HttpRequest) -> str:
     """Name the zone of the browser to users who still have the former default; empty for all others."""
     if _chosen_zone(request) != FORMER_DEFAULT:
         return ""
-    zone = _find(request.COOKIES.get(COOKIE, ""))
+    zone = zone_named(request.COOKIES.get(COOKIE, ""))
     return "" if zone is None or zone.key in {FORMER_DEFAULT, UTC} else zone.key
 
 
-def _find(name: str) -> zoneinfo.ZoneInfo | None:
+def zone_named(name: str) -> zoneinfo.ZoneInfo | None:
+    """Return a zone, None for one that this machine does not know."""
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import secrets
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
@@ -18,6 +18,7 @@ from storage.operations.access import members
 from storage.operations.access.members import Person
 from storage.operations.notices.conditions import CONDITIONS
 
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)  # PostgreSQL stores years that Python cannot read
 _MOST_MUTES: Final = 200  # of a user
 _CODE_LIFETIME: Final = timedelta(hours=1)
 _CODE_DIGITS: Final = 8
@@ -82,7 +83,8 @@ def mark_seen(user: Person, *, upto: datetime) -> None:
     """Note that a user has seen the news until a time; an earlier time than before changes nothing."""
     NoticeReader.objects.get_or_create(user_id=user.pk)
     is_earlier = Q(seen_at=None) | Q(seen_at__lt=upto)
-    NoticeReader.objects.filter(is_earlier, user_id=user.pk).update(seen_at=min(upto, timezone.now()))
+    seen_at = max(_EARLIEST, min(upto, timezone.now()))
+    NoticeReader.objects.filter(is_earlier, user_id=user.pk).update(seen_at=seen_at)
 
 
 # what a user has muted
@@ -175,10 +177,10 @@ def confirm_address(user: Person, code: str) -> bool:
     now = timezone.now()
     if found is None or found.code_expires_at is None or found.code_expires_at <= now:
         return False
+    if found.code_attempts >= _MOST_ATTEMPTS:
+        return False
     found.code_attempts += 1
-    is_right = found.code_attempts <= _MOST_ATTEMPTS and hmac.compare_digest(
-        found.code_digest, _digest(user, code.strip())
-    )
+    is_right = hmac.compare_digest(found.code_digest, _digest(user, code.strip()))
     if is_right:
         found.confirmed_at, found.code_expires_at, found.code_digest = now, None, ""
     found.save()
