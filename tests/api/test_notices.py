@@ -81,6 +81,16 @@ def test_seen_and_muted(call, notices):
     check(alice("POST", "notice-mutes", {"kind": "odd"}), 400)
 
 
+def test_a_token_of_one_account_mutes_nothing_elsewhere(call, account, notices):
+    alice, limited = call("alice", "read"), call("alice", "read", account=account)
+    everywhere = alice("POST", "notice-mutes", {"kind": "key.old"}).json()
+    check(limited("POST", "notice-mutes", {"kind": "sas.expiring"}), 403)
+    made = limited("POST", "notice-mutes", {"account": "acme", "kind": "key.old"}).json()
+    assert limited("GET", "notice-mutes").json()["items"] == [made]
+    check(limited("DELETE", f"notice-mutes/{everywhere['id']}"), 404)
+    assert limited("DELETE", f"notice-mutes/{made['id']}").status_code == 204
+
+
 def test_rules(call, notices):
     max_ = call("max")
     rules = {it["kind"]: it for it in max_("GET", "accounts/acme/notice-rules").json()["items"]}

@@ -18,7 +18,7 @@ from storage.api.views.base import ApiViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.notices import NoticeKind
-from storage.models import Account, ApiToken, Webhook
+from storage.models import Account, ApiToken, NoticeMute, Webhook
 from storage.operations.notices import delivery, presentation, readers, rules, webhooks
 from storage.operations.notices.webhooks import WebhookFields
 
@@ -87,6 +87,8 @@ class NoticeViewSet(ApiViewSet):
 
 
 class MuteViewSet(ApiViewSet):
+    """A token that is limited to one account sees and changes only what is muted there."""
+
     tag = "Notices"
     capabilities = {"index": Capability.READ, "create": Capability.READ, "destroy": Capability.READ}
 
@@ -97,7 +99,7 @@ class MuteViewSet(ApiViewSet):
         answer=page_of(serializers.MuteSerializer),
     )
     def index(self, request: Request) -> Response:
-        return self.answer_page(Page(readers.mutes(self.token.user)))
+        return self.answer_page(Page(self._mutes()))
 
     @operation(
         "mute_notices",
@@ -113,6 +115,8 @@ class MuteViewSet(ApiViewSet):
         wanted = self.read_body()
         name = wanted.get("account", "")
         account = access.find_account(self.token, name, Capability.READ)[0] if name else None
+        if account is None and self.token.account_id is not None:
+            raise Problem(problems.FORBIDDEN, "The token is limited to one account; mute notices of that.")
         try:
             made = readers.mute(
                 self.token.user,
@@ -126,9 +130,14 @@ class MuteViewSet(ApiViewSet):
 
     @operation("unmute_notices", "Unmute notices")
     def destroy(self, request: Request, mute: int) -> Response:
-        if not readers.unmute(self.token.user, mute):
+        is_known = any(it.pk == mute for it in self._mutes())
+        if not is_known or not readers.unmute(self.token.user, mute):
             raise Http404
         return Response(status=204)
+
+    def _mutes(self) -> list[NoticeMute]:
+        found, account_id = readers.mutes(self.token.user), self.token.account_id
+        return found if account_id is None else [it for it in found if it.account_id == account_id]
 
 
 class _ScopedViewSet(ApiViewSet):
