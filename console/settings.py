@@ -260,6 +260,7 @@ SPECTACULAR_SETTINGS = {
 }
 DAILY = [  # what else is tidied once a day
     "console.people.sessions.delete_expired",
+    "console.people.invitations.tidy",
     "console.grid.saved_urls.tidy",
     "console.queries.saved_changes.tidy",
     "console.queries.recent.tidy",

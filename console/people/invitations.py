@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -19,6 +20,8 @@ from storage.models import Account
 from storage.operations.access import members
 from storage.operations.access.members import role_in
 from storage.operations.activity import activity
+
+_KEPT: Final = timedelta(days=30)  # after an invitation has expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,11 @@ def accept(invitation: Invitation, username: str, password: str, language: str, 
     activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
     join(invitation, user, by=by)
     return user
+
+
+def tidy(now: datetime) -> None:
+    """Delete invitations that expired long ago, used or not; the activity log has them."""
+    Invitation.objects.filter(expires_at__lt=now - _KEPT).delete()
 
 
 def _use(invitation: Invitation, user: User) -> None:

@@ -26,6 +26,7 @@ from storage.operations.comments import mentions
 from storage.operations.notices import evaluation
 from storage.operations.tables import tables
 
+KEPT_VERSIONS: Final = 200  # of a query; a script may save it every minute
 _SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
 _ATTEMPTS: Final = 5  # at a slug that another request takes at the same moment
 
@@ -154,6 +155,7 @@ def _lock(query: SavedQuery) -> SavedQuery:
 def _add_version(query: SavedQuery, number: int, by: Actor) -> None:
     kept = asdict(read_definition(query))
     SavedQueryVersion.objects.create(query=query, number=number, content=kept, author=by.name)
+    query.versions.filter(number__lte=number - KEPT_VERSIONS).delete()
 
 
 # the activity log

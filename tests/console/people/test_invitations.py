@@ -114,6 +114,15 @@ def test_refuses_what_was_withdrawn(visit, client, offered):
     assert client.get(address).status_code == 404
 
 
+def test_what_expired_long_ago_is_deleted(offered):
+    offered()
+    end = Invitation.objects.get().expires_at
+    invitations.tidy(end + timedelta(days=29))
+    assert Invitation.objects.count() == 1
+    invitations.tidy(end + timedelta(days=31))
+    assert not Invitation.objects.exists()
+
+
 def test_of_two_at_once_one_comes_too_late(cast, offered):
     offered()
     found = Invitation.objects.get()

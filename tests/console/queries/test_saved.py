@@ -170,6 +170,15 @@ def test_versions_are_compared_and_restored(visit, filled):
     assert client.post(PEOPLE + "q/adas/versions/9/restore/", {"version": "3"}).status_code == 404
 
 
+def test_the_latest_versions_are_kept(visit, filled, monkeypatch):
+    monkeypatch.setattr(saved_changes, "KEPT_VERSIONS", 2)
+    client = visit("eve")
+    save(client)
+    for version in (1, 2, 3):
+        edit(client, name=f"Name {version}", version=version)
+    assert [it.number for it in query().versions.order_by("number")] == [3, 4]
+
+
 def test_a_deleted_query_is_brought_back_with_its_versions(visit, filled):
     client = visit("eve")
     save(client, is_shared="on")
