@@ -72,7 +72,7 @@ class JsonFormatter(logging.Formatter):
         }
         if number := getattr(record, "repeated", 0):
             found["repeated"] = number
-        found |= {name: value for name in REQUEST_FIELDS if (value := getattr(record, name, ""))}
+        found |= {name: _clean(value) for name in REQUEST_FIELDS if (value := getattr(record, name, ""))}
         if record.exc_info:
             found["exception"] = _traceback(self, record)
         return json.dumps(found, ensure_ascii=False)

@@ -46,6 +46,8 @@ def test_text_tells_a_terminal_nothing():
     line = logs.TextFormatter().format(record("GET %s", "/a\x1b[2J\x9b\x00\rb", error=error))
     assert "GET /a\\x1b[2J\\x9b\\x00 b\n" in line
     assert line.endswith("ValueError: \\x1b[2J\\x0d")
+    line = logs.JsonFormatter().format(record("GET", account="\x9b2J?sig=c2VjcmV0"))
+    assert json.loads(line)["account"] == "\\x9b2J?sig=XXXXX"  # as it stood in the address
 
 
 def test_text_puts_a_message_of_several_lines_on_one():
