@@ -433,7 +433,14 @@ def test_a_long_thread_has_several_lines_and_not_more_comments_than_an_account_c
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"key": ["p"]}, {"created_at": "2026"}, {"comments": [{}]}, {"key": ["\0", ""]}]
+    "wrong",
+    [
+        {"key": ["p"]},
+        {"created_at": "2026"},
+        {"created_at": "0001-01-01T00:00:00+14:00"},
+        {"comments": [{}]},
+        {"key": ["\0", ""]},
+    ],
 )
 def test_a_thread_that_is_none_is_refused(source, wrong):
     thread = {

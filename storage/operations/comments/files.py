@@ -5,7 +5,7 @@ Users are another server's, so authors are names only, and mentions there have n
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any, Final
 
 from storage.domain.entities.entity import EntityKey
@@ -141,8 +141,9 @@ def _write_time(moment: datetime | None) -> str | None:
 
 
 def _read_time(text: Any) -> datetime:
+    """Read a time that can be shown in any time zone."""
     found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    if found.tzinfo is None or not MINYEAR < found.year < MAXYEAR:
         raise ValueError
     return found
 
