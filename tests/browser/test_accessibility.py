@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import ADMIN_PASSWORD, check_reflow
+from tests.browser.page import check_reflow, confirm_identity
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
 TABLE = ACCOUNT + "t/spoken/"
@@ -134,10 +134,8 @@ def page(pool, console, admin, service):
         for number in range(3):
             table.upsert_entity({"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Age": 36})
     page = pool.take(base_url=console.url, state=admin, locale="en-US", reduced_motion="reduce")
-    page.goto("/ui/me/again/")
-    page.get_by_label("Password").fill(ADMIN_PASSWORD)
-    page.locator("main button").first.click()
-    page.wait_for_url(lambda url: "/ui/me/again/" not in url)
+    page.goto(ACCOUNT)
+    confirm_identity(page)
     yield page
     pool.give_back(page)
     service.delete_table("spoken")

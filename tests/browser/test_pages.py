@@ -15,8 +15,8 @@ from tests.browser.page import (
     check_reflow,
     check_stability,
     check_structure,
+    confirm_identity,
     patient,
-    send_password,
 )
 from tests.console.addresses import ANSWERS, NO_PAGES
 
@@ -157,7 +157,7 @@ def open_signed_in(open_page, admin, tables):
 def prove(page):
     """Some pages ask again who it is."""
     if "/ui/me/again/" in page.url:
-        send_password(page)
+        confirm_identity(page)
 
 
 @pytest.fixture(scope="module")
