@@ -1,5 +1,6 @@
 """A Tablero in a process of its own, started by `manage.py serve` as a user would."""
 
+import json
 import os
 import re
 import shutil
@@ -101,18 +102,20 @@ class LiveServer:
 
 
 @contextmanager
-def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=ROOT):
+def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=ROOT, hurried=None):
     """A server on a free port with its data in `data`; ends with the block, whatever happens in it.
 
-    `shell` is run in the process before, such as `ulimit -n 256`. Polls of the management API do not
-    meet its quota.
+    `shell` is run in the process before, such as `ulimit -n 256`; `hurried` maps modules to constants that are other
+    ones in it: see tests/hurried.py. Polls of the management API do not meet its quota.
     """
     configured = {"TABLERO_API_REQUEST_LIMIT": "1000000", **(env or {})}
+    program = ["tests/hurried.py", json.dumps(hurried)] if hurried else ["manage.py"]
     process = subprocess.Popen(
         [
             *("sh", "-c", f'{shell} && exec "$@"', "sh"),
             sys.executable,
-            str(checkout / "manage.py"),
+            str(checkout / program[0]),
+            *program[1:],
             "serve",
             "--data",
             str(data),

@@ -67,14 +67,15 @@ def workers(live):
     ]
 
 
-def test_totals_are_right_over_workers_and_when_one_is_killed(used):
+def test_totals_are_right_over_workers_when_one_is_killed_and_replaced_and_all_end_with_their_server(used):
     with start_server(used, "--workers", "2", env=TOKEN) as live:
         list_tables(live, 30)
         assert settles_at(30, scraped, live)
-        first, _ = workers(live)
+        first, second = workers(live)
         first.kill()
         while first.is_running() or len(workers(live)) < 2:
             time.sleep(0.1)
+        assert second in workers(live)
 
         assert scraped(live) == 30
         list_tables(live, 30)
@@ -83,25 +84,65 @@ def test_totals_are_right_over_workers_and_when_one_is_killed(used):
         _, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
         assert len(re.findall(r"^tablero_process_resident_bytes \S+$", text, re.MULTILINE)) == 1
         assert "pid=" not in text
+        left = workers(live)
+        live.kill()
+        assert psutil.wait_procs(left, timeout=60)[1] == []
+
+
+OFTEN = {"storage.runtime.observer": {"_INTERVAL": 0.2}, "storage.runtime.periodic": {"_INTERVAL": 0.5}}
 
 
 def test_a_crash_loses_nothing_that_was_recorded_and_an_orderly_end_nothing(used):
-    with start_server(used) as live:
+    with start_server(used, hurried=OFTEN) as live:
         list_tables(live, 20)
         assert settles_at(20, recorded, live)
         live.kill()
     with start_server(used) as live:
         list_tables(live, 5)
+        change_what_is_logged(live)
         live.stop()
-    with start_server(used) as live:
+    assert_what_is_logged(used)
+    with start_server(used, hurried=OFTEN) as live:
         assert settles_at(25, recorded, live)
+
+
+def change_what_is_logged(live):
+    """Have an account log its writes, and write."""
+    with TableServiceClient.from_connection_string(live.connection_string) as sdk:
+        sdk.set_service_properties(
+            analytics_logging=TableAnalyticsLogging(
+                read=False,
+                write=True,
+                delete=True,
+                retention_policy=TableRetentionPolicy(enabled=True, days=5),
+            )
+        )
+        table = sdk.create_table("people")
+        table.create_entity({"PartitionKey": "p", "RowKey": "r"})
+        list(table.list_entities())
+        table.delete_entity("p", "r")
+        table.submit_transaction([("create", {"PartitionKey": "p", "RowKey": row}) for row in ("a", "b;c")])
+
+
+def assert_what_is_logged(data):
+    lines = [
+        line.split(";")
+        for path in (data / "logs" / "devstoreaccount1" / "table").rglob("*.log")
+        for line in path.read_text().splitlines()
+    ]
+    assert {fields[3] for fields in lines} == {"Success"}
+    assert [fields[2] for fields in lines] == [
+        "CreateTable", "InsertEntity", "DeleteEntity", "EntityGroupTransaction", "InsertEntity", "InsertEntity",
+    ]  # fmt: skip
+    assert lines[-2][12] == "\"/devstoreaccount1/people(PartitionKey='p',RowKey='a')\""
 
 
 def test_metrics_are_for_who_has_the_token_and_tell_what_the_server_is(server, used):
     assert get(f"{server.url}/ui/metrics")[0] == 404
     assert get(f"{server.url}/ui/metrics", "Bearer ")[0] == 404
     arguments = ("--metrics-listen", "127.0.0.1:0", "--metrics-accounts", "0")
-    with start_server(used, *arguments, env=TOKEN) as live:
+    hurried = {"storage.runtime.measurements": {"INTERVAL": 1.0}}
+    with start_server(used, *arguments, env=TOKEN, hurried=hurried) as live:
         for authorization in (
             None,
             "Bearer",
@@ -149,35 +190,6 @@ def test_metrics_are_for_who_has_the_token_and_tell_what_the_server_is(server, u
             time.sleep(0.2)
         assert 'operation=""' not in text
         assert 'account="devstoreaccount1"' not in text
-
-
-def test_logs_what_an_account_wants_to_have_logged(used):
-    with start_server(used) as live, TableServiceClient.from_connection_string(live.connection_string) as sdk:
-        sdk.set_service_properties(
-            analytics_logging=TableAnalyticsLogging(
-                read=False,
-                write=True,
-                delete=True,
-                retention_policy=TableRetentionPolicy(enabled=True, days=5),
-            )
-        )
-        table = sdk.create_table("people")
-        table.create_entity({"PartitionKey": "p", "RowKey": "r"})
-        list(table.list_entities())
-        table.delete_entity("p", "r")
-        table.submit_transaction([("create", {"PartitionKey": "p", "RowKey": row}) for row in ("a", "b;c")])
-        live.stop()
-
-    lines = [
-        line.split(";")
-        for path in (used / "logs" / "devstoreaccount1" / "table").rglob("*.log")
-        for line in path.read_text().splitlines()
-    ]
-    assert {fields[3] for fields in lines} == {"Success"}
-    assert [fields[2] for fields in lines] == [
-        "CreateTable", "InsertEntity", "DeleteEntity", "EntityGroupTransaction", "InsertEntity", "InsertEntity",
-    ]  # fmt: skip
-    assert lines[-2][12] == "\"/devstoreaccount1/people(PartitionKey='p',RowKey='a')\""
 
 
 def metrics_of(live):
