@@ -12,11 +12,11 @@ REFUSALS = (401, 409, 412, 422)
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # what colours, widths and hidden parts can change of a page that was checked before
 OF_APPEARANCE = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
-# colours on their way to others are none to judge
+# what is about to appear, or to change its colour, is judged when it has
 RUN_AXE = """
 async ([within, rules]) => {
-    const transitions = document.getAnimations().filter(it => it instanceof CSSTransition);
-    await Promise.allSettled(transitions.map(it => it.finished));
+    const passing = document.getAnimations().filter(it => it.effect.getComputedTiming().endTime <= 1000);
+    await Promise.allSettled(passing.map(it => it.finished));
     const found = await axe.run(within === "body" ? document : within, {
         runOnly: rules, rules: {"target-size": {enabled: true}}, resultTypes: ["violations"],
     });
