@@ -2,12 +2,18 @@
 // was drawn before is loaded again, unless it says something that a reload would lose.
 import { keepCookie } from "./on.js";
 
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const { dataset } = document.documentElement;
-const isKnown = () => document.cookie.split("; ").includes(`tablero_zone=${zone}`);
+const read = () => document.cookie.split("; ").find((it) => it.startsWith("tablero_zone="))?.split("=")[1];
+const known = read();
 
-if (zone && !isKnown()) {
+function look() {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!zone || zone === known) return;
   keepCookie("zone", zone);
   const isWrong = "zoneOfBrowser" in dataset && dataset.zone !== zone && document.querySelector("main :is(time, [data-grid])");
-  if (isWrong && isKnown() && !document.querySelector("#toasts > *")) location.reload();
+  if (isWrong && read() === zone && !document.querySelector("#toasts > *")) location.reload();
 }
+
+// to ask for the zone takes a browser as long as all modules, and it is seldom another one
+if (known) (window.requestIdleCallback ?? setTimeout)(look);
+else look();
