@@ -108,15 +108,22 @@ document.addEventListener("click", (event) => {
   if (cell && !event.target.closest("a, button, input")) enter(cell);
 });
 
+// a property of the table would have browsers style all of its cells again
+const places = new CSSStyleSheet();
+document.adoptedStyleSheets.push(places);
+let placed = "";
+
 /** Where each pinned column stands: beside those before it, whose widths change. */
 export function pin(grid) {
   const [handle, ...columns] = grid.querySelectorAll("col");
   let left = Number(handle?.width ?? 0);
+  let rules = "";
   [...grid.rows[0].cells].slice(1).forEach((head, at) => {
     if (!head.classList.contains("pinned")) return;
-    grid.style.setProperty(`--p${at + 1}`, `${left}px`);
+    rules += `.grid .p${at + 1} { left: ${left}px; }`;
     left += Number(columns[at].width);
   });
+  if (rules !== placed) places.replaceSync(`@layer components { ${(placed = rules)} }`);
 }
 
 /** Rows that are new on the page: what is inside of a cell is reached through the cell. */

@@ -68,6 +68,7 @@ function bar(isPage) {
   const count = everything === null ? picked.size : -1;
   it.toggleAttribute("data-picked", count !== 0);
   it.elements.scope.value = count < 0 ? "query" : "rows";
+  if (!count) return; // it is not shown
   const told = it.querySelector("[data-picked-count]");
   const text = told.dataset.text.replace("{}", count < 0 ? everything : count.toLocaleString(document.documentElement.lang));
   if (told.textContent !== text) told.textContent = text;

@@ -64,3 +64,15 @@ def test_pages_take_their_look_from_the_tokens(path):
 def test_what_is_found(declaration, problem):
     name, _, value = declaration.partition(": ")
     assert problem_of(name, value) == problem
+
+
+# a part of a selector that depends on :has, and what it styles beside itself
+DEPENDENT = re.compile(r":has\([^{};]*\)[^{};,]*[\s>+~]([\w*][^\s>+~{};,]*)\s*[{,]")
+
+
+def test_no_cell_depends_on_what_is_somewhere_on_the_page():
+    """Else browsers style all cells of a grid again whenever anything is ticked, hidden or shown."""
+    styles = [path.read_text() for path in CONSOLE.rglob("*.css")]
+    subjects = {found for style in styles for found in DEPENDENT.findall(style)}
+    assert "label" in subjects
+    assert not {it for it in subjects if re.match(r"(\*|td\b|th\b)(?!\[)", it)}
