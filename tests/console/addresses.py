@@ -270,3 +270,13 @@ NO_PAGES = {
     "people:signed_in",
     *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
 }
+# also the end of what nobody has begun
+_NOT_HERE = {*NO_PAGES, "mfa_deactivate_totp", "mfa_view_recovery_codes"}
+# what is a page, perhaps after a proof, of something that there is
+PAGES = [
+    name
+    for name, methods in ANSWERS.items()
+    if methods.get("GET", {}).get("ada") in (200, 302)
+    and name not in _NOT_HERE
+    and "0" not in ARGUMENTS[name]
+]
