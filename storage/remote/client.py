@@ -13,6 +13,8 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
@@ -45,6 +47,7 @@ PATIENCE: Final = 120.0  # seconds for which a request is repeated
 TRANSACTION_ENTITIES: Final = 100
 TRANSACTION_BYTES: Final = 3 << 20  # of 4 MiB, so that heads fit too
 _FIRST_DELAY: Final = 0.25
+_LOOK: Final = 0.5  # seconds between two calls of ``look``
 _LONGEST_DELAY: Final = 15.0
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _JSON: Final = "application/json;odata=minimalmetadata"
@@ -57,6 +60,7 @@ _CODE: Final = re.compile(
 _DOUBLE: Final = re.compile(rb'(?m)^,"([^"]+)":(-?[0-9]+(?:\.[0-9]+(?:[Ee][+-]?[0-9]+)?|[Ee][+-]?[0-9]+))$')
 
 Wait = Callable[[float], None]  # some seconds; it may raise to give up
+Look = Callable[[], None]  # it may raise to give up
 
 
 class RemoteRefused(Refused):
@@ -118,11 +122,21 @@ class FeedPage:
 
 
 class TableClient:
-    """``wait`` is called between the attempts of a request."""
+    """``wait`` is called between the attempts of a request.
 
-    def __init__(self, endpoint: Endpoint, is_allowed: IsAllowed, wait: Wait) -> None:
+    ``look`` is called during those of the thread that has made the client, so that it does not wait for a service that
+    is slow to answer once it is to give up.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, is_allowed: IsAllowed, wait: Wait, look: Look | None = None
+    ) -> None:
         self.endpoint = endpoint
         self._wait = wait
+        self._look = look
+        self._owner = threading.current_thread()
+        self._sender = ThreadPoolExecutor(1, thread_name_prefix="copy")  # for the owner, which looks
+        self._is_aborted = False
         self._is_allowed = is_allowed
         self._url = urlsplit(endpoint.url)
         self._here = threading.local()
@@ -295,7 +309,7 @@ class TableClient:
         while True:
             asked = 0.0
             try:
-                answer = self._exchange(method, whole, query, body, headers or {})
+                answer = self._exchange_watched(method, whole, query, body, headers or {})
                 if answer.outcome not in _PASSING:
                     return answer
                 why, asked = f"it answers {answer.outcome} {answer.code}".strip(), _retry_after(answer)
@@ -305,7 +319,6 @@ class TableClient:
                     raise RemoteUnavailable(Reason.REMOTE_WITHOUT_TLS, service=service) from None
                 raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=service) from None
             except (OSError, HTTPException, UnicodeError) as error:  # of a host that no name can be
-                self._close()
                 why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 if not self._has_answered:  # the address may be wrong
                     waited = max(waited, PATIENCE - 2 * _FIRST_DELAY)
@@ -316,7 +329,32 @@ class TableClient:
             waited += seconds
             delay = min(2 * delay, _LONGEST_DELAY)
 
-    def _exchange(
+    def _exchange_watched(self, *request: Any) -> _Answer:
+        if self._look is None or threading.current_thread() is not self._owner:
+            return self._exchange(*request)
+        return self.await_result(self._sender.submit(self._exchange, *request))
+
+    def await_result(self, future: Future[T]) -> T:
+        """Return what another thread gets from the service, unless ``look`` gives up, which ends all exchanges."""
+        try:
+            while not futures.wait([future], _LOOK).done:
+                if self._look is not None:
+                    self._look()
+        except BaseException:
+            self.abort()
+            raise
+        return future.result()
+
+    def _exchange(self, *request: Any) -> _Answer:
+        if self._is_aborted:
+            raise ConnectionAbortedError("it was given up")
+        try:
+            return self._exchange_once(*request)
+        except (OSError, HTTPException, UnicodeError):
+            self._close()
+            raise
+
+    def _exchange_once(
         self, method: str, path: str, query: str, body: bytes, headers: Mapping[str, str]
     ) -> _Answer:
         sent = {
@@ -365,11 +403,13 @@ class TableClient:
 
     def close(self) -> None:
         """Close the connections of all threads, which no longer use it."""
+        self._sender.shutdown(wait=False)
         while self._connections:
             self._connections.pop().close()
 
     def abort(self) -> None:
-        """End the exchanges of other threads, whose waiting then fails."""
+        """End the exchanges of other threads, whose waiting then fails, and let no other begin."""
+        self._is_aborted = True
         for connection in [*self._connections]:
             if connection.sock is not None:
                 with suppress(OSError):

@@ -1,6 +1,7 @@
 """Copies from and to another service: a second real server, behind a proxy that throttles; and Azurite's files."""
 
 import json
+import threading
 import time
 import uuid
 from dataclasses import replace
@@ -15,6 +16,7 @@ from azure.data.tables import (
     generate_account_sas,
     generate_table_sas,
 )
+from django.db import connection
 
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -22,7 +24,7 @@ from storage.domain.entities.changes import Delete
 from storage.domain.entities.entity import Entity, EntityKey, read_stored, write_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
+from storage.domain.service.jobs import JobStatus, Wish
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -378,6 +380,34 @@ def test_copies_between_the_same_two_wait_for_each_other(account, server, there,
     found, again = outcome(finish(second)), outcome(finish(first))
     assert (found["verified"], again["verified"], again["inserted"]) == (True, True, 0)
     assert len(stored(account, table)) == changes_of(first) + changes_of(second) == 2500
+
+
+@pytest.mark.parametrize(
+    ("number", "is_outgoing"),
+    [(0, False), (1, False), (1, True)],
+    ids=["names of tables", "a page", "a transaction"],
+)
+def test_a_copy_ends_while_the_service_does_not_answer(
+    account, server, there, table, monkeypatch, number, is_outgoing
+):
+    monkeypatch.setattr(remote, "TIMEOUT", 3600.0)
+    fill(there, table, 3)
+    if is_outgoing:
+        assert outcome(copy(account, server, only(table)))["inserted"] == 3
+    is_answering = threading.Event()
+
+    def hold(found):
+        if found == number:
+            Job.objects.filter(ended_at=None).update(wish=Wish.CANCEL)
+            connection.close()
+            is_answering.wait()
+
+    with proxy(server, hold) as text:
+        try:
+            job = copy(account, server, only(table), text=text, is_outgoing=is_outgoing)
+        finally:
+            is_answering.set()
+    assert (job.status, job.counts) == (JobStatus.CANCELLED, {})
 
 
 def test_filter_and_what_does_not_fit(account, server, there, table):

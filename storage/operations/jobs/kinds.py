@@ -92,6 +92,7 @@ class Run(Generic[A]):
     size: int = FIRST_SIZE
     _save: Callable[[Step[Any]], None] = field(default=lambda _: None, repr=False)
     _rest: Callable[[], None] = field(default=lambda: None, repr=False)
+    _check: Callable[[], None] = field(default=lambda: None, repr=False)
 
     @property
     def account(self) -> Account:
@@ -113,6 +114,10 @@ class Run(Generic[A]):
         Raises JobInterrupted, which rolls that transaction back, when the job is to be paused or cancelled.
         """
         self._save(step)
+
+    def check(self) -> None:
+        """Raise JobInterrupted when the job is to be paused or cancelled; also in the middle of a transaction."""
+        self._check()
 
     def rest(self) -> None:
         """Leave the database to requests between two transactions of a long step; raises JobInterrupted too."""

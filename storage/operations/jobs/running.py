@@ -273,7 +273,7 @@ class _Runner:
 
     def _run(self, size: int) -> Run[Any]:
         arguments = self.kind.read_arguments(self.job.arguments)
-        return Run(self.job, arguments, jobs.started_by(self.job), size, self._save, self._rest)
+        return Run(self.job, arguments, jobs.started_by(self.job), size, self._save, self._rest, self._check)
 
     def _step(self, size: int) -> bool:
         """Do the next step; return whether the job has ended."""
@@ -294,11 +294,14 @@ class _Runner:
                 self._store(step)
         return step
 
-    def _save(self, step: Step[Any]) -> None:
+    def _check(self) -> None:
         if self._wish() != Wish.NONE or (
             self.patience_ends is not None and time.monotonic() > self.patience_ends
         ):
             raise JobInterrupted
+
+    def _save(self, step: Step[Any]) -> None:
+        self._check()
         self._store(step)
         if not self.has_saved:
             self.has_saved = True

@@ -5,7 +5,7 @@ The credentials are in the arguments of the job, readable with the server's secr
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import IO, Any, ClassVar, Final
@@ -90,8 +90,8 @@ class _CopyJob(JobKind[Arguments, NoState]):
                 is_full=options.is_full or bool(run.arguments.file),  # another file may have the same name
             )
 
-        copying = Copying(here, here, options, save, run.rest, begin)
-        with _opening(run, copying.wait) as there:
+        copying = Copying(here, here, options, save, run.rest, run.check, begin)
+        with _opening(run, copying) as there:
             if self.is_outgoing:
                 assert isinstance(there, RemoteSide)
                 copying.target = there
@@ -236,7 +236,7 @@ def tables_of(job: Job) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _opening(run: Run[Arguments], wait: Callable[[float], None]) -> Iterator[Side]:
+def _opening(run: Run[Arguments], copying: Copying) -> Iterator[Side]:
     kind = AccountKind(run.account.kind)
     arguments = run.arguments
     if arguments.file:
@@ -249,7 +249,8 @@ def _opening(run: Run[Arguments], wait: Callable[[float], None]) -> Iterator[Sid
         raise CopyRefused(Reason.REMOTE_CREDENTIALS_GONE, service=arguments.service, job=run.job.pk)
     sealed = sealed_keys.unseal_as(_sealed_for(run.account), base64.b64decode(arguments.secret))
     is_allowed: IsAllowed = allow_all if arguments.is_unlimited else allow_public(settings.COPY_NETWORKS)
-    side = RemoteSide(TableClient(Credentials(**json.loads(sealed)).read(), is_allowed, wait), kind)
+    endpoint = Credentials(**json.loads(sealed)).read()
+    side = RemoteSide(TableClient(endpoint, is_allowed, copying.wait, copying.look), kind)
     try:
         yield side
     finally:

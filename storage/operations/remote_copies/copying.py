@@ -102,7 +102,8 @@ class _Work:
 class Copying:
     """A run of a copy.
 
-    ``save`` is called in each transaction and raises JobInterrupted if the run is to end; ``rest`` between them.
+    ``save`` is called in each transaction and raises JobInterrupted if the run is to end; ``rest`` between them, and
+    ``check``, which raises it too, anywhere.
     """
 
     source: Side
@@ -110,6 +111,7 @@ class Copying:
     options: CopyOptions
     save: Callable[[Chunk], None]
     rest: Callable[[], None]
+    check: Callable[[], None]
     begin: Callable[[CopiedPair], tuple[CopiedTable, TableProgress]]
     stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(default_factory=threading.current_thread)
@@ -154,8 +156,14 @@ class Copying:
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
-            if not connection.in_atomic_block:  # which saves at its end
-                self.save(Chunk())
+            self.look()
+
+    def look(self) -> None:
+        """Raise JobInterrupted if the run is to end; otherwise show that it goes on."""
+        if connection.in_atomic_block:  # which saves at its end
+            self.check()
+        else:
+            self.save(Chunk())
 
     def _throttle(self, copied: int) -> None:
         self._copied += copied

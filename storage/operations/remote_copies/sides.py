@@ -270,7 +270,8 @@ class RemoteSide:
     def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
         """Write transactions of a partition each, several at the same time."""
         written = Written()
-        for found in self._writers.map(lambda several: self._write(table, several), _transactions(items)):
+        writing = [self._writers.submit(self._write, table, several) for several in _transactions(items)]
+        for found in map(self.client.await_result, writing):
             written.changed += found.changed
             written.failures += found.failures
         return written
