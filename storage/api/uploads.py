@@ -21,7 +21,7 @@ from storage.models import JobFile
 from storage.operations.jobs import files
 from storage.runtime.threads import in_upload_thread
 
-_PATHS: Final = re.compile(r"/ui/api/v1/accounts/[^/]+/tables/[^/]+/import")
+_PATHS: Final = re.compile(r"/ui/api/v1/accounts/[^/]+/(tables/[^/]+/import|copy-from-file)")
 _STATE: Final = "upload"  # in the scope's state
 _LINGER: Final = (
     5.0  # seconds for a client to read an answer while it still sends: closing would take it away

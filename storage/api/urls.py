@@ -89,6 +89,7 @@ urlpatterns = [
     api_path(f"{ACCOUNT}/thaw", accounts.AccountViewSet, "thaw", post="thaw"),
     api_path(f"{ACCOUNT}/copy", accounts.AccountViewSet, "copy", get="check_copy", post="copy"),
     api_path(f"{ACCOUNT}/copy-from", copies.RemoteCopyViewSet, "copy-from", post="copy_from"),
+    api_path(f"{ACCOUNT}/copy-from-file", copies.FileCopyViewSet, "copy-from-file", post="copy"),
     api_path(f"{ACCOUNT}/copy-to", copies.RemoteCopyViewSet, "copy-to", post="copy_to"),
     api_path(f"{ACCOUNT}/export", accounts.AccountViewSet, "account-export", post="export"),
     api_path(f"{ACCOUNT}/connection-string", accounts.KeyViewSet, "connection-string", get="connection"),

@@ -25,6 +25,7 @@ OPERATIONS = [
     ("GET", "accounts/acme/copy", READ, None, 200),
     ("POST", "accounts/acme/copy", OWN, {}, 400),
     ("POST", "accounts/acme/copy-from", ACCESS, {}, 400),
+    ("POST", "accounts/acme/copy-from-file", ACCESS, None, 400),
     ("POST", "accounts/acme/copy-to", ACCESS, {}, 400),
     ("POST", "accounts/acme/thaw", OWN, None, 200),
     ("POST", "accounts/acme/export", ACCESS, None, 202),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from storage.models import Job
+from storage.models import Job, JobFile
 from storage.runtime import job_runner
 from tests.api.test_errors import check
 
@@ -31,6 +31,38 @@ def test_maintainers_start_copies(call, people, path):
     assert "TABLERO_COPY_NETWORKS" in found["error"]
     job.refresh_from_db()
     assert job.arguments["secret"] == ""
+
+
+def test_maintainers_copy_from_a_file_of_azurite(call, people):
+    keys = {"PartitionKey": "se", "RowKey": "1"}
+    content = {
+        "collections": [
+            {
+                "name": "$TABLES_COLLECTION$",
+                "data": [{"account": "one", "table": it} for it in ("items", "x")],
+            },
+            {"name": "one$items", "data": [{**keys, "properties": {**keys, "N": 1}}]},
+        ]
+    }
+    body, path = json.dumps(content).encode(), "accounts/acme/copy-from-file"
+    check(call("max", "write")("POST", path, body), 403)
+    ask = call("max", "manage")
+    answer = ask("POST", f"{path}?table=ite*&rename=items=people", body)
+    assert answer.status_code == 202, answer.content
+    job_runner.run_all()
+    found = ask("GET", answer["Location"]).json()
+    assert (found["status"], found["counts"]) == ("done", {"inserted": 1})
+    [copied] = found["result"]["tables"]
+    assert (copied["source"], copied["target"], copied["verified"]) == ("items", "people", True)
+
+    for wrong, sent in (
+        ("", b"{}"),
+        ("?file_account=two", body),
+        ("?rename=items", body),
+        ("?other=1", body),
+    ):
+        check(ask("POST", path + wrong, sent), 400)
+    assert Job.objects.count() == JobFile.objects.count() == 1
 
 
 def test_what_is_wrong_is_named(call, people):

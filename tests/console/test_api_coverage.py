@@ -60,6 +60,8 @@ imports:map                   import_table
 imports:repair                import_table
 imports:run                   import_table
 imports:copy                  copy_from_service copy_to_service
+imports:copy_file             copy_from_file
+imports:copy_upload           copy_from_file
 jobs:cancel                   cancel_job
 jobs:pause                    pause_job
 jobs:resume                   resume_job
@@ -114,7 +116,6 @@ REASONS = {
         people:api_token_new people:api_token_revoke
     """,
     "data to look around with": "tables:sample",
-    "files of Azurite are of this machine: the command copy reads them": "imports:copy_file imports:copy_upload",
 }
 MAPPED = {name: operations for name, *operations in map(str.split, filter(None, OPERATIONS.splitlines()))}
 WITHOUT = {name for names in REASONS.values() for name in names.split()}

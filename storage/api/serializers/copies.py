@@ -1,11 +1,13 @@
 """Copies from and to other table services."""
 
-from typing import Final
+from typing import Any, Final
 
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 
 from storage.api.serializers.fields import (
     OptionalCharField,
+    QueryParameters,
     StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
@@ -13,9 +15,29 @@ from storage.api.serializers.fields import (
     StringMapField,
 )
 from storage.domain.filters.parser import CONSOLE_LIMIT
+from storage.remote.azurite import FILE_NAME
 
 _MOST_TABLES: Final = 10_000
 _FASTEST: Final = 1_000_000
+_DELETE: Final = "Delete entities of these tables that the source does not have."
+_DRY_RUN: Final = "Only say what would be copied."
+_POLICIES: Final = "Copy stored access policies."
+_SERVICE_PROPERTIES: Final = "Copy the service properties."
+_VERIFY: Final = "Compare both sides at the end."
+
+
+class RenamingField(serializers.CharField):
+    """Two names with an equals sign in between."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        name, _, other = super().to_internal_value(data).partition("=")
+        if not (name and other):
+            raise ValidationError("Write it as TABLE=NAME.")
+        return name, other
+
+    def run_validators(self, value: Any) -> None:
+        """Check the length of both names, which are a pair here."""
+        super().run_validators("=".join(value))
 
 
 class RemoteCopySerializer(StrictSerializer):
@@ -42,13 +64,42 @@ class RemoteCopySerializer(StrictSerializer):
     rate = StrictIntegerField(
         min_value=0, max_value=_FASTEST, default=0, help_text="Entities per second, 0 without a limit."
     )
-    delete = StrictBooleanField(
-        default=False, help_text="Delete entities of these tables that the source does not have."
-    )
+    delete = StrictBooleanField(default=False, help_text=_DELETE)
     full = StrictBooleanField(
         default=False, help_text="Compare everything, not only what has changed since the last copy."
     )
-    dry_run = StrictBooleanField(default=False, help_text="Only say what would be copied.")
-    policies = StrictBooleanField(default=True, help_text="Copy stored access policies.")
-    service_properties = StrictBooleanField(default=True, help_text="Copy the service properties.")
-    verify = StrictBooleanField(default=True, help_text="Compare both sides at the end.")
+    dry_run = StrictBooleanField(default=False, help_text=_DRY_RUN)
+    policies = StrictBooleanField(default=True, help_text=_POLICIES)
+    service_properties = StrictBooleanField(default=True, help_text=_SERVICE_PROPERTIES)
+    verify = StrictBooleanField(default=True, help_text=_VERIFY)
+
+
+class FileCopyParameters(QueryParameters):
+    name = serializers.CharField(
+        max_length=255,
+        default=FILE_NAME,
+        help_text="Of the file, for the activity log.",
+    )
+    file_account = serializers.CharField(
+        max_length=255, default="", help_text="The account in the file; it may be left out if there is one."
+    )
+    table = serializers.ListField(
+        child=serializers.CharField(max_length=255),
+        default=list,
+        max_length=_MOST_TABLES,
+        help_text="A name or a pattern, such as `log*`, in any letter case; can be repeated. By default all.",
+    )
+    rename = serializers.ListField(
+        child=RenamingField(max_length=511),
+        default=list,
+        max_length=_MOST_TABLES,
+        help_text="`people=persons`: the name of a table at the target; can be repeated.",
+    )
+    rate = serializers.IntegerField(
+        min_value=0, max_value=_FASTEST, default=0, help_text="Entities per second, 0 without a limit."
+    )
+    delete = serializers.BooleanField(default=False, help_text=_DELETE)
+    dry_run = serializers.BooleanField(default=False, help_text=_DRY_RUN)
+    policies = serializers.BooleanField(default=True, help_text=_POLICIES)
+    service_properties = serializers.BooleanField(default=True, help_text=_SERVICE_PROPERTIES)
+    verify = serializers.BooleanField(default=True, help_text=_VERIFY)

@@ -5,15 +5,57 @@ from rest_framework.response import Response
 
 from storage.api import problems
 from storage.api.documentation import operation
-from storage.api.serializers.copies import RemoteCopySerializer
+from storage.api.problems import Problem
+from storage.api.serializers.copies import FileCopyParameters, RemoteCopySerializer
 from storage.api.serializers.jobs import JobSerializer
 from storage.api.views.base import AccountScopedViewSet
+from storage.api.views.uploading import UploadViewSet, discarding
 from storage.domain.access.roles import Capability
+from storage.operations.accounts import accounts
 from storage.operations.jobs import jobs
 from storage.operations.remote_copies import copy_jobs
 from storage.operations.remote_copies.copy_jobs import Credentials
 from storage.operations.remote_copies.copying import CopyOptions
+from storage.remote.azurite import FILE_NAME, NotAzurite
 from storage.remote.endpoints import EndpointMalformed
+
+
+class FileCopyViewSet(UploadViewSet):
+    tag = "Import and export"
+    capabilities = {"copy": Capability.MANAGE_ACCESS}
+
+    @operation(
+        "copy_from_file",
+        "Copy tables from a file of Azurite",
+        f"The body is `{FILE_NAME}` from Azurite's folder, which does not have to run. It is received only after the"
+        " request is authorized. A job copies its tables as `copy-from` does; what is equal is not written.",
+        query=FileCopyParameters,
+        answer=JobSerializer,
+        is_job=True,
+        file_examples={"application/json": '{"collections":[{"name":"$TABLES_COLLECTION$","data":[]}]}'},
+    )
+    def copy(self, request: Request, account: str) -> Response:
+        data = self.read_query()
+        accounts.check_writable(self.account)
+        file = self.receive(data["name"])
+        if file is None:
+            return self.ask_for_body()
+        options = CopyOptions(
+            tables=data["table"] or ("*",),
+            rename=dict(data["rename"]),
+            rate=data["rate"],
+            deletes=data["delete"],
+            dry_run=data["dry_run"],
+            with_policies=data["policies"],
+            with_service_properties=data["service_properties"],
+            verifies=data["verify"],
+        )
+        try:
+            with discarding(file):
+                job = copy_jobs.start_from_file(self.account, file, data["file_account"], options, by=self.by)
+        except NotAzurite as refused:
+            raise Problem(problems.INVALID, str(refused)) from None
+        return self.answer_job(job)
 
 
 class RemoteCopyViewSet(AccountScopedViewSet):

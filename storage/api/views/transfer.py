@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
 from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
@@ -13,16 +12,15 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
 
-from storage.api import access, idempotency, problems, uploads
+from storage.api import access, idempotency, problems
 from storage.api.documentation import IDEMPOTENCY_KEY, operation
 from storage.api.problems import Problem
 from storage.api.serializers import transfer as serializers
 from storage.api.serializers.jobs import JobSerializer
-from storage.api.uploads import Upload
 from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.diff import EscapingRenderer
+from storage.api.views.uploading import UploadViewSet, discarding
 from storage.domain.access.roles import Capability
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.service.quotas import DOWNLOADS
@@ -31,11 +29,9 @@ from storage.operations.access import idempotency_keys
 from storage.operations.access.idempotency_keys import ConcurrentRequest
 from storage.operations.accounts import accounts, quotas
 from storage.operations.entities import export_jobs, exports, import_jobs
-from storage.operations.entities import uploads as upload_quota
 from storage.operations.entities.exports import PARQUET, Export, Scope
 from storage.operations.entities.imports import ImportMode, ImportOutcome
-from storage.operations.entities.uploads import UploadTooLarge
-from storage.operations.jobs import files, jobs
+from storage.operations.jobs import jobs
 from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.runtime.threads import Download, TooManyDownloads
@@ -44,18 +40,10 @@ from storage.transfer.layout import FileFormat, FileRefused, Wishes
 from storage.transfer.mapping import ColumnMapping, MappingRefused
 
 
-class ImportViewSet(AccountScopedViewSet):
+class ImportViewSet(UploadViewSet):
     renderer_classes = (EscapingRenderer,)
     tag = "Import and export"
     capabilities = {"run": Capability.WRITE}
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        """Count an upload as one request: it is answered twice, see storage.api.uploads."""
-        return [] if self.upload.has_arrived else super().get_throttles()
-
-    @cached_property
-    def upload(self) -> Upload:
-        return uploads.of_request(self.request._request)
 
     @operation(
         "import_table",
@@ -77,34 +65,23 @@ class ImportViewSet(AccountScopedViewSet):
         },
     )
     def run(self, request: Request, account: str, table: str) -> Response:
-        data, upload = self.read_query(), self.upload
+        data = self.read_query()
         found = self._find_table(create=data["create"])
         accounts.check_writable(self.account)
         job = self._job_of_same_request()
         if job is not None:
             return self._answer(job)
-        if upload.file is None:
-            check = partial(upload_quota.require_room, self.by)
-            try:
-                check(upload.size)
-            except UploadTooLarge as refused:
-                raise Problem(problems.TOO_LARGE, str(refused)) from None
-            upload.accept(files.create(data["name"] or "upload", account=self.account, by=self.by), check)
-        assert upload.file is not None
-        if not upload.has_arrived:
-            return Response(status=202)  # which the client does not get
+        file = self.receive(data["name"])
+        if file is None:
+            return self.ask_for_body()
         try:
-            job = self._start(found, upload.file, data)
+            with discarding(file):
+                job = self._start(found, file, data)
         except ConcurrentRequest:
-            files.discard(upload.file)
             job = self._job_of_same_request()
             assert job is not None
         except (FileRefused, MappingRefused) as refused:
-            files.discard(upload.file)
             raise Problem(problems.INVALID, str(refused)) from None
-        except Exception:
-            files.discard(upload.file)
-            raise
         return self._answer(job)
 
     def _find_table(self, *, create: bool) -> Table:

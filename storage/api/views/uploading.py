@@ -1,0 +1,53 @@
+"""Operations whose body is a file: see storage.api.uploads."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
+
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
+
+from storage.api import problems, uploads
+from storage.api.problems import Problem
+from storage.api.uploads import Upload
+from storage.api.views.base import AccountScopedViewSet
+from storage.models import JobFile
+from storage.operations.entities import uploads as upload_quota
+from storage.operations.entities.uploads import UploadTooLarge
+from storage.operations.jobs import files
+
+
+class UploadViewSet(AccountScopedViewSet):
+    def get_throttles(self) -> list[BaseThrottle]:
+        """Count an upload as one request: it is answered twice."""
+        return [] if self.upload.has_arrived else super().get_throttles()
+
+    @cached_property
+    def upload(self) -> Upload:
+        return uploads.of_request(self.request._request)
+
+    def receive(self, name: str) -> JobFile | None:
+        """Return the file once it has arrived; accept it before that. Raises Problem if there is no room for it."""
+        upload = self.upload
+        if upload.file is None:
+            check = partial(upload_quota.require_room, self.by)
+            try:
+                check(upload.size)
+            except UploadTooLarge as refused:
+                raise Problem(problems.TOO_LARGE, str(refused)) from None
+            upload.accept(files.create(name or "upload", account=self.account, by=self.by), check)
+        return upload.file if upload.has_arrived else None
+
+    def ask_for_body(self) -> Response:
+        """Return the answer to a request whose file is accepted, which the client does not get."""
+        return Response(status=202)
+
+
+@contextmanager
+def discarding(file: JobFile) -> Iterator[None]:
+    """Delete a file unless the block starts a job that takes it."""
+    try:
+        yield
+    except Exception:
+        files.discard(file)
+        raise
