@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.test import Client
+from django.utils import timezone
 
 from console.models import User
 from storage.domain.access.roles import Role
@@ -28,6 +29,14 @@ ROLES = {
 @pytest.fixture(autouse=True)
 def _quick_passwords(settings):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """The time, which stands still: no minute, hour or day begins between what a test does and what a page says."""
+    moment = timezone.now()
+    monkeypatch.setattr(timezone, "now", lambda: moment)
+    return moment
 
 
 @pytest.fixture

@@ -257,15 +257,20 @@ async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
 
 async def test_writes_the_log_of_who_wants_one(account, watching, tmp_path, monkeypatch):
     monkeypatch.setattr(observer, "_LOGGED_LIMIT", 5000)
+    before = datetime.now(UTC)
     for _ in range(20):  # more than it can keep
         request = seen(account)
         watching.record(request)
         watching.log(request, LogEntry(url="x" * 500, key="/observed/people", request_id="id"))
     await watching.flush()
 
-    (path,) = tmp_path.rglob("*.log")
-    lines = path.read_text().splitlines()
+    lines = [
+        (path.parent, line) for path in tmp_path.rglob("*.log") for line in path.read_text().splitlines()
+    ]
     assert len(lines) == 4
-    assert lines[0].startswith(f"1.0;{datetime.now(UTC):%Y-%m-%dT%H:}")
-    assert ";QueryEntity;Success;200;3;3;authenticated;observed;observed;table;" in lines[0]
-    assert path.parent.parent == tmp_path / f"observed/table/{datetime.now(UTC):%Y/%m/%d}"
+    for folder, line in lines:
+        version, time, rest = line.split(";", 2)
+        started = datetime.fromisoformat(time)
+        assert version == "1.0" and before - timedelta(seconds=1) < started < datetime.now(UTC)
+        assert rest.startswith("QueryEntity;Success;200;3;3;authenticated;observed;observed;table;")
+        assert folder == tmp_path / f"observed/table/{started:%Y/%m/%d/%H00}"  # those of an hour

@@ -25,8 +25,7 @@ def count(account, moment, requests, status=200, error=""):
     )  # fmt: skip
 
 
-def test_says_what_was_asked_and_what_went_wrong(visit, account):
-    now = timezone.now()
+def test_says_what_was_asked_and_what_went_wrong(now, visit, account):
     count(account, now, 6)
     count(account, hour_of(now) - timedelta(hours=5), 4, 404, "ResourceNotFound")
     count(account, hour_of(now) - timedelta(hours=5), 2, 409, "EntityAlreadyExists")
@@ -45,14 +44,13 @@ def test_says_what_was_asked_and_what_went_wrong(visit, account):
     assert answer.context["bars"][-6].wrong == answer.context["bars"][-6].height == 64
 
 
-def test_what_was_refused_and_what_is_over_needs_attention(visit, account):
-    now = timezone.now()
+def test_what_was_refused_and_what_is_over_needs_attention(now, visit, account):
     count(account, now, 6, 403, "AuthenticationFailed")
     people = tables.create(account, "people")
     over = AccessPolicy(expiry=f"{now - timedelta(days=2):%Y-%m-%dT%H:%M:%S}.0000000Z", permission="r")
     open_ended = AccessPolicy(expiry="", permission="r")
     policies.replace(people, [SignedIdentifier("old", over), SignedIdentifier("open", open_ended)])
-    branch = accounts.add("acmepr", NewAccount(expires_at=now + timedelta(hours=19, minutes=1)))
+    branch = accounts.add("acmepr", NewAccount(expires_at=now + timedelta(hours=19)))
     Branch.objects.create(account=branch, source=account, source_name="acme", at=now, actor_kind="user")
 
     page = text(visit("victor").get(PAGE))
@@ -102,8 +100,8 @@ def test_says_what_an_account_lacks(visit, account):
     assert "The account is read-only." in visit("victor").get(PAGE).content.decode()
 
 
-def test_leads_to_what_can_be_done(visit, account):
-    end = timezone.now() + timedelta(days=1, minutes=1)
+def test_leads_to_what_can_be_done(now, visit, account):
+    end = now + timedelta(days=1)
     account_settings.change(account, expires_at=end, description="Copy of last night")
     page = visit("alice").get(PAGE).content.decode()
     assert "The account expires with everything in it: in 1\xa0day" in page

@@ -73,7 +73,7 @@ def details(read, done, who="victor"):
     return read(reverse("activity:entry", args=["acme", done.pk]), who).content.decode()
 
 
-def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(read, account, table):
+def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(now, read, account, table):
     apply(table, Insert(entity()), Insert(entity("bob")))
     apply(table, Delete(EntityKey("se", "ada"), ANY))
     answer = read()
@@ -136,10 +136,10 @@ def test_hostile_names_are_text(read, account, table):
         assert "&lt;img src=x onerror=alert(1)&gt; %(who)s {{ 7|add:7 }}" in page
 
 
-def test_filters(visit, account, table):
+def test_filters(now, visit, account, table):
     apply(table, Insert(entity("a%b")))
     account_settings.change(account, label="New", by=COMMAND)
-    today, client = timezone.localdate(), visit("victor")
+    today, client = timezone.localdate(now), visit("victor")
     for number, asked in [
         (1, {"what": "tables"}),
         (1, {"what": "entities"}),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import translation
 
+from console.site.last_changes import draw_recent
 from console.site.tags import grouped, initials
 from console.site.times import describe_distance
 
@@ -30,3 +31,9 @@ def test_numbers_and_distances_as_readers_write_them(language, number, distance)
     with translation.override(language):
         assert grouped(1234567) == number
         assert describe_distance(now - timedelta(days=40), now, past_depth=1) == distance
+
+
+def test_a_recent_time_has_its_date_on_another_day_only(now):
+    yesterday = now - timedelta(days=1)
+    assert f">{now:%H:%M:%S}</time>" in draw_recent(now)
+    assert f">{yesterday:%Y-%m-%d %H:%M:%S}</time>" in draw_recent(yesterday)
