@@ -16,7 +16,7 @@ ALIVE: Final = "WATCHDOG=1"
 class ServiceManager:
     """The manager of this process; without one, messages go nowhere.
 
-    ``patience``: the seconds after which it restarts a server that has not said ALIVE, 0 if it waits for ever.
+    ``patience``: the seconds after which it restarts a server that has not said ALIVE, 0 if it does not.
     """
 
     def __init__(self) -> None:
