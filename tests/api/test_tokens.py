@@ -104,8 +104,9 @@ def test_too_many_requests_wait(call, settings):
     assert refused.headers["Content-Type"] == "application/problem+json"
     assert other("GET", "token").status_code == 200
 
-    ApiToken.objects.update(window_started_at=timezone.now() - timedelta(minutes=1))
-    assert caller("GET", "token").status_code == 200
+    for later in (timedelta(minutes=1), timedelta(hours=-3)):  # the clock may be set back
+        ApiToken.objects.update(window_started_at=timezone.now() - later, window_requests=3)
+        assert caller("GET", "token").status_code == 200
 
 
 def test_what_is_refused_counts_too(call, settings):

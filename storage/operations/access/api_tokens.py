@@ -118,6 +118,7 @@ def seconds_to_wait(token: ApiToken, limit: int, now: datetime) -> int:
     """Count a request; return 0, or the seconds to wait when ``limit`` is used up in this minute by all processes."""
     since = now - _WINDOW
     is_new = Q(window_started_at=None) | Q(window_started_at__lte=since)
+    is_new |= Q(window_started_at__gt=now + _WINDOW)  # the clock was set back
     counted = ApiToken.objects.filter(is_new | Q(window_requests__lt=limit), pk=token.pk).update(
         window_requests=Case(When(is_new, then=1), default=F("window_requests") + 1),
         window_started_at=Case(When(is_new, then=now), default=F("window_started_at")),

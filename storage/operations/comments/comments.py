@@ -96,7 +96,7 @@ def edit(comment: Comment, text: str, *, by: Actor) -> Activity | None:
         return None
     lately = Activity.objects.filter(
         account=fresh.thread.account_id,
-        at__gt=timezone.now() - _MINUTE,
+        at__range=_around_now(),
         verb=Verb.COMMENT_CHANGE,
         actor=storable_text(by.name, 256),
     )
@@ -156,11 +156,17 @@ def _check_text(text: str) -> str:
     return text
 
 
+def _around_now() -> tuple[datetime, datetime]:
+    """Return a span with the last minute, which what was written before the clock was set back is not in for long."""
+    now = timezone.now()
+    return now - _MINUTE, now + _MINUTE
+
+
 def _check_rate(table: Table, author: Person) -> None:
     """Refuse more than a user can mean to write; others who write for this user wait until the transaction ends."""
     quotas.lock_user(author.pk)  # before the account, as everywhere
     account = locking.lock(table.account)
-    lately = Comment.objects.filter(author_id=author.pk, created_at__gt=timezone.now() - _MINUTE)
+    lately = Comment.objects.filter(author_id=author.pk, created_at__range=_around_now())
     if lately.count() >= MOST_AT_ONCE:
         raise CommentRefused(Reason.TOO_MANY_COMMENTS_AT_ONCE, most=MOST_AT_ONCE)
     most = quotas.limit(COMMENTS)
