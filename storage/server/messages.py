@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import parseaddr
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -67,7 +68,7 @@ def _read_smtp(text: str, sender: str) -> Smtp:
             "TABLERO_SMTP_URL must be smtp://, smtp+starttls:// or smtps:// with a host, such as"
             " smtp+starttls://user:password@mail.example.com:587."
         ) from None
-    local, at, domain = sender.rpartition("@")
+    local, at, domain = parseaddr(sender)[1].rpartition("@")
     if not (local and at and domain) or not sender.isprintable():
         raise Refusal(f"TABLERO_MAIL_FROM is {sender!r}; it must be an e-mail address.")
     user, password = unquote(url.username or ""), unquote(url.password or "")

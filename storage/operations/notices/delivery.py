@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from email.utils import parseaddr
 from typing import Any, Final
 
 from django.apps import apps
@@ -244,7 +245,8 @@ def send_mail(address: str, subject: str, body: str, *, message_id: str = "") ->
     """Send an e-mail; return why that failed, or an empty string."""
     headers = {"Auto-Submitted": "auto-generated"}
     if message_id:
-        headers["Message-ID"] = f"<{message_id}@{settings.DEFAULT_FROM_EMAIL.rpartition('@')[2]}>"
+        _name, sender = parseaddr(settings.DEFAULT_FROM_EMAIL)  # which may have a name before it
+        headers["Message-ID"] = f"<{message_id}@{sender.rpartition('@')[2]}>"
     try:
         EmailMessage(subject, body, to=[address], headers=headers).send()
     except (OSError, smtplib.SMTPException, ValueError) as error:
