@@ -8,10 +8,12 @@ from zlib import crc32
 from django import template
 from django.contrib.messages.storage.base import Message
 from django.forms import BoundField
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from console.site import actors, commands, glyphs, last_changes, layout, roles, times, toasts
@@ -50,10 +52,16 @@ def icon(name: str, size: int = 16) -> SafeString:
 
 
 @register.simple_tag
-def shortcut_groups() -> Iterable[tuple[commands.Where, Sequence[commands.Command]]]:
-    """Return the groups of the help sheet with their commands."""
+def shortcut_list() -> SafeString:
+    """Draw the help sheet."""
+    return _draw_shortcuts(get_language())
+
+
+@lru_cache(maxsize=8)  # it is on every page, and a tenth of the time of most
+def _draw_shortcuts(_language: str | None) -> SafeString:
     items = (*layout.SERVER_SIDEBAR[:1], *layout.ACCOUNT_SIDEBAR)
-    return commands.list_commands((item.letter, item.label) for item in items if item.letter)
+    groups = commands.list_commands((item.letter, item.label) for item in items if item.letter)
+    return render_to_string("components/shortcut_list.html", {"groups": groups})
 
 
 @register.simple_tag(takes_context=True)
