@@ -294,6 +294,18 @@ def test_what_the_target_has_lost_is_copied_again(account, server, there, table,
     found = outcome(copy(account, server, only(table)))
     assert (found["inserted"], found["unchanged"], found["verified"]) == (1, 2, True)
 
+    back = only(table, rename={table: f"to{table}"})
+    assert outcome(copy(account, server, back, is_outgoing=True))["verified"]
+    there.delete(f"to{table}", [EntityKey("p", "00001")])
+    found = outcome(copy(account, server, back, is_outgoing=True))
+    assert (found["read"], found["missing"], found["verified"]) == (0, 1, False)
+    there.write(f"to{table}", [row("p", "other")])  # as many entities again, but others
+    found = outcome(copy(account, server, back, is_outgoing=True))
+    assert (found["read"], found["extra"], found["verified"]) == (3, 1, True)
+    there.delete(f"to{table}", [EntityKey("p", "00002")])
+    found = outcome(copy(account, server, back, is_outgoing=True))
+    assert (found["read"], found["differing"], found["verified"]) == (0, 1, False)
+
 
 def test_credentials_are_deleted_even_if_the_end_cannot_be_recorded(
     account, server, there, table, monkeypatch

@@ -419,6 +419,7 @@ class Copying:
                 progress.missing = max(0, expected[0] - found[0])
                 progress.extra = max(0, found[0] - expected[0])
             progress.differing = int(expected != found and not progress.extra and not progress.missing)
+            self._note_unexplained(work)
         progress.verified = not (progress.differing or progress.missing)
 
     def _count_source(self, work: _Work) -> int:
@@ -427,11 +428,12 @@ class Copying:
         return work.source_entities
 
     def _count_keys(self, side: Side, table: str, filter_: str) -> tuple[int, int]:
-        number = 0
+        number, total = 0, 0
         for several in side.keys(table, filter_):
             number += len(several)
+            total = add_checksums(total, *map(key_checksum, several))
             self.save(Chunk())
-        return number, 0
+        return number, total
 
     def _sum(self, side: Side, table: str, filter_: str) -> tuple[int, int]:
         number, total = 0, 0
@@ -461,6 +463,19 @@ class Copying:
         progress.extra = number - equal - progress.differing
         if not (progress.missing or progress.differing or progress.extra):
             progress.entities, progress.checksum = number, f"{total:x}"
+
+    def _note_unexplained(self, work: _Work) -> None:
+        """Let the next copy read everything if fewer entities have changed at the source than are not as they were."""
+        progress = work.progress
+        unequal = progress.missing + progress.differing
+        if not unequal or not progress.mark:
+            return
+        changed = 0
+        for page in self.source.pages(work.pair.source, progress.filter, since=progress.mark):
+            changed += len(page.items)
+            self.save(Chunk())
+        if changed < unequal:
+            progress.mark = 0
 
     def _note_unreachable(self, work: _Work, unequal: set[EntityKey]) -> None:
         """Let the next copy read everything if that of what has changed at the source would not mend a difference."""
