@@ -94,6 +94,28 @@ def test_c2_a_type_is_changed_with_a_preview(open_entity, edited):
     assert (found["Value"], found["Age"]) == (1, EntityProperty(5454161346626, EdmType.INT64))
 
 
+def test_a_late_conversion_takes_no_text_and_no_focus(open_entity, edited):
+    page = open_entity("slow", Age=36)
+    held = Held(page, "**/edited/entity/row/")
+    kind, value = page.get_by_label("Type of Age"), field(page, "Age")
+    for type_ in ("Int64", "Double"):  # the second gives the first up
+        kind.select_option(f"Edm.{type_}")
+        held.take()
+    value.focus()
+    page.keyboard.press("End")
+    with page.expect_event("requestfailed"):
+        page.keyboard.insert_text("50")
+    held.take().continue_()
+    page.locator("[name^=was-][value='Edm.Double']").wait_for(state="attached")
+    expect(value).to_be_focused()
+    page.keyboard.type("1")
+    expect(value).to_have_value("36501.0")
+    expect(kind).to_have_value("Edm.Double")
+    press(page, "Save")
+    said(page, "Saved 1 property")
+    assert edited.get_entity("se", "slow")["Age"] == 36501.0
+
+
 def test_c3_bytes_go_up_and_come_down(open_entity, edited, tmp_path):
     page = open_entity("bytes", Photo=b"\x01")
     data = bytes(range(256)) * 200

@@ -1,6 +1,6 @@
 // The form of an entity: rows that come, go and change their type, what was changed, and one question before leaving.
 import { bind } from "../site/commands.js";
-import { on, onClick, onSwap } from "../site/on.js";
+import { newest, on, onClick, onSwap } from "../site/on.js";
 import { post } from "../site/request.js";
 import "../site/unsaved.js";
 import { guid } from "./cell_tools.js";
@@ -80,8 +80,23 @@ function add(form) {
   count(form);
 }
 
-/** Ask the server about one row: what it says replaces the row, or only its notes during typing. */
-async function ask(row, whole) {
+const asking = new WeakMap(); // by row
+const converting = new WeakSet(); // rows that the server draws again, until it has
+
+/** Ask the server about one row, about its newest state only. */
+function askerOf(row) {
+  if (!asking.has(row)) asking.set(row, newest(CHECK_AFTER, (signal) => ask(row, signal)));
+  return asking.get(row);
+}
+
+/** Have the row drawn again, for another type or form. */
+function convert(row) {
+  converting.add(row);
+  askerOf(row).now();
+}
+
+/** What the server says replaces a row that is converted, or else only its notes. */
+async function ask(row, signal) {
   const form = row.closest("form");
   const body = new FormData();
   for (const field of row.querySelectorAll("input, textarea, select")) {
@@ -90,10 +105,10 @@ async function ask(row, whole) {
   }
   if (row.querySelector('[name^="kept-"]')) body.append("opened", form.elements.opened?.value ?? "");
   body.append("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
-  const answer = await post(form.dataset.row, body);
-  if (answer.status !== 200 || !row.isConnected) return;
+  const answer = await post(form.dataset.row, body, signal);
+  if (answer.status !== 200 || signal.aborted || !row.isConnected) return;
   const found = answer.found.querySelector("[data-property]");
-  if (whole) replaceRow(row, document.adoptNode(found));
+  if (converting.has(row)) replaceRow(row, document.adoptNode(found));
   else replaceNotes(row, found);
 }
 
@@ -106,9 +121,18 @@ function replaceRow(row, found) {
     const was = row.querySelector(".was");
     if (was && !found.querySelector(".was")) found.querySelector(".property-name").append(was);
   }
+  const at = document.activeElement;
+  const isHere = row.contains(at) || at === document.body;
   row.replaceWith(found);
-  found.querySelector("[data-type]").focus();
+  if (isHere) refocus(found, at);
   count(found.closest("form"));
+}
+
+/** The field that had the focus, with the caret where it was; or the type. */
+function refocus(row, { name, selectionStart: start, selectionEnd: end }) {
+  const field = (name && row.querySelector(`[name="${CSS.escape(name)}"]`)) || row.querySelector("[data-type]");
+  field.focus();
+  if (typeof start === "number" && field.selectionStart !== null) field.setSelectionRange?.(start, end);
 }
 
 function replaceNotes(row, found) {
@@ -117,18 +141,11 @@ function replaceNotes(row, found) {
   field.ariaInvalid = row.querySelector("[data-notes] .errors") ? "true" : null;
 }
 
-const waiting = new WeakMap();
-
-function checkLater(row) {
-  clearTimeout(waiting.get(row));
-  waiting.set(row, setTimeout(() => ask(row, false), CHECK_AFTER));
-}
-
 function useType(row, type) {
   const select = row.querySelector("[data-type]");
   select.value = type;
   row.querySelector('[name^="was-"]').value = type; // the text is meant as it stands
-  ask(row, true);
+  convert(row);
 }
 
 onClick("[data-add]", ({ form }) => add(form));
@@ -150,12 +167,12 @@ on("input", FORM, (form, { target }) => {
     const remove = row.querySelector("[data-remove]");
     if (remove.checked && !("stored" in row.dataset)) remove.checked = false;
   }
-  if (row && target.matches("[data-check]")) checkLater(row);
+  if (row && (target.matches("[data-check]") || converting.has(row))) askerOf(row).soon();
   count(form);
 });
 
 on("change", `${FORM} [data-property]`, (row, { target }) => {
-  if (target.matches("[data-type], [data-form]")) ask(row, true);
+  if (target.matches("[data-type], [data-form]")) convert(row);
   else if (target.matches("[data-name]")) adoptType(row, target);
   else if (target.type === "file") showFile(row, target);
   if (row.isConnected) count(row.closest("form"));
@@ -167,7 +184,7 @@ function adoptType(row, name) {
   const select = row.querySelector("[data-type]");
   if (!known || row.querySelector("[data-value]").value || select.value === known.dataset.type) return;
   select.value = known.dataset.type;
-  ask(row, true);
+  convert(row);
 }
 
 function showFile(row, input) {
