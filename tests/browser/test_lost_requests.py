@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe
+from tests.browser.page import Held, check_axe
 
 PASSWORD = "a password of many words"
 ACCOUNT = "/ui/a/devstoreaccount1/"
@@ -118,6 +118,53 @@ def test_without_an_answer_the_text_stays_and_retry_sends_it(page, kept):
     trouble.wait_for()
     page.context.set_offline(False)
     expect(trouble).to_have_count(0)
+
+
+def test_what_is_typed_while_a_form_is_saved_stays(page, kept):
+    name, save = open_drawer(page)
+    name.fill("Grace")
+    saving = Held(page, "**/t/kept/entity/?*")
+    save.click()
+    saving.wait()
+    name.press("End")
+    page.keyboard.type(" Hopper")
+    # it may be refused, so that leaving asks
+    page.locator(f"a[href='{ACCOUNT}overview/']:visible").first.click()
+    page.get_by_role("dialog").get_by_role("button", name="Keep editing").click()
+    name.press("End")
+    saving.release()
+    said(page, "Saved 1 property")
+    expect(name).to_have_value("Grace Hopper")
+    expect(name).to_be_focused()
+    assert kept.get_entity("se", "0")["Name"] == "Grace"
+    page.keyboard.type("!")
+    save.click()
+    expect(page.locator("#drawer [data-save-label]")).to_have_text("Save")
+    assert kept.get_entity("se", "0")["Name"] == "Grace Hopper!"
+
+    # another view of it, asked for before something was typed: that is offered there
+    view = Held(page, "**/t/kept/entity/?*")
+    page.locator("#drawer").get_by_role("link", name="JSON").click()
+    view.wait()
+    name.fill("Hedy")
+    view.release()
+    page.locator("#drawer .draft-offer").get_by_role("button", name="Restore").click()
+    expect(name).to_have_value("Hedy")
+    # a page of its own is loaded again when it is saved
+    page.locator("#drawer").get_by_role("link", name="Open as a page").click()
+    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    page.wait_for_url("**/entity/?*")
+    name = page.get_by_label("Name", exact=True)
+    save = page.get_by_role("button", name=SAVE)
+    name.fill("Joan")
+    saving = Held(page, "**/t/kept/entity/?*")
+    save.click()
+    saving.wait()
+    name.fill("Joan Clarke")
+    saving.release()
+    said(page, "Saved 1 property")
+    page.locator(".draft-offer").get_by_role("button", name="Restore").click()
+    expect(name).to_have_value("Joan Clarke")
 
 
 def test_a_table_deleted_meanwhile_takes_no_text_along(page, service):

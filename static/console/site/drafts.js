@@ -3,10 +3,11 @@
 // cell keeps and shows its draft itself.
 import { onPage, onSwap } from "./on.js";
 import { load } from "./page_form.js";
-import { isDirty, wasSent } from "./unsaved.js";
+import { fieldsOf, hasNews, isDirty, stateBefore, stateOf, wasSent } from "./unsaved.js";
 
 const { user } = document.documentElement.dataset;
 const offered = new WeakSet();
+const discarded = new WeakSet();
 
 function guardedForms() {
   return [...document.querySelectorAll("form[data-guard][data-restore]")];
@@ -39,12 +40,11 @@ export function forgetDraft(address) {
   sessionStorage.removeItem(placeOf(address));
 }
 
-function keepDrafts() {
-  guardedForms().filter(isDirty).forEach(keepDraft);
-}
-
 function discardDrafts() {
-  for (const form of guardedForms()) sessionStorage.removeItem(nameOf(form));
+  for (const form of guardedForms()) {
+    discarded.add(form);
+    sessionStorage.removeItem(nameOf(form));
+  }
 }
 
 function offer(form) {
@@ -77,7 +77,49 @@ document.addEventListener("submit", (event) => {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith("tablero.draft.")) sessionStorage.removeItem(name);
 });
 
-const leave = () => (wasSent() ? discardDrafts() : keepDrafts());
+// what was typed since a form was sent is not in the answer that takes its place
+
+let replaced = []; // forms
+
+document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
+  const part = typeof ctx.target === "string" ? document.querySelector(ctx.target) : ctx.target; // the server may name another
+  const forms = ctx.swap === "none" ? [] : (part?.querySelectorAll("form[data-guard]") ?? []);
+  replaced.push(...[...forms].filter((form) => hasNews(form) && !discarded.has(form)));
+  replaced.filter((form) => "restore" in form.dataset).forEach(keepDraft);
+});
+
+// before others look what is not saved
+document.addEventListener("htmx:after:swap", putBackAll, true);
+
+function putBackAll() {
+  for (const form of replaced) {
+    const next = document.querySelector(`form[data-guard][action="${CSS.escape(form.getAttribute("action"))}"]`);
+    if (next && next !== form && putBack(form, next)) forgetDraft(form.getAttribute("action"));
+  }
+  replaced = [];
+}
+
+/** Into the same fields, if the rest of the form is as it was; returns whether it is. */
+function putBack(form, next) {
+  const fields = fieldsOf(form).filter(({ type, name }) => type !== "hidden" || /\d/.test(name)); // others are tokens
+  const pairs = fields.map((field) => [field, next.elements.namedItem(field.name)]);
+  if (!pairs.every(([field, it]) => it?.name && stateOf(it) === stateBefore(field))) return false;
+  const changed = pairs.filter(([field]) => stateOf(field) !== stateBefore(field));
+  if (changed.some(([{ type }, it]) => type === "file" || it.type === "hidden")) return false;
+  for (const [field, it] of changed) {
+    if (it.matches("[type=checkbox], [type=radio]")) it.checked = field.checked;
+    else it.value = field.value;
+    if (it === document.activeElement && it.matches("[type=text], textarea")) it.setSelectionRange(field.selectionStart, field.selectionEnd);
+    it.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+  return true;
+}
+
+function leave() {
+  for (const form of guardedForms())
+    if (wasSent() && !hasNews(form)) sessionStorage.removeItem(nameOf(form));
+    else if (isDirty(form)) keepDraft(form);
+}
 addEventListener("pagehide", leave);
 onPage((left) => left.addEventListener("abort", leave));
 document.addEventListener("tablero:discarded", discardDrafts);

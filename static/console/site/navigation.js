@@ -3,7 +3,7 @@
 // the Navigation API, and pages of another frame, user, language or version, load as pages do.
 import { turnPage } from "./on.js";
 import { loadHead, plainRequest, read } from "./request.js";
-import { anyDirty, guarded, setSent, wasSent } from "./unsaved.js";
+import { anyDirty, guarded, isChanged, setSent, wasSent } from "./unsaved.js";
 
 const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // of the document, not of a page
 const FRAME = ".layout > #main";
@@ -197,12 +197,6 @@ function placeOnPage() {
 /** What was typed or chosen, as browsers keep it; what a form guards is in its draft. */
 function changedFields() {
   return [...document.querySelectorAll(FIELDS)].flatMap((field, at) => (isChanged(field) && !field.closest("[data-guard]") ? [[at, keyOf(field), field.checked ?? null, field.value]] : []));
-}
-
-function isChanged(field) {
-  if (field.matches("[type=checkbox], [type=radio]")) return field.checked !== field.defaultChecked;
-  if (field.matches("select")) return [...field.options].some((option) => option.selected !== option.defaultSelected);
-  return field.value !== field.defaultValue;
 }
 
 const keyOf = (field) => `${field.name} ${field.type} ${field.matches("[type=checkbox], [type=radio]") ? field.value : ""}`;

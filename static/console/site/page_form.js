@@ -1,6 +1,6 @@
 // Ordinary forms of a page, sent without leaving it: what was typed stays until the server has taken it.
 import { loadHead, read, request } from "./request.js";
-import { goOnSaved, setSent } from "./unsaved.js";
+import { goOnSaved, setOnItsWay, setSent } from "./unsaved.js";
 
 const PATIENCE = 300; // milliseconds after which the button shows that an answer is on its way
 
@@ -9,7 +9,8 @@ addEventListener("submit", (event) => {
   const form = event.target;
   const { submitter } = event;
   const isOurs = form.getAttribute("method") === "post" && !(submitter?.formTarget || form.target) && !form.closest(".plain, [data-native]");
-  if (event.defaultPrevented || !isOurs) return;
+  if (event.defaultPrevented) return;
+  if (!isOurs) return setSent(form.getAttribute("method") !== "dialog");
   event.preventDefault();
   send(form, submitter);
 });
@@ -18,9 +19,13 @@ async function send(form, submitter) {
   if (form.ariaBusy === "true") return;
   const address = submitter?.hasAttribute("formaction") ? submitter.formAction : form.getAttribute("action") || location.href;
   form.ariaBusy = "true";
+  setOnItsWay(form, true);
   const timer = setTimeout(() => submitter?.setAttribute("aria-busy", "true"), PATIENCE);
   try {
     await load(address, new FormData(form, submitter));
+  } catch (error) {
+    setOnItsWay(form, false);
+    throw error;
   } finally {
     clearTimeout(timer);
     submitter?.removeAttribute("aria-busy");
@@ -41,11 +46,12 @@ export async function load(address, body, place) {
   }
   setSent(false);
   const found = await read(answer);
-  if (place) put(place, () => place.replaceChildren(...document.adoptNode(found.body).childNodes));
+  if (place) put(place, place, () => place.replaceChildren(...document.adoptNode(found.body).childNodes));
   else showPage(found);
 }
 
-function put(place, change) {
+function put(old, place, change) {
+  old.dispatchEvent(new CustomEvent("htmx:before:swap", { bubbles: true, detail: { ctx: { target: old } } }));
   change();
   window.htmx.process(place);
   place.dispatchEvent(new CustomEvent("htmx:after:swap", { bubbles: true }));
@@ -56,7 +62,8 @@ function showPage(found) {
   document.title = found.title;
   loadHead(found);
   document.getElementById("toasts").append(...found.getElementById("toasts").children);
-  put(main, () => document.getElementById("main").replaceWith(document.adoptNode(main)));
+  const old = document.getElementById("main");
+  put(old, main, () => old.replaceWith(document.adoptNode(main)));
   const first = main.querySelector("[data-error-summary], [autofocus], [aria-invalid=true]");
   (first ?? main).focus();
   if (!first) scrollTo(0, 0);

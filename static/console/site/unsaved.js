@@ -3,15 +3,42 @@ import { onSwap } from "./on.js";
 
 let leaving = false;
 
+const isBox = (field) => field.matches("[type=checkbox], [type=radio]");
+
+/** What a field says. */
+export const stateOf = (field) => (isBox(field) ? field.checked : field.value);
+
+/** What it said when it was drawn. */
+function drawnState(field) {
+  if (isBox(field)) return field.defaultChecked;
+  if (field.matches("select")) return ([...field.options].find((option) => option.defaultSelected) ?? field.options[0])?.value;
+  return field.defaultValue;
+}
+
+export const isChanged = (field) => stateOf(field) !== drawnState(field);
+
+export const fieldsOf = (form) => [...form.elements].filter((field) => field.name && field.matches("input, select, textarea"));
+
 export function isDirty(form) {
   if ("dirty" in form.dataset) return true;
-  return [...form.elements].some((field) => {
-    if (!field.name || field.type === "hidden" || field.disabled) return false;
-    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
-    if (field.type === "file") return field.files.length > 0;
-    if (field.tagName === "SELECT") return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
-    return "defaultValue" in field && field.value !== field.defaultValue;
-  });
+  return fieldsOf(form).some((field) => field.type !== "hidden" && !field.disabled && isChanged(field));
+}
+
+const sent = new WeakMap(); // by form that is on its way to the server, what its fields said
+
+/** What a field said when its form was sent, or else when it was drawn. */
+export const stateBefore = (field) => sent.get(field.form)?.get(field) ?? drawnState(field);
+
+/** Whether something in a form was typed that is not on its way to the server. */
+export function hasNews(form) {
+  return sent.has(form) ? fieldsOf(form).some((field) => stateOf(field) !== stateBefore(field)) : isDirty(form);
+}
+
+/** A form is sent, or the server has not taken it; of what is sent twice, the first counts. */
+export function setOnItsWay(form, is) {
+  if (is && sent.has(form)) return;
+  if (is) sent.set(form, new Map(fieldsOf(form).map((field) => [field, stateOf(field)])));
+  else sent.delete(form);
 }
 
 function dirtyForms() {
@@ -90,7 +117,7 @@ document.addEventListener(
 // a form that is sent takes what was typed along; also one that deletes the entity, which can be undone
 let isSent = false;
 
-/** Say whether the page is about to be left because the server has taken what was typed. */
+/** Say whether the page is about to be left because the server has taken what was typed, or the browser sends it. */
 export function setSent(is) {
   isSent = is;
 }
@@ -99,11 +126,14 @@ export function wasSent() {
   return isSent;
 }
 
-document.addEventListener("submit", () => {
-  isSent = true;
+// a request whose answer takes the place of the form that it sends
+const replacesForm = ({ target, request, swap }) => swap !== "none" && target?.contains?.(request.form);
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => replacesForm(ctx) && setOnItsWay(ctx.request.form, true));
+document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {
+  if (ctx.status.startsWith("error") && replacesForm(ctx)) setOnItsWay(ctx.request.form, false);
 });
-document.addEventListener("htmx:finally:request", ({ detail }) => {
-  isSent = Boolean(detail.ctx.hx?.redirect);
+document.addEventListener("htmx:before:response", ({ detail }) => {
+  if (detail.ctx.hx.redirect) isSent = true;
 });
 document.addEventListener("tablero:unsent", () => {
   isSent = false;
