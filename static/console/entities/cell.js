@@ -155,9 +155,9 @@ function present(editor, form) {
 }
 
 /** Whether the keys go to this editor, or nowhere. */
-function hasKeyboard({ dialog, cell }) {
+function hasKeyboard({ dialog, cell, next }) {
   const at = document.activeElement;
-  return at === document.body || at === cell || dialog.contains(at);
+  return at === document.body || at === cell || at === next || dialog.contains(at);
 }
 
 /**
@@ -230,16 +230,18 @@ async function check(form, signal) {
 async function retype(form) {
   const editor = editorOf(form);
   editor.checking.stop();
-  const before = new FormData(form).get("value");
+  const before = form.elements.value?.value;
   const next = await retyped(form);
-  if (!isOpen(editor) || !next) return;
+  if (isOpen(editor) && next) renewForm(editor, form, next, before);
+}
+
+/** Show what the server made of a value; what was typed meanwhile is newer. */
+function renewForm(editor, form, next, before) {
   const typed = form.elements.value?.value;
   show(editor, next);
-  // what was typed meanwhile is newer than what was converted
-  if (typed !== before && typed !== undefined && next.elements.value.type !== "checkbox") {
-    next.elements.value.value = typed;
-    checkSoon(next);
-  }
+  if (typed === before || typed === undefined || next.elements.value.type === "checkbox") return;
+  next.elements.value.value = typed;
+  checkSoon(next);
 }
 
 /** Save once at a time; what is still without an answer is given up for what the form says now. */
@@ -251,6 +253,11 @@ function save(editor, form, submitter, goOn) {
   editor.checking.stop();
   editor.saving = new AbortController();
   editor.work = send(editor, form, submitter, goOn, editor.saving);
+  moveOn(editor, goOn); // what is typed next is for the next cell, not for this one
+}
+
+function moveOn(editor, goOn) {
+  if (hasKeyboard(editor)) editor.next = goOn?.(currentCell(editor.cell)) ?? null;
 }
 
 async function send(editor, form, submitter, goOn, saving) {
@@ -259,15 +266,16 @@ async function send(editor, form, submitter, goOn, saving) {
   editor.cell = currentCell(editor.cell);
   describeRow(body, editor.cell);
   form.ariaBusy = "true";
+  const sent = state(form);
+  const before = form.elements.value?.value;
   try {
     const { status, found } = await post(form.getAttribute("action"), body, saving.signal);
-    if (!isOpen(editor)) return;
     announce(found);
     const again = found.getElementById("cell-editor");
-    if (again) return show(editor, again);
+    if (again) return isOpen(editor) && renewForm(editor, form, again, before);
     const isSaved = status === 200 && found.querySelector("template[data-row], template[data-change]");
     if (!isSaved) return notify(explain(found, status));
-    await finish(editor, found, goOn);
+    await finish(editor, form, found, sent, goOn);
   } finally {
     if (editor.saving === saving) {
       editor.saving = null;
@@ -276,17 +284,27 @@ async function send(editor, form, submitter, goOn, saving) {
   }
 }
 
-async function finish(editor, found, goOn) {
+async function finish(editor, form, found, sent, goOn) {
   editor.cell = currentCell(editor.cell);
   const { cell } = editor;
-  const type = editor.dialog.querySelector("#cell-type").value;
+  const type = form.elements.type.value;
   const change = found.querySelector("template[data-change]");
   editor.isStale = !change && ![type, "mix"].includes(headOf(cell).dataset.type);
   if (change) keep(cell, change);
   else await renew(cell.parentElement, found.querySelector("template[data-row]"));
   editor.cell = currentCell(cell);
   if (!change) editor.cell.dataset.saved = ""; // marked for a moment
+  if (!isOpen(editor)) return;
+  if (state(form) !== sent) return goOnEditing(editor, form, sent);
   if (close(editor)) goOn?.(currentCell(cell));
+}
+
+/** What was typed after the value was sent stays, as a change of the value that was saved. */
+function goOnEditing(editor, form, sent) {
+  editor.first = sent;
+  editor.cell.parentElement.dataset.editing = "";
+  form.querySelector("input[name=etag]").value = editor.cell.parentElement.dataset.etag;
+  follow(editor);
 }
 
 // keys
@@ -328,6 +346,7 @@ bind(waitingField, {
 });
 
 function endTyping(editor, key) {
+  moveOn(editor, then(key));
   editor.ending = key;
   editor.field.readOnly = true;
   const { signal } = editor.asking;

@@ -62,5 +62,6 @@ export function then(key) {
   return (cell) => {
     const to = cell && next?.(cell);
     if (to) enter(to, cell.closest("[data-grid]"));
+    return to;
   };
 }
