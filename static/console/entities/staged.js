@@ -63,21 +63,23 @@ function restore(cell) {
   delete cell.dataset.removed;
 }
 
-function discard(isSaved) {
-  dropped = isSaved ? [] : changes;
+function discard() {
+  dropped = changes;
   changes = [];
   store();
   if (dropped.length) bar.querySelector("[data-restore]").focus();
 }
 
 async function send(apply) {
+  const sent = changes;
   const body = new FormData();
   body.set("csrfmiddlewaretoken", bar.querySelector('[name="csrfmiddlewaretoken"]').value);
   body.set("changes", JSON.stringify(changes.map(({ preview, ...change }) => change)));
   if (apply) body.set("apply", "1");
   const { status, found } = await post(bar.dataset.address, body);
   if (status === 204) {
-    discard(true);
+    changes = changes.filter((change) => !sent.includes(change)); // those that were made meanwhile wait on
+    store();
     return location.reload();
   }
   announce(found);
@@ -92,7 +94,7 @@ document.addEventListener("click", (event) => {
   const line = button.closest("[data-line]");
   if (button.matches("[data-review]")) send(false);
   else if (button.matches("[data-save-all], [name=apply]")) send(true);
-  else if (button.matches("[data-discard]")) discard(false);
+  else if (button.matches("[data-discard]")) discard();
   else if (button.matches("[data-restore]")) {
     changes = dropped;
     dropped = [];
