@@ -2,7 +2,7 @@
 import { on, onSubmit } from "../site/on.js";
 import { explain, get, post } from "../site/request.js";
 import { outsideFields } from "../site/dialog.js";
-import { show } from "../site/part_dialog.js";
+import { nextPart, show } from "../site/part_dialog.js";
 import { notify } from "../site/toast.js";
 
 function grid() {
@@ -15,9 +15,20 @@ function present(form) {
   show(form.dataset.title, form, form.querySelector("[data-focus]") ?? form.elements.text);
 }
 
+let isApplying = false;
+
+/** Ask for a preview, the newest only; or insert the rows, once. */
 async function send(form, submitter) {
+  if (isApplying) return;
+  isApplying = submitter?.name === "apply";
+  const signal = isApplying ? undefined : nextPart();
+  const text = form.elements.text.value;
   form.ariaBusy = "true";
-  const { redirect, found } = await post(form.getAttribute("action"), new FormData(form, submitter));
+  const { redirect, found } = await post(form.getAttribute("action"), new FormData(form, submitter), signal).finally(() => {
+    isApplying = false;
+    form.ariaBusy = null;
+  });
+  if (form.elements.text.value !== text && !redirect) return send(form); // what was typed meanwhile is newer
   if (redirect) return location.assign(location.pathname === redirect ? location.href : redirect);
   const next = found.getElementById("paste");
   if (next) present(next);
@@ -25,7 +36,7 @@ async function send(form, submitter) {
 }
 
 async function open(text) {
-  const { found } = await get(grid().dataset.paste);
+  const { found } = await get(grid().dataset.paste, nextPart());
   const form = found.getElementById("paste");
   if (!form) return;
   // what the columns are, for lines without a header, and of what type they are here

@@ -3,10 +3,10 @@ import { bind } from "../site/commands.js";
 import { onClick } from "../site/on.js";
 import { get } from "../site/request.js";
 import { propertyOf } from "../grid/grid.js";
-import { show } from "../site/part_dialog.js";
+import { nextPart, show } from "../site/part_dialog.js";
 
 async function open(address) {
-  const { status, found } = await get(address);
+  const { status, found } = await get(address, nextPart());
   const viewer = found.getElementById("viewer");
   if (status === 200 && viewer) show(viewer.dataset.title, viewer, viewer.querySelector("[aria-current]"));
 }

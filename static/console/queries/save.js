@@ -1,6 +1,6 @@
 // "Save this query…": the form of its page, in a dialog over the grid.
 import { onClick, onSubmit } from "../site/on.js";
-import { close, show } from "../site/part_dialog.js";
+import { close, nextPart, show } from "../site/part_dialog.js";
 import { explain, get, read, request } from "../site/request.js";
 import { notify } from "../site/toast.js";
 
@@ -14,7 +14,7 @@ function present(found) {
 
 onClick("a[data-save-query]", async ({ href }) => {
   document.querySelector("#saved-menu:popover-open")?.hidePopover();
-  const { found } = await get(href);
+  const { found } = await get(href, nextPart());
   if (!present(found)) location.assign(href);
 });
 onClick("#part-dialog #saved-query [data-cancel]", close);

@@ -4,6 +4,17 @@ import { onClick } from "./on.js";
 
 const dialog = () => document.getElementById("part-dialog");
 
+let asking = new AbortController();
+
+/** The signal for what is asked for the dialog now: of two parts the newest is shown, and none in a dialog that was closed. */
+export function nextPart() {
+  asking.abort();
+  asking = new AbortController();
+  return asking.signal;
+}
+
+document.addEventListener("close", ({ target }) => target === dialog() && asking.abort(), true);
+
 /** Put a part, which another document holds, into the dialog, and the focus on what is most of use in it. */
 export function show(title, part, focused) {
   const it = dialog();

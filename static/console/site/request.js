@@ -138,9 +138,22 @@ export async function loadHead(found) {
   await Promise.all(awaited);
 }
 
+// of two requests for one part of a page, the newest is shown; one that may change something is never given up
+
+const filling = new Map(); // the part of the page that each request fills
+
+document.addEventListener("htmx:config:request", (event) => {
+  const { ctx } = event.detail;
+  const earlier = [...filling.keys()].filter((it) => filling.get(it) === ctx.target);
+  if (earlier.length && ctx.sourceEvent.type === "every") return event.preventDefault(); // the next look is soon
+  for (const { request } of earlier) if (request.method === "GET") request.abort();
+});
+document.addEventListener("htmx:finally:request", ({ detail }) => filling.delete(detail.ctx));
+
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   ctx.fetch = request;
   // what was typed before the page was left, whose answer would change the address of the next one
-  if (!ctx.sourceElement.isConnected) event.preventDefault();
+  if (ctx.sourceElement.isConnected) filling.set(ctx, ctx.target);
+  else event.preventDefault();
 });

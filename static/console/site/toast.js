@@ -65,7 +65,9 @@ region.addEventListener("submit", (event) => {
 });
 
 async function undo(form) {
-  const { status, found } = await post(form.action, new FormData(form));
+  if (form.ariaBusy === "true") return;
+  form.ariaBusy = "true";
+  const { status, found } = await post(form.action, new FormData(form)).finally(() => (form.ariaBusy = null));
   if (status !== 200) {
     form.submit();
     return;
@@ -76,7 +78,7 @@ async function undo(form) {
 }
 
 function besideUndo(event) {
-  return outsideFields(event) && [...region.querySelectorAll("[data-undo]")].at(-1);
+  return outsideFields(event) && [...region.querySelectorAll("form:not([aria-busy]) [data-undo]")].at(-1);
 }
 
 bind(besideUndo, { "change.undo": (newest) => newest.click() });
