@@ -1,6 +1,6 @@
 // Columns of the grid are moved, pinned, hidden, made wider: the address says how, and the server remembers it.
 import { bind } from "../site/commands.js";
-import { on, onClick, onPage, openEmpty } from "../site/on.js";
+import { on, onClick, onPage, openEmpty, pageSignal } from "../site/on.js";
 import { get, json, post } from "../site/request.js";
 import { enter, pin } from "./grid.js";
 
@@ -30,23 +30,36 @@ function isLoose(head) {
   return "loose" in head.dataset && !head.dataset.width && !head.classList.contains("pinned");
 }
 
+let turn = Promise.resolve();
+
+/** Changes one after the other, each of what the one before it has drawn. */
+const inTurn = (change) => (...given) => {
+  const left = pageSignal();
+  const run = () => left.aborted || change(...given);
+  return (turn = turn.then(run, run));
+};
+
+/** As inTurn, for a column that may be gone by then. */
+const ofColumn = (change) => inTurn((name, ...more) => headOf(name) && change(name, ...more));
+
+const draw = (address) => htmx.ajax("GET", address, { source: "#results", target: "#results", swap: "outerHTML", push: "true" });
+
 async function go(columns) {
   const address = new URL(document.getElementById("results").dataset.here, location.href);
   address.searchParams.set("cols", columns);
   const body = new FormData(document.getElementById("selection"));
   body.set("cols", columns);
-  post(document.getElementById("columns-button").href.split("?")[0], body);
-  await htmx.ajax("GET", address.pathname + address.search, { source: "#results", target: "#results", swap: "outerHTML", push: "true" });
+  await Promise.all([
+    post(document.getElementById("columns-button").href.split("?")[0], body),
+    draw(address.pathname + address.search),
+  ]);
 }
 
 /** One place to the left or right, among those that are pinned alike; the focus goes with it. */
-export async function move(name, by) {
-  const shown = heads();
-  const at = shown.findIndex((head) => head.dataset.property === name);
-  await put(name, at + by);
-}
+export const move = ofColumn((name, by) => place(name, heads().indexOf(headOf(name)) + by));
+const put = ofColumn(place);
 
-async function put(name, to) {
+async function place(name, to) {
   const shown = heads();
   const at = shown.findIndex((head) => head.dataset.property === name);
   const head = shown[at];
@@ -57,19 +70,20 @@ async function put(name, to) {
   focus(name);
 }
 
+/** Unless something else has the focus by now. */
 function focus(name) {
   const head = headOf(name);
-  if (head) enter(head);
+  if (head && document.activeElement.matches("body, #results th")) enter(head);
 }
 
-export async function hide(name) {
+export const hide = ofColumn(async (name) => {
   const next = headOf(name).nextElementSibling?.dataset.property ?? headOf(name).previousElementSibling?.dataset.property;
   const shown = heads().filter((head) => head.dataset.property !== name);
   await go(write(shown, [grid().dataset.hidden, name].filter(Boolean).join(",")));
   if (next) focus(next);
-}
+});
 
-export async function setPinned(name, on) {
+export const setPinned = ofColumn(async (name, on) => {
   headOf(name).classList.toggle("pinned", on);
   const shown = heads();
   const at = shown.findIndex((head) => head.dataset.property === name);
@@ -78,7 +92,7 @@ export async function setPinned(name, on) {
   shown.splice(shown.filter((it) => it.classList.contains("pinned")).length, 0, head);
   await go(write(shown));
   focus(name);
-}
+});
 
 function show(head, width) {
   const col = colOf(head);
@@ -94,13 +108,16 @@ let timer;
 export function resize(name, width, wait = 600) {
   show(headOf(name), width);
   clearTimeout(timer);
-  timer = setTimeout(async () => {
-    const hadFocus = document.activeElement === headOf(name);
-    for (const head of heads().slice(0, heads().indexOf(headOf(name)) + 1)) delete head.dataset.loose;
-    await go(write(heads()));
-    if (hadFocus) focus(name);
-  }, wait);
+  timer = setTimeout(() => settle(name, width), wait);
 }
+
+const settle = ofColumn(async (name, width) => {
+  const hadFocus = document.activeElement === headOf(name);
+  show(headOf(name), width); // what was drawn meanwhile does not know it
+  for (const head of heads().slice(0, heads().indexOf(headOf(name)) + 1)) delete head.dataset.loose;
+  await go(write(heads()));
+  if (hadFocus) focus(name);
+});
 
 /** As wide as the longest value here. */
 export function fit(name) {
@@ -217,22 +234,23 @@ onClick("[data-columns]", async (button) => {
 });
 
 /** What is ticked shows at once; the list stays open. */
-async function apply(form, submitter) {
+const apply = inTurn(async (form, submitter) => {
   const body = new FormData(form, submitter);
   const { here, choice } = await json(form.action, { method: "POST", body });
-  await htmx.ajax("GET", here, { source: "#results", target: "#results", swap: "outerHTML", push: "true" });
-  const place = menu().scrollTop;
+  await draw(here);
+  if (!menu()?.matches(":popover-open")) return;
+  const top = menu().scrollTop;
   const { id } = document.activeElement;
   const search = () => menu().querySelector("input[type=search]");
   const { value } = search();
   await load(choice);
-  menu().scrollTop = place;
+  menu().scrollTop = top;
   if (value) {
     search().value = value;
     search().dispatchEvent(new Event("input", { bubbles: true }));
   }
-  if (id) document.getElementById(id)?.focus();
-}
+  if (id && document.activeElement === document.body) document.getElementById(id)?.focus();
+});
 
 on("submit", "#columns-menu form", (form, event) => {
   if (!form.action.endsWith("/columns/")) return;
