@@ -75,6 +75,15 @@ def expire(page):
     page.context.clear_cookies(name="tablero_session")
 
 
+def type_signed_out(page):
+    """Type into a cell, whose editor asks for a password once all is typed."""
+    expire(page)
+    editor = Held(page, EDITOR)
+    cell(page, "Name").click()
+    page.keyboard.type("Hi")
+    editor.release()
+
+
 def names(table):
     return [entity["Name"] for entity in table.list_entities()]
 
@@ -123,9 +132,7 @@ def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, endi
 
 def test_a_sign_in_in_another_tab_does_not_end_the_typing_of_a_password(page, typed):
     session = page.context.cookies()
-    expire(page)
-    cell(page, "Name").click()
-    page.keyboard.type("Hi")
+    type_signed_out(page)
     dialog = page.locator("dialog#sign-in")
     expect(dialog.get_by_label("Password")).to_be_focused()
     page.keyboard.type("half a pass")
@@ -143,9 +150,7 @@ def test_a_sign_in_in_another_tab_does_not_end_the_typing_of_a_password(page, ty
 
 
 def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
-    expire(page)
-    cell(page, "Name").click()
-    page.keyboard.type("Hi")
+    type_signed_out(page)
     dialog = page.locator("dialog#sign-in")
     expect(dialog.get_by_label("Password")).to_be_focused()
     page.keyboard.type("half a pass")
@@ -165,9 +170,7 @@ def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
 
 
 def test_an_editor_that_did_not_come_is_asked_for_with_a_finger(page, typed):
-    expire(page)
-    cell(page, "Name").click()
-    page.keyboard.type("Hi")
+    type_signed_out(page)
     dialog = page.locator("dialog#sign-in")
     expect(dialog.get_by_label("Password")).to_be_focused()
     page.keyboard.press("Escape")
@@ -328,6 +331,40 @@ def test_composed_and_pasted_text_before_the_editor(page, typed):
     assert names(typed) == ["Ada pasted", "Ada", "Ada"]
 
 
+def test_what_is_typed_while_a_cell_is_saved(page, typed):
+    saving = Held(page, "**/t/typed/cell/")
+    cell(page, "Name").click()
+    page.keyboard.type("Grace")
+    page.locator("#cell-editor").wait_for()
+    page.keyboard.press("ArrowDown")
+    saving.wait()
+    expect(cell(page, "Name", 1)).to_be_focused()  # while the first is saved
+    page.keyboard.type("Al")
+    saving.release()
+    expect(cell(page, "Name")).to_have_text("Grace", use_inner_text=True)
+    page.keyboard.type("an")
+    page.keyboard.press("Enter")
+    closed(page)
+    expect(cell(page, "Name", 1)).to_be_focused()
+    assert names(typed) == ["Grace", "Alan", "Ada"]
+
+    # more of the same text
+    cell(page, "Name", 2).click()
+    page.keyboard.type("Bo")
+    page.locator("#cell-editor").wait_for()
+    saving = Held(page, "**/t/typed/cell/")
+    page.keyboard.press("Enter")
+    saving.wait()
+    page.keyboard.type("b")
+    saving.release()
+    expect(cell(page, "Name", 2)).to_have_text("Bo", use_inner_text=True)
+    expect(page.locator(TYPED)).to_have_value("Bob")
+    assert names(typed) == ["Grace", "Alan", "Bo"]
+    page.keyboard.press("Enter")
+    closed(page)
+    assert names(typed) == ["Grace", "Alan", "Bob"]
+
+
 @pytest.mark.parametrize("way", ["Enter", "button"])
 def test_after_a_reconnection_the_editor_saves(page, typed, way):
     cell(page, "Name").dblclick()
@@ -387,6 +424,16 @@ def test_late_parts_do_not_take_the_keyboard_from_a_field(page, typed):
     query(page).click()
     value.release()
     expect(page.locator("#part-dialog h2")).to_be_focused()  # no button that a key would press
+    page.keyboard.press("Escape")
+
+    copied = Held(page, "**/t/typed/copy/**")
+    cell(page, "Name").click()
+    page.keyboard.press("Control+c")
+    query(page).click()
+    copied.release()
+    page.locator("#toasts [data-toast]").wait_for()
+    page.keyboard.type(" or Age lt 0")
+    expect(page.locator("#filter")).to_have_value("Age gt 1 or Age lt 0")
 
 
 def test_what_nobody_asked_for_opens_no_dialog(page, typed):

@@ -92,6 +92,21 @@ def test_what_is_changed_here_is_not_marked(open_page, admin, rows):
     page.get_by_text("Score removed", exact=True).wait_for()
 
 
+def test_a_look_from_before_a_change_here_does_not_take_it_back(open_page, admin, rows):
+    page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
+    page.locator("tr[data-key]").first.wait_for()
+    look = Held(page, re.compile(r"/t/live/(\?|$)"), fetched=True)
+    put(rows, "grace", 3)
+    look.wait()
+    at(page, "Score", "ada").dblclick()
+    page.locator("#cell-editor [name=value]").fill("9")
+    page.keyboard.press("Enter")
+    page.get_by_text("Score saved", exact=True).wait_for()
+    look.release()
+    expect(at(page, "Score", "grace")).to_have_text("3")  # by the next look
+    expect(at(page, "Score", "ada")).to_have_text("9", use_inner_text=True)
+
+
 def test_a_cell_that_is_edited_stays_and_saving_meets_the_conflict(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     at(page, "Score", "ada").dblclick()

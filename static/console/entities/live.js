@@ -25,6 +25,9 @@ const heard = new Map();
 let timer = null;
 let last = 0; // when the page was looked at
 let isLooking = false;
+let isOutdated = false; // rows were drawn again after a look was sent: its answer may be older
+
+for (const kind of ["tablero:row", "grid:renewed"]) document.addEventListener(kind, () => (isOutdated = true));
 
 function hear(change) {
   const row = rowOf(change.key);
@@ -48,6 +51,7 @@ async function look() {
   clearTimeout(timer);
   if (isLooking || !results()) return;
   isLooking = true;
+  isOutdated = false;
   const asked = results();
   const changes = new Map(heard);
   heard.clear();
@@ -55,15 +59,21 @@ async function look() {
   try {
     const { status, found } = await refresh(asked.dataset.here);
     last = Date.now();
-    if (status === 200 && results() === asked) show(found, changes);
+    if (results() !== asked) return;
+    if (isOutdated) hearAgain(changes);
+    else if (status === 200) show(found, changes);
   } catch {
     if (results() !== asked) return;
-    for (const [key, change] of changes) if (!heard.has(key)) heard.set(key, change); // no answer now
+    hearAgain(changes); // no answer now
     pause = LONGEST;
   } finally {
     isLooking = false;
     if (heard.size) plan(pause);
   }
+}
+
+function hearAgain(changes) {
+  for (const [key, change] of changes) if (!heard.has(key)) heard.set(key, change);
 }
 
 // Rows that are changed from this page, until it is drawn again: their changes may be heard before they are answered.

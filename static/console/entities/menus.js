@@ -5,6 +5,7 @@ import { cellAt, enter, propertyOf } from "../grid/grid.js";
 import { fit, hide, move, resize, setPinned } from "../grid/columns.js";
 import { copyCell, copyRows } from "../grid/copy.js";
 import { duplicate, pickedKeys, send } from "../grid/selection.js";
+import { currentCell } from "./cell_row.js";
 import { view } from "./viewer.js";
 import { offer, sortField } from "../queries/cells.js";
 
@@ -85,7 +86,7 @@ on("click", "[data-column-action]", ({ dataset }) => {
   COLUMN_ACTIONS[dataset.columnAction](name);
 });
 on("click", "[data-cell-action]", ({ dataset }) => {
-  const cell = owner;
+  const cell = currentCell(owner); // its row may have been drawn again
   shut(document.getElementById("cell-menu"));
   act(dataset.cellAction, cell);
 });

@@ -65,6 +65,7 @@ export function tell(text) {
 
 let timer;
 let isLooking = false;
+let drawn = 0; // how many rows were drawn again by themselves: an answer that was asked for before may be older
 let isStale = false; // something changed while a look was under way, which may not have seen it
 
 function wait() {
@@ -78,11 +79,12 @@ async function look() {
   if (!results() || isLooking || document.hidden) return wait();
   isLooking = true;
   const asked = results();
+  const before = drawn;
   try {
     const { found: page } = await refresh(asked.dataset.here);
     const found = page.getElementById("results");
     // another page may have come meanwhile
-    if (!found || results() !== asked) return;
+    if (!found || results() !== asked || drawn !== before) return;
     take(found);
     document.getElementById("facts").textContent = page.getElementById("facts").textContent;
   } catch {
@@ -150,6 +152,10 @@ function rows(next) {
 }
 
 document.addEventListener("grid:changed", look);
+document.addEventListener("tablero:row", () => {
+  drawn += 1;
+  isStale = isLooking;
+});
 document.addEventListener("visibilitychange", () => !document.hidden && Number(results()?.dataset.refresh) && look());
 onPage(() => {
   shown = results();
@@ -179,6 +185,7 @@ onClick("[data-count-exactly]", async (link) => {
   try {
     const answer = await get(link.href, counting.signal);
     const found = answer.found.getElementById("total");
+    if (!link.isConnected) return; // the number of another query
     if (found) document.getElementById("total").replaceWith(document.adoptNode(found));
     tell(document.getElementById("total").textContent.trim());
     agree();

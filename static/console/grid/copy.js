@@ -37,7 +37,6 @@ function pre(text) {
 }
 
 async function copy(fields) {
-  const focused = document.activeElement;
   const found = fetched(fields);
   try {
     await put(found);
@@ -46,7 +45,6 @@ async function copy(fields) {
     const reason = await found.then(() => error, (failure) => failure);
     notify(reason.message);
   }
-  focused?.focus?.({ preventScroll: true });
 }
 
 /** In a form: tsv, json, ndjson, csv, markdown, python, javascript, address. */

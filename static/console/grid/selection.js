@@ -108,7 +108,7 @@ async function selectAll() {
   const answer = await get(form().dataset.countAddress).catch(() => null);
   told.removeAttribute("aria-busy");
   const found = answer?.found.getElementById("total");
-  if (!found || everything === null) return;
+  if (!found || everything === null || !told.isConnected) return; // or of another query
   document.getElementById("total")?.replaceWith(document.adoptNode(found));
   if (found.dataset.number) everything = write(found.dataset.number);
   draw();

@@ -46,7 +46,7 @@ async function keepUp() {
       draw();
       dialog.dataset.shown = text;
     } catch (error) {
-      if (error.name !== "AbortError") location.assign(field.form.action); // signed out, or away: the page says it
+      if (error.name !== "AbortError" && dialog.open) location.assign(field.form.action); // signed out, or away: the page says it
       return;
     }
   } while (field.value !== text && dialog.open);
@@ -181,6 +181,7 @@ field.form.addEventListener("submit", async (event) => {
   const typed = field.value;
   // what is shown may be of what was typed before
   if (dialog.dataset.shown !== typed) await ask();
+  if (!dialog.open) return; // closed before the answer
   const chosen = dialog.querySelector("[aria-selected=true]");
   if (chosen) chosen.click();
   else location.assign(`${field.form.action}?q=${encodeURIComponent(typed)}`);

@@ -52,10 +52,11 @@ async function send(event) {
   try {
     form.elements.credential.value = JSON.stringify(describe(await ask(form)));
     form.requestSubmit();
+    form.elements.credential.value = ""; // where it is not taken, the next one is another
   } catch {
     complaint.textContent = form.dataset.cancelled;
-    button.ariaBusy = "false";
   }
+  button.ariaBusy = "false";
 }
 
 /** Show the forms; in a browser without passkeys they stay hidden. */

@@ -1,7 +1,7 @@
 // The filter drawn as rows: what is changed in them goes to the server, which answers the text they mean.
 import "./proposals.js";
-import { newest, onClick, onSwap } from "../site/on.js";
-import { card, check, field, run, send as ask, setText, take } from "./query.js";
+import { newest, on, onClick, onSwap } from "../site/on.js";
+import { card, check, field, run, send as ask, setText, stopChecking, take } from "./query.js";
 
 const PAUSE = 250; // milliseconds
 const builder = () => document.getElementById("query-builder");
@@ -85,9 +85,12 @@ const isOfRows = (event) => event.target.form && event.target.form === rows();
 
 document.addEventListener("input", (event) => {
   if (!isOfRows(event) || event.isComposing) return;
+  stopChecking(); // its answer would redraw the rows
   if (event.target.matches("select, [type=checkbox], [type=radio]")) reshape();
   else sending.soon();
 });
+
+on("beforeinput", "#query-card :is(#filter, #filter-editor)", sending.stop); // its answer would set the text
 
 document.addEventListener("change", (event) => {
   if (isOfRows(event) && event.target.matches("[data-shapes]")) reshape();

@@ -11,8 +11,12 @@ export const sortField = () => document.querySelector("#query-tools [name=sort]"
 document.addEventListener("tablero:filter", async (event) => {
   const { cell, how } = event.detail;
   const body = new FormData();
-  for (const [name, value] of Object.entries({ how, key: cell.parentElement.dataset.key, name: headOf(cell).dataset.property, f: field().value })) body.set(name, value);
-  const { status, found } = await send(card().dataset.narrow, body).catch(() => ({}));
+  for (const [name, value] of Object.entries({ how, key: cell.parentElement.dataset.key, name: headOf(cell).dataset.property })) body.set(name, value);
+  let status, found;
+  do {
+    body.set("f", field().value); // again for what is typed meanwhile
+    ({ status, found } = await send(card().dataset.narrow, body).catch(() => ({})));
+  } while (status === 200 && field() && field().value !== body.get("f"));
   const text = found?.querySelector("[data-text]")?.dataset.text;
   if (status !== 200 || text === undefined) return;
   setText(text);

@@ -52,7 +52,7 @@ const checking = newest(PAUSE, async (signal) => {
 });
 
 /** The newest text is checked, soon or now. */
-export const { now: check } = checking;
+export const { now: check, stop: stopChecking } = checking;
 
 export function checkSoon(...about) {
   invite();

@@ -5,6 +5,7 @@ import { notify } from "./toast.js";
 export async function put(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   // a page that came over plain HTTP from another machine has no clipboard
+  const focused = document.activeElement;
   const field = document.createElement("textarea");
   field.value = text;
   field.className = "visually-hidden";
@@ -12,12 +13,11 @@ export async function put(text) {
   field.select();
   document.execCommand("copy");
   field.remove();
+  focused?.focus({ preventScroll: true });
 }
 
 on("click", "[data-copy]", async (button) => {
-  const focused = document.activeElement;
   await put(button.dataset.copy);
-  focused?.focus();
   button.dataset.done = "";
   notify(document.getElementById("toasts").dataset.copied);
   setTimeout(() => delete button.dataset.done, 2000);
