@@ -175,6 +175,7 @@ document.addEventListener("grid:changed", ({ detail }) => {
 
 onPage((left) => {
   place = awaited = coming = null;
+  loads += 1; // what was asked for on the page before ends without a drawer
   drawer = document.getElementById("drawer");
   if (!drawer) return;
   // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it
