@@ -94,13 +94,14 @@ def _fails(process: "subprocess.Popen[bytes]", listener: threading.Thread) -> bo
 def _listen(output: IO[bytes], lines: list[str], say: Say | None) -> None:
     """Collect what a program says, and pass its progress on."""
     shown_at = time.monotonic()
-    for line in io.TextIOWrapper(output, errors="replace"):
-        progress = re.search(r"\((\d+)%\)", line)
-        if progress is None:
-            lines.append(line.strip())
-        elif say is not None and time.monotonic() - shown_at > _INTERVAL:
-            shown_at = time.monotonic()
-            say(f"{progress[1]} % ...")
+    with io.TextIOWrapper(output, errors="replace") as said:
+        for line in said:
+            progress = re.search(r"\((\d+)%\)", line)
+            if progress is None:
+                lines.append(line.strip())
+            elif say is not None and time.monotonic() - shown_at > _INTERVAL:
+                shown_at = time.monotonic()
+                say(f"{progress[1]} % ...")
 
 
 def environment(options: Options) -> Mapping[str, str]:
