@@ -1,31 +1,19 @@
 """Pages of the database that are damaged on disk: of an index, and of the entities of a table."""
 
 import re
-import subprocess
-import sys
 
 import psycopg
 import pytest
 import requests
 
 from storage.server.data_folder import DataFolder
+from tests.commands import manage
 from tests.faults.connection import Change, Connection
-from tests.live_server import ROOT, clean_environment
 from tests.seeds import seeded
 
 ROWS = 100
 PAGE = 8192
 DAMAGED = 1  # the page: the first of an index describes the others
-
-
-def manage(*arguments, status=0):
-    command = [sys.executable, ROOT / "manage.py", *arguments]
-    done = subprocess.run(
-        command, env=clean_environment(), capture_output=True, text=True, timeout=180, check=False
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout + done.stderr
 
 
 def fill(connection, table):

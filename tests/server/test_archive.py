@@ -32,8 +32,8 @@ from storage.server.archive.catalog import (
 )
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
+from tests.commands import manage
 from tests.live_server import ROOT, start_server
-from tests.server.test_backup import manage
 from tests.server.test_scheduled_backups import wait_for
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -419,6 +419,9 @@ def summary_of(data):
     return archive.read(data)
 
 
+LOOKS_OFTEN = {"storage.server.archive.keeper": {"_LOOK": 1.0, "_LOOK_AFTER_PROBLEM": 0.5}}
+
+
 def archivers(data):
     return [
         it
@@ -431,7 +434,7 @@ def archivers(data):
 def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder))
-    with start_server(used, *arguments) as live:
+    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
         with TableServiceClient.from_connection_string(live.connection_string) as client:
             client.create_table("stock")
         wait_for(lambda: (found := summary_of(used)) and found.base_at)
@@ -445,7 +448,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     killed = datetime.now(UTC)
     unfinished = used.with_name(f"{used.name}.2026-01-01T00-00-00Z.part")
     unfinished.mkdir()
-    with start_server(used, *arguments) as live:
+    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
         with writing(live, "b") as second:
             said = manage("restore", "--to", before.isoformat(), "--data", used)
         assert "Nothing has changed for the server yet" in said
@@ -465,7 +468,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     kept = used.with_name(restored[0].name.removesuffix(".restored"))
     assert f"The data from before are in {kept}." in said
     assert (kept / "database").exists() and not (used / point_in_time.MARK).exists()
-    with start_server(used, *arguments) as live, writing(live, "c", 1) as [third]:
+    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live, writing(live, "c", 1) as [third]:
         later = datetime.now(UTC)
         manage("restore", "--to", later.isoformat(), "--data", used)
     uses = Catalog.read(folder).uses
@@ -486,7 +489,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
 def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder), "--archive-backlog", "32M")
-    with start_server(used, *arguments) as live:
+    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
         wait_for(lambda: (found := summary_of(used)) and found.base_at)
         folder.rename(away := folder.with_name("away"))
         for _ in range(4):

@@ -4,7 +4,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -16,32 +15,18 @@ from azure.data.tables import TableAccessPolicy, TableServiceClient
 
 from storage.operations.health import last_backup
 from storage.operations.health.last_backup import Kind, LastBackup
+from storage.runtime import doctor
+from storage.server import embedded, options
 from storage.server.backups import description
 from storage.server.backups.description import Backup, SecretIn
 from storage.server.backups.files import verify
 from storage.server.backups.stores import FolderDraft, FolderStore
+from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
-from tests.live_server import ROOT, clean_environment, copy_data, start_server
+from tests.commands import command, manage, run_process
+from tests.live_server import clean_environment, copy_data, start_server
 
 PASSPHRASE = "correct horse battery staple"
-
-
-def command(*arguments):
-    return [sys.executable, str(ROOT / "manage.py"), *map(str, arguments)]
-
-
-def manage(*arguments, status=0, **environment):
-    done = subprocess.run(
-        command(*arguments),
-        env={**clean_environment(), **environment},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout + done.stderr
 
 
 def service(live):
@@ -227,9 +212,9 @@ def test_a_failure_is_remembered_until_the_next_one(good, filled, tmp_path):
 
 def test_a_folder_with_a_database_is_kept(good, filled, seed, data):
     used = copy_data(seed, data)
-    with start_server(used) as live:
+    with DataFolder(used).held("serve"):
         said = manage("restore", good.folder, "--data", used, "--replace", status=1)
-        assert f"A server runs on {used} (process {live.pid})" in said
+        assert f"A server runs on {used} (process {os.getpid()})" in said
     assert "There is a database in" in manage("restore", good.folder, "--data", used, status=1)
     said = manage("restore", good.folder, "--data", used, "--replace")
     [kept] = used.parent.glob(f"{used.name}.*")
@@ -257,24 +242,25 @@ def test_incremental_backups_and_the_number_to_keep(filled, seed, backups, data)
     assert last.kind is Kind.FILES
 
 
-def test_the_doctor_says_when_the_last_backup_was_made(good, filled):
+def test_the_doctor_says_when_the_last_backup_was_made(good, filled, settings):
+    settings.OPTIONS = options.read({"TABLERO_DATA": str(filled)})
+
+    def examine():
+        return "\n".join(f"{found.severity}: {found.text}" for found in doctor.PARTS["backup"]())
+
     made = last_backup.read(filled).last
     assert made.made_at >= good.started_at
-    assert f"backup: ok: The last backup is of {made.made_at:%Y-%m-%d %H:%M} UTC" in doctor_of(filled)
+    assert f"ok: The last backup is of {made.made_at:%Y-%m-%d %H:%M} UTC" in examine()
     last_backup.record(filled, LastBackup(good.started_at - timedelta(days=8), str(good.folder)))
-    assert "backup: warning: The last backup is of" in doctor_of(filled)
+    assert "warning: The last backup is of" in examine()
     (filled / last_backup.NAME).unlink()
-    assert "backup: ok: The command backup has made no backup" in doctor_of(filled)
-
-
-def doctor_of(data):
-    return manage("doctor", "--data", data)
+    assert "ok: The command backup has made no backup" in examine()
 
 
 def test_one_backup_at_a_time(filled, backups):
     with FolderStore(backups).held():
-        said = manage("backup", backups, "--data", filled, status=1)
-    assert f"is running (process {os.getpid()})" in said
+        status, said = run_process("backup", backups, "--data", filled)
+    assert status == 1 and said.startswith("tablero: ") and f"is running (process {os.getpid()})" in said
 
 
 def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
@@ -294,26 +280,30 @@ def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
     assert [it.name for it in backups.iterdir()] == [".lock"] and not (tmp_path / "typo").exists()
 
 
-def test_an_external_database(filled, seed, backups, data):
-    """The embedded database of another folder, which is one like any other."""
-    used = copy_data(seed, data)
-    with start_server(filled), start_server(used):
-        secret = (filled / "secret").read_text().strip()
-        with psycopg.connect(host=str(used / "run"), user="tablero", dbname="tablero", autocommit=True) as db:
-            db.execute("CREATE DATABASE other")
+def test_an_external_database(filled, backups, data):
+    """That of a data folder, which is one like any other."""
+    secret = (filled / "secret").read_text().strip()
+    with embedded.running(options.read({"TABLERO_DATA": str(filled)}), purpose="test", say=print):
+        folder = DataFolder(filled).socket_folder
 
-        def url(folder, name):
-            return f"postgresql://tablero@/{name}?host={str(folder / 'run').replace('/', '%2F')}"
+        def execute(statement):
+            with psycopg.connect(host=str(folder), user="tablero", dbname="tablero", autocommit=True) as db:
+                db.execute(statement)
 
-        given = {"DATABASE_URL": url(filled, "tablero"), "TABLERO_SECRET": secret}
+        def url(name):
+            return f"postgresql://tablero@/{name}?host={str(folder).replace('/', '%2F')}"
+
+        execute("CREATE DATABASE other")
+        given = {"DATABASE_URL": url("tablero"), "TABLERO_SECRET": secret}
         assert "TABLERO_SECRET and is not in the backup" in manage("backup", backups, **given)
         made = description.last(FolderStore(backups))
         assert (made.kind, made.secret) == (Kind.DUMP, SecretIn.ABSENT)
         assert "passed" in manage("backup", "--test", backups, **given)
         assert "is not empty" in manage("restore", backups, status=1, **given)
-        said = manage("restore", backups, **{**given, "DATABASE_URL": url(used, "other")})
+        said = manage("restore", backups, **{**given, "DATABASE_URL": url("other")})
         assert "accounts: 1, tables: " in said
-    into = used.with_name(f"{used.name}-of-dump")
+        execute("DROP DATABASE other WITH (FORCE)")
+    into = data.with_name(f"{data.name}-of-dump")
     assert "accounts: 1, tables: " in manage("restore", backups, "--data", into)
     with start_server(into, env={"TABLERO_SECRET": secret}) as live, service(live) as client:
         assert len(list(client.get_table_client("stock").list_entities())) == 20

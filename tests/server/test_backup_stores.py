@@ -13,10 +13,11 @@ from storage.operations.health.last_backup import Kind
 from storage.server.backups import description
 from storage.server.backups.stores import open_store
 from storage.server.refusal import Refusal
+from tests.commands import manage
 from tests.conftest import missing
 from tests.live_server import ROOT, start_server
 from tests.server import object_stores
-from tests.server.test_backup import PASSPHRASE, entity, manage, service
+from tests.server.test_backup import PASSPHRASE, entity, service
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 PART = 8 << 20

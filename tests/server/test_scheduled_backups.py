@@ -13,8 +13,9 @@ from storage.server import options
 from storage.server.backups.description import backups as backups_in
 from storage.server.backups.stores import FolderStore
 from storage.server.refusal import Refusal
+from tests.commands import manage
 from tests.live_server import start_server
-from tests.server.test_backup import PASSPHRASE, manage
+from tests.server.test_backup import PASSPHRASE
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
