@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -16,14 +16,10 @@ import pytest
 import requests
 from azure.data.tables import TableServiceClient
 
+from tests.docs import forked
 from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
-from tests.live_server import ROOT, LiveServer, start_server
+from tests.live_server import LiveServer, start_server
 
-MANAGE = """
-import runpy, sys
-sys.path.insert(0, {root!r})
-runpy.run_path({root!r} + "/manage.py", run_name="__main__")
-"""
 pytestmark = pytest.mark.slow
 API = DOCS / "management-api.md"
 OPERATIONS = DOCS / "operations.md"
@@ -73,21 +69,36 @@ def test_javascript(
     assert run([require("node", "the JavaScript SDK"), "example.mjs"], tmp_path)
 
 
+@pytest.fixture(scope="module")
+def environment(server: LiveServer, scratch: Path) -> Mapping[str, str]:
+    """What a user on the machine of the server has."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "HOME": str(scratch), "TABLERO_DATA": str(server.data)}
+
+
+@pytest.fixture(scope="module")
+def manage_py(environment: Mapping[str, str], scratch: Path) -> Iterator[str]:
+    with forked.running(scratch / "forge", environment) as text:
+        yield text
+
+
 @pytest.fixture
-def shell(server: LiveServer, tmp_path: Path, require: Callable[[str, str], str]) -> Callable[..., str]:
+def shell(
+    server: LiveServer,
+    environment: Mapping[str, str],
+    manage_py: str,
+    tmp_path: Path,
+    require: Callable[[str, str], str],
+) -> Callable[..., str]:
     """Runs lines of bash beside a manage.py, on the machine of the server."""
-    (tmp_path / "manage.py").write_text(MANAGE.format(root=str(ROOT)))
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-        "TABLERO_DATA": str(server.data),
-    }
+    (tmp_path / "manage.py").write_text(manage_py)
     bash = require("bash", "the examples for a shell")
 
     def run_lines(*lines: str, **variables: str) -> str:
         # not exported: the commands of manage.py know the variables of the server only
         given = [f"{name}='{value}'" for name, value in {"TABLERO_URL": server.url, **variables}.items()]
-        return run([bash, "-euo", "pipefail", "-c", "\n".join([*given, *lines])], tmp_path, environment)
+        home = {**environment, "HOME": str(tmp_path)}
+        return run([bash, "-euo", "pipefail", "-c", "\n".join([*given, *lines])], tmp_path, home)
 
     return run_lines
 
