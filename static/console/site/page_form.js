@@ -65,6 +65,6 @@ function showPage(found) {
   const old = document.getElementById("main");
   put(old, main, () => old.replaceWith(document.adoptNode(main)));
   const first = main.querySelector("[data-error-summary], [autofocus], [aria-invalid=true]");
-  (first ?? main).focus();
+  if (!main.contains(document.activeElement)) (first ?? main).focus(); // its own scripts may know a better place
   if (!first) scrollTo(0, 0);
 }
