@@ -250,7 +250,7 @@ def _opening(run: Run[Arguments], copying: Copying) -> Iterator[Side]:
     sealed = sealed_keys.unseal_as(_sealed_for(run.account), base64.b64decode(arguments.secret))
     is_allowed: IsAllowed = allow_all if arguments.is_unlimited else allow_public(settings.COPY_NETWORKS)
     endpoint = Credentials(**json.loads(sealed)).read()
-    side = RemoteSide(TableClient(endpoint, is_allowed, copying.wait, copying.look), kind)
+    side = RemoteSide(TableClient(endpoint, is_allowed, copying.wait, run.check), kind)
     try:
         yield side
     finally:

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from storage.domain.entities.checksums import (
     add_checksums,
@@ -156,14 +156,7 @@ class Copying:
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
-            self.look()
-
-    def look(self) -> None:
-        """Raise JobInterrupted if the run is to end; otherwise show that it goes on."""
-        if connection.in_atomic_block:  # which saves at its end
             self.check()
-        else:
-            self.save(Chunk())
 
     def _throttle(self, copied: int) -> None:
         self._copied += copied
