@@ -1,4 +1,5 @@
 // Ordinary forms of a page, sent without leaving it: what was typed stays until the server has taken it.
+import { pageSignal } from "./on.js";
 import { loadHead, read, request } from "./request.js";
 import { goOnSaved, setOnItsWay, setSent } from "./unsaved.js";
 
@@ -35,6 +36,7 @@ async function send(form, submitter) {
 
 /** Send a form, and show what answers it: another page, this page again, or a part of it in `place`. */
 export async function load(address, body, place) {
+  const left = pageSignal();
   const kind = place ? "partial" : "full";
   const headers = { "HX-Request": "true", "HX-Request-Type": kind, "HX-Current-URL": location.href };
   const answer = await request(address, { method: "POST", body, headers });
@@ -46,6 +48,8 @@ export async function load(address, body, place) {
   }
   setSent(false);
   const found = await read(answer);
+  if (!place) await loadHead(found).catch(() => {}); // without its scripts, what is shown once is still shown
+  if (left.aborted) return;
   if (place) put(place, place, () => place.replaceChildren(...document.adoptNode(found.body).childNodes));
   else showPage(found);
 }
@@ -60,7 +64,6 @@ function put(old, place, change) {
 function showPage(found) {
   const main = found.getElementById("main");
   document.title = found.title;
-  loadHead(found);
   document.getElementById("toasts").append(...found.getElementById("toasts").children);
   const old = document.getElementById("main");
   put(old, main, () => old.replaceWith(document.adoptNode(main)));

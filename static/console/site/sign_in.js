@@ -41,8 +41,8 @@ async function take(answer) {
   if (isDone(answer)) return accept(found);
   const card = found.querySelector("main .card");
   if (!card) throw new TypeError("There is no form to sign in with.");
-  loadHead(found);
-  show(document.adoptNode(card));
+  await loadHead(found).catch(() => {}); // a password needs no scripts
+  if (waiting) show(document.adoptNode(card));
 }
 
 function isDone(answer) {
