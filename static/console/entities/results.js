@@ -169,7 +169,10 @@ function agree() {
   const number = document.querySelector("#total[data-exact]")?.dataset.number;
   const entry = document.querySelector("#sidebar-tables [aria-current] > em");
   const isWhole = results() && !results().dataset.filter && !new URL(results().dataset.here, location).searchParams.has("asof");
-  if (number && entry && isWhole) entry.textContent = Number(number).toLocaleString(document.documentElement.lang);
+  if (!number || !entry || !isWhole) return;
+  // to write a number takes a browser long when it is the first one
+  const isWritten = !entry.textContent.startsWith("~") && entry.textContent.replace(/\D/g, "") === number;
+  if (!isWritten) entry.textContent = Number(number).toLocaleString(document.documentElement.lang);
 }
 
 // counting, which can be given up
