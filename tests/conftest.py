@@ -1,7 +1,6 @@
 """The worlds tests run in: a database for the session, a live server, tools of the machine."""
 
 import asyncio
-import gc
 import itertools
 import os
 import shutil
@@ -17,7 +16,7 @@ from django.conf import settings
 from django.db import connections
 from psycopg.conninfo import make_conninfo
 
-from storage.server import embedded, installation, options
+from storage.server import embedded, garbage, installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.database import close_pools
 from tests import distribution, durations, emptying
@@ -72,13 +71,15 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Collect without the garbage collector, which would look at all tests again and again and find nothing."""
-    gc.disable()
+    """Collect without the garbage collector, which would look at all tests again and again and find nothing.
+
+    What is there then stays until the end. Later it looks as rarely as in a server, also in the processes of xdist.
+    """
+    garbage.pause()
     try:
         return (yield)
     finally:
-        gc.freeze()
-        gc.enable()
+        garbage.keep()
 
 
 def pytest_make_parametrize_id(val, argname):
