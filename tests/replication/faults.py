@@ -129,3 +129,4 @@ FAULTS: dict[str, Fault] = {
         )
     },
 }
+OTHERS = tuple(name for name in FAULTS if name not in {"none", *LATE})
