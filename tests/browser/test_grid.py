@@ -283,7 +283,8 @@ def test_e10_columns_by_keyboard(open_grid):
     assert page.locator("th[data-property=Name]").bounding_box()["width"] == 120
     # as wide as the longest value, and no wider
     name.click()
-    page.get_by_role("button", name="Fit to content").click()
+    with page.expect_response("**/t/folk/columns/"):
+        page.get_by_role("button", name="Fit to content").click()
     expect(name).to_have_attribute("data-width", re.compile("^(9|10)"))
     assert page.locator("[data-property=Name]").evaluate_all(
         "all => all.every(it => it.scrollWidth <= it.clientWidth)"
