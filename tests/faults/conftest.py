@@ -5,7 +5,6 @@ import pytest
 
 from storage.server.data_folder import DataFolder
 from tests.faults.crowd import Crowd
-from tests.faults.stalled import Stalled
 from tests.live_server import start_server
 from tests.seeds import seeded
 
@@ -43,14 +42,6 @@ def server(start, scratch):
     """A server of this folder's own: what it is fed must not disturb other tests."""
     with start(seeded(scratch / "faults")) as live:
         yield live
-
-
-@pytest.fixture(scope="package")
-def stalled(server):
-    """Opened before other tests need their time, which is long enough for the server to lose its patience."""
-    stalled = Stalled(server)
-    yield stalled
-    stalled.end()
 
 
 @pytest.fixture(scope="package")

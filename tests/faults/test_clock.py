@@ -62,7 +62,8 @@ def live(clock, start, scratch):
         node = nodes.primary(environment=clock.environment)
         added = {name: clock.environment[name] for name in clock.environment.keys() - os.environ.keys()}
         env = {**added, "DATABASE_URL": node.url(), "TABLERO_SECRET": uuid4().hex}
-        with start(scratch / "clocks" / "server", env=env) as live:
+        hurried = {"storage.runtime.periodic": {"_INTERVAL": 0.5, "_OFTEN": 0.5}}
+        with start(scratch / "clocks" / "server", env=env, hurried=hurried) as live:
             live.node = node
             yield live
 

@@ -26,7 +26,7 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def world(server, stalled) -> Iterator[World]:
+def world(server) -> Iterator[World]:
     with Connection(server) as connection, Connection(server) as observer:
         yield World(connection, observer)
 

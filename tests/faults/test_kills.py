@@ -32,7 +32,7 @@ from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
 
 # at which each operation is killed, or by half as many cancelled
-POINTS = int(os.environ.get("TEST_KILLS", "3"))
+POINTS = int(os.environ.get("TEST_KILLS", "2"))
 # the kinds that have many transactions; the others are cancelled between two steps
 CANCELLED = {
     *("branch", "copy", "copy to Cosmos DB", "import", "export", "restore", "reset", "undo of many", "apply"),
@@ -186,7 +186,9 @@ def test_killed_at_any_moment(name, forge):
     whole.check_nothing_is_left()
 
     outcomes = {}
-    for place, point in enumerate(sorted({1 + number * place // POINTS for place in range(POINTS)})):
+    for place, point in enumerate(
+        sorted({number * (2 * place + 1) // (2 * POINTS) + 1 for place in range(POINTS)})
+    ):
         attempt = Attempt(case)
         assert forge.run(name, after=point) is None
         wait_for_end()

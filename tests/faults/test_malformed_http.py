@@ -1,4 +1,7 @@
-"""Bytes that are no sound HTTP, bodies that break off, clients that stall: refused or closed, nothing is written."""
+"""Bytes that are no sound HTTP, and bodies that break off: refused or closed, nothing is written.
+
+Clients that stall are in tests/protocol/test_http_connection.py.
+"""
 
 import json
 import socket
@@ -179,7 +182,3 @@ def test_an_aborted_request_leaves_nobody_waiting(server, control):
             with_reset(connection)
     with Connection(server, timeout=SOON) as connection:
         assert connection.request("GET", f"{control}()").status == 200
-
-
-def test_closes_connections_that_stall(stalled):
-    assert stalled.still_open() == []

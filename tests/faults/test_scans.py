@@ -77,7 +77,12 @@ def timed_pages(connection, table, condition):
 def test_a_filter_that_no_index_serves_ends_in_bounded_steps(server, large):
     """Only the last entity matches, so every page before the last has nothing but a continuation token."""
     with Connection(server) as connection, growth_of(server.pid) as growth:
-        for clauses in (100, 300, 1000):  # until the scan takes longer than a page may, whatever the machine
+        for clauses in (
+            40,
+            120,
+            400,
+            1000,
+        ):  # until the scan takes longer than a page may, whatever the machine
             pages = list(timed_pages(connection, large, f"n eq {ROWS - 1} or {matching_nothing(clauses)}"))
             if len(pages) > 1:
                 break

@@ -257,6 +257,7 @@ STALLING = {
     "nothing": [],
     "a blank line": [b"\r\n"],
     "part of a head": [b"GET / HT"],
+    "target by drops": [b"GET /", *[b"a"] * 6],
     "headers by drops": [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n"] * 6],
     "part of the next head": [b"GET /first HTTP/1.1\r\nHost: h\r\n\r\n", b"GET / HT"],
     "body": [b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"],
