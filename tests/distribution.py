@@ -16,12 +16,14 @@ FIRST = (
     "tests/browser/test_pages.py",
     "tests/browser",
     "tests/server",
+    "tests/docs",
     "tests/clients",
     "tests/checker",
     "tests/faults",
     "tests/replication",
     "tests/service",
     "tests/bench",
+    "tests/test_newcomer.py",
 )
 # what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled
 SLOW = (
