@@ -17,6 +17,7 @@ from tests.bench.load import Expected, answer_length, occurrences
 from tests.bench.requests import JSON, Client, with_body
 from tests.bench.rounds import WrongAnswerError, progress
 from tests.bench.workloads import Site, loading
+from tests.seeds import SHARED, seeded
 
 
 class Transport(asyncio.Transport):
@@ -105,6 +106,8 @@ def product(folder: Path) -> Iterator[Path]:
     from storage.server.data_folder import DataFolder
 
     settings = options.read(os.environ)
+    if SHARED in os.environ:  # a run of the tests
+        seeded(settings.data)
     fast = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
     secret.ensure(settings)
     with embedded.running(settings, purpose="bench", say=progress, settings=fast):

@@ -6,6 +6,7 @@ programs do to both; the report has the medians.
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from tests.bench.load import Expected, Run
 from tests.bench.requests import JSON, Client, entity_path, with_body, without_body
 from tests.bench.rounds import progress
 from tests.bench.servers import ROOT, Server, scratch_folder
+from tests.seeds import SHARED, seeded
 
 PAGE = 100
 GOAL = 1.3
@@ -240,6 +242,8 @@ def fill(folder: Path, scale: Scale) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o711, parents=True)
     progress(f"filling the {scale.name} side")
+    if SHARED in os.environ:  # a run of the tests
+        seeded(folder / "tablero")
     command = [sys.executable, "-m", "tests.bench.filling", str(folder / "tablero")]
     subprocess.run(
         [*command, str(scale.entities), str(scale.tables), str(scale.accounts)], cwd=ROOT, check=True
