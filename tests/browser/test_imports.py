@@ -1,9 +1,8 @@
 """An import in a real browser: a file is dropped, mapped, checked, repaired, imported and undone."""
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import check, check_axe, check_on_a_phone
 
 TABLES = "/ui/a/devstoreaccount1/"
 ROWS = "country;id;age\n" + "".join(f"se;{number};{number}\n" for number in range(400)) + "tr;x;n/a\n"
@@ -15,10 +14,9 @@ DROP = """([name, text]) => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
-def test_from_a_dropped_file_to_entities_and_back(open_page, admin, service, screenshots, width, theme):
-    name = f"imported{width}"
-    page = open_page(TABLES, state=admin, width=width, color_scheme=theme)
+def test_from_a_dropped_file_to_entities_and_back(open_page, admin, service, screenshots):
+    name = "imported"
+    page = open_page(TABLES, state=admin)
     page.evaluate(DROP, ["people.csv", ROWS])
     dialog = page.get_by_role("dialog", name="Import a file")
     expect(dialog).to_be_visible()
@@ -34,22 +32,20 @@ def test_from_a_dropped_file_to_entities_and_back(open_page, admin, service, scr
     page.keyboard.press("Tab")
     page.get_by_role("button", name="Update preview").click()
     expect(page.get_by_role("cell", name="se-0")).to_be_visible()
-    page.screenshot(path=screenshots / f"import-map-{theme}-{width}.png", full_page=True)
     check(page)
-    check_reflow(page)
+    check_on_a_phone(page, screenshots / "import-map-dark-390.png")
 
     page.get_by_role("button", name="Check all rows").click()
     expect(page.get_by_text("age is not of the type Int32.")).to_be_visible()
-    page.screenshot(path=screenshots / f"import-check-{theme}-{width}.png", full_page=True)
     check(page)
-    check_reflow(page)
+    check_on_a_phone(page, screenshots / "import-check-dark-390.png")
     page.get_by_role("button", name="Leave the value out").click()
     page.get_by_role("button", name="Import 401 rows").click()
 
     expect(page.locator("#job")).to_contain_text("finished")
     expect(page.locator("#job")).to_contain_text("401")
-    page.screenshot(path=screenshots / f"import-run-{theme}-{width}.png", full_page=True)
     check(page)
+    check_on_a_phone(page, screenshots / "import-run-dark-390.png")
     assert len(list(service.get_table_client(name).list_entities())) == 401
     page.get_by_role("link", name="Open the table").click()
     expect(page.get_by_role("heading", name=name)).to_be_attached()

@@ -1,9 +1,8 @@
 """A job in a real browser: in the tray, which stays open while it is renewed, and on its page."""
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_reflow, confirm_identity
+from tests.browser.page import check, check_on_a_phone, confirm_identity
 
 SCHEMA = "/ui/a/devstoreaccount1/t/people/schema/"
 
@@ -19,6 +18,7 @@ def test_a_job_from_its_start_to_its_end(open_page, admin, tables, screenshots):
     row = page.locator("tbody tr").filter(has_text="Index Age of people")
     expect(row).to_contain_text("finished")
     check(page)
+    check_on_a_phone(page, screenshots / "jobs-dark-390.png")
 
     tray.get_by_role("button").first.click()
     menu = page.locator("#job-menu")
@@ -36,13 +36,4 @@ def test_a_job_from_its_start_to_its_end(open_page, admin, tables, screenshots):
     expect(page.get_by_role("heading", name="Index Age of people")).to_be_visible()
     expect(page.locator("#job")).to_contain_text("100 %")
     check(page)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_job_on_a_phone(open_page, admin, tables, screenshots, theme):
-    newest = open_page("/ui/jobs/", state=admin).locator("tbody th a").first.get_attribute("href")
-    for name, address in (("jobs", "/ui/jobs/"), ("job", newest)):
-        for width in (390, 1280):
-            page = open_page(address, state=admin, width=width, color_scheme=theme)
-            check_reflow(page)
-            page.screenshot(path=screenshots / f"{name}-{theme}-{width}.png")
+    check_on_a_phone(page, screenshots / "job-dark-390.png")
