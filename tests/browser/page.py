@@ -316,8 +316,8 @@ def check_lengthened(page):
     assert page.evaluate(CUT) == []
 
 
-def check(page, language="en", *, within="body"):
-    """All of it; ``within`` is "main" where the parts that all pages share were checked before."""
+def check(page, language="en", *, within="main"):
+    """All of it; the parts that all pages share are checked once, with pages of each kind."""
     check_axe(page, within)
     check_reflow(page)
     check_structure(page, language)

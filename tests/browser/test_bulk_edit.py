@@ -48,7 +48,7 @@ def test_from_a_query_to_the_undo(open_page, admin, orders, screenshots):
     expect(note).to_contain_text("Did you mean upper?")
     expect(editor.locator(".cm-lintRange-error")).to_have_text("uper")
     assert page.locator("#operations").bounding_box() == box
-    check_axe(page)
+    check_axe(page, "main")
     for _ in " + uper(Total)":
         page.keyboard.press("Backspace")
     expect(note).to_have_text("")
@@ -70,7 +70,7 @@ def test_from_a_query_to_the_undo(open_page, admin, orders, screenshots):
     phone = open_page(page.url, state=admin, width=390, color_scheme="dark")
     expect(phone.locator("#bulk-preview")).to_contain_text("50 will change")
     check_reflow(phone)
-    check_axe(phone, appearance_only=True)
+    check_axe(phone, "main", appearance_only=True)
     phone.screenshot(path=screenshots / "bulk-edit-dark-390.png", full_page=True)
 
     page.locator("#bulk-run-button").click()

@@ -80,7 +80,7 @@ REFUSED = [
 def test_c1_each_type_accepts_and_refuses(open_page, admin, cells):
     page = open_page(at(), state=admin)
     open_editor(page, "Age")
-    check_axe(page)
+    check_axe(page, "#cell-editor")
     for type_, text, message, suggestion in REFUSED:
         choose(page, type_)
         page.locator("#cell-value").fill(text)
@@ -112,7 +112,7 @@ def test_c3_a_file_goes_in_and_comes_out_again(open_page, admin, cells, tmp_path
     content = bytes(range(256)) * 8
     (tmp_path / "photo.bin").write_bytes(content)
     open_editor(page, "Photo")
-    check_axe(page)
+    check_axe(page, "#cell-editor")
     page.locator("[data-cell-upload]").set_input_files(tmp_path / "photo.bin")
     page.locator("#cell-note", has_text="2,048 bytes").wait_for()
     page.get_by_role("button", name="Save", exact=True).click()
@@ -152,7 +152,7 @@ def test_e5_a_row_that_somebody_changed_is_a_conflict(open_page, admin, cells):
 
     save_late(38, 40)
     assert page.locator(".cell-conflict dd").all_inner_texts()[:3] == ["36", "38", "40"]
-    check_axe(page)
+    check_axe(page, ".cell-conflict")
     page.get_by_role("link", name="Keep theirs").click()
     closed(page)
     expect(cell(page, "Age", "ada")).to_have_text("38", use_inner_text=True)
@@ -522,7 +522,7 @@ def test_a_value_is_looked_at_whole(open_page, admin, cells):
         page.keyboard.press("Alt+v")
     viewer = page.locator("#viewer")
     viewer.get_by_text("9007199254740993").wait_for()
-    check_axe(page)
+    check_axe(page, "#viewer")
     viewer.get_by_role("link", name="Plain").click()
     page.locator("#viewer pre").wait_for()
     page.keyboard.press("Escape")
@@ -544,7 +544,7 @@ def test_e12_pasted_rows_are_staged(open_page, admin, cells):
     form = page.locator("#paste")
     form.get_by_text("1 insert").wait_for()
     expect(form.locator("img")).to_have_count(0)
-    check_axe(page)
+    check_axe(page, "#paste")
     assert cells.get_entity("se", "ada")["Age"] == 36
     page.get_by_role("button", name="Insert 1, update 1").dblclick()
     page.get_by_text("Pasted 2 entities").wait_for()
@@ -606,7 +606,7 @@ def staged(page, cells):
     cells.update_entity({"PartitionKey": "se", "RowKey": "alan", "Name": "x"}, mode="merge")
     page.get_by_role("button", name="Save all").click()
     page.locator("#review").get_by_text("changed while you were editing").wait_for()
-    check_axe(page)
+    check_axe(page, "#review")
     assert cells.get_entity("se", "ada")["Age"] == 36
     page.get_by_role("button", name="Overwrite with mine").click()
     page.get_by_text("changed while you were editing").wait_for(state="detached")

@@ -137,7 +137,7 @@ def test_c4_json_is_refused_where_it_is_wrong(open_entity, edited):
     page.get_by_role("link", name="Line 4, column 21").wait_for()
     expect(text).to_be_focused()
     assert text.evaluate("it => it.value.slice(it.selectionStart)").startswith('"Edm.Int46"')
-    check_axe(page)
+    check_axe(page, "main")
 
 
 def test_c7_e5_what_others_saved_is_merged(open_entity, edited):
@@ -146,7 +146,7 @@ def test_c7_e5_what_others_saved_is_merged(open_entity, edited):
     field(page, "A").fill("mine")
     press(page, "Save")
     page.get_by_text("Someone else saved this entity").wait_for()
-    check_axe(page)
+    check_axe(page, "main")
     check_reflow(page)
     page.get_by_label("A: your value").check()
     press(page, "Save merged")
@@ -286,7 +286,7 @@ def test_versions_in_the_drawer(open_entity, edited):
     drawer.get_by_role("link", name="History").click()
     versions = drawer.locator("[data-version]")
     expect(versions).to_have_count(3)
-    check_axe(page)
+    check_axe(page, "#drawer")
     versions.nth(1).click()
     expect(versions.nth(1)).to_have_attribute("aria-current", "true")
     expect(drawer.locator(".version-changes").first).to_contain_text("Grace")
@@ -360,7 +360,7 @@ def test_a_drawer_beside_the_grid(open_entity, edited):
     drawer.locator("#entity-form").wait_for()
     expect(page).to_have_url(re.compile("open="))
     assert page.evaluate("document.querySelector('#drawer').contains(document.activeElement)")
-    check_axe(page)
+    check_axe(page, "#drawer")
     field(drawer, "Name").fill("Eva")
     press(drawer, "Save")
     said(page, "Saved 1 property")
@@ -395,7 +395,7 @@ def test_the_drawer_lies_over_the_grid_and_gives_the_place_back(open_entity, edi
     drawer.locator("#entity-form").wait_for()
     assert round(drawer.bounding_box()["width"]) == 480
     assert region.bounding_box() == around and region.evaluate("it => it.scrollLeft") == left
-    check_axe(page)
+    check_axe(page, "#drawer")
     # ten properties without scrolling, one of them binary
     foot = drawer.locator(".entity-foot").bounding_box()
     last = drawer.locator(".property").last.bounding_box()

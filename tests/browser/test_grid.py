@@ -108,6 +108,7 @@ def test_e1_roles_indices_and_keys(open_grid):
     # menus of cells and columns
     press(page, "Escape", "Shift+F10")
     expect(page.locator("#cell-menu")).to_be_visible()
+    check_axe(page, "#cell-menu")
     # the first column has no filters to offer, and no second divider in their place
     dividers = page.locator("#cell-menu hr").evaluate_all("all => all.map(it => it.checkVisibility())")
     assert dividers == [True, False, True]
@@ -115,9 +116,9 @@ def test_e1_roles_indices_and_keys(open_grid):
     assert place(page)[1] == 1
     press(page, "Control+Home", "ArrowUp", "ArrowRight", "Enter")
     expect(page.locator("#column-menu [data-title]")).to_have_text("PartitionKey", use_inner_text=True)
+    check_axe(page, "#column-menu")
     press(page, "Escape", "Escape")
     assert page.evaluate("document.activeElement.className") == "grid-region"
-    check_axe(page)
 
 
 def test_e1_letters_are_no_commands(open_grid):
@@ -355,7 +356,7 @@ def test_e13_a_rare_property_is_offered(open_grid):
     page.locator("#columns-list").get_by_label("Rare").check()
     page.locator("th[data-property=Rare]").wait_for()
     expect(page.locator("#columns-menu")).to_be_visible()
-    check_axe(page)
+    check_axe(page, "#columns-menu")
     page.goto(FOLK + "columns/")
     with page.expect_navigation():
         page.get_by_role("button", name="Reset").click()

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_on_a_phone, confirm_identity
+from tests.browser.page import check, check_axe, check_on_a_phone, confirm_identity
 
 SCHEMA = "/ui/a/devstoreaccount1/t/people/schema/"
 
@@ -25,7 +25,7 @@ def test_a_job_from_its_start_to_its_end(open_page, admin, tables, screenshots):
     expect(menu).to_contain_text("Index Age of people")
     assert tray.bounding_box() == before
     page.screenshot(path=screenshots / "job-tray.png")
-    check(page)
+    check_axe(page, "#job-menu")
     menu.get_by_role("button", name="Clear finished jobs").click()
     expect(menu).to_contain_text("No job of yours is running.")
     expect(menu).to_be_visible()

@@ -230,7 +230,7 @@ def test_without_javascript(open_signed_in):
 @pytest.mark.parametrize(("path", "status"), [("/ui/setup/", 404), ("/ui/nothing/", 404), ("/ui/me/", 200)])
 def test_signed_out(open_page, admin, path, status):
     page = open_page(path, expect=status, width=320)
-    check(page)
+    check(page, within="body")
     if path == "/ui/me/":
         expect(page).to_have_url(re.compile(re.escape("/ui/login/?next=/ui/me/")))
 
@@ -240,10 +240,10 @@ def test_somebody_invited_joins(open_page, open_signed_in):
     form = owner.get_by_role("region", name="Invite by link")
     form.get_by_label("Recipient").fill("Vera")
     form.get_by_role("button", name="Create link").click()
-    check_axe(owner)
+    check_axe(owner, "main")
     link = owner.get_by_role("status", name="Invitation link for Vera").inner_text()
     page = open_page(re.search(r"\S+/ui/join/\?token=\S+", link)[0])
-    check(page)
+    check(page, within="body")
     page.get_by_label("User name").fill("vera")
     page.get_by_label("Password", exact=True).fill("a password of many words")
     page.get_by_label("Confirm password").fill("a password of many words")

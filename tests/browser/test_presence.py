@@ -46,7 +46,7 @@ def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, r
     other = open_page(TABLE, state=bob)
     expect(ada.locator("#presence .avatar")).to_have_attribute("title", "bob.b")
     expect(other.locator("#presence .avatar")).to_have_attribute("title", "ada@example.org")
-    check_axe(ada)
+    check_axe(ada, "#presence")
 
     for page in (ada, other):
         page.locator("tr[data-key] a.open").first.focus()
@@ -63,7 +63,7 @@ def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, r
     expect(told.locator("li")).to_have_text(re.compile(r"Score:\s*1\s*→\s*7"))
     expect(other.locator("[data-outdated]")).to_have_count(0)
     ada.screenshot(path=screenshots / "changed-by-others.png")
-    check_axe(ada)
+    check_axe(ada, "#drawer")
     # axe leaves empty ones, which htmx would copy
     ada.evaluate("document.querySelectorAll('[style]').forEach(it => it.removeAttribute('style'))")
     told.get_by_role("link", name="Load the changes").click()
@@ -85,7 +85,7 @@ def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows,
     expect(page.locator("[data-mention]")).to_have_text(["bob.b"])
     page.keyboard.press("Enter")
     expect(field).to_have_value("Please look, @bob.b ")
-    check_axe(page)
+    check_axe(page, "#drawer")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#drawer .comment .mention")).to_have_text("@bob.b")
     page.screenshot(path=screenshots / "comments.png")

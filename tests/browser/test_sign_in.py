@@ -283,7 +283,7 @@ def test_a_provider_signs_in(open_browser, anybody):
     """There and back: a page may post its form to the other place only as its policy allows."""
     page = open_browser()
     page.goto("/ui/login/?next=/ui/me/security/")
-    check(page)
+    check(page, within="body")
     page.get_by_role("button", name="Sign in with Elsewhere").click()
     arrive(page, "/ui/me/security/")
     expect(page.get_by_text("jane.doe", exact=True)).not_to_have_count(0)

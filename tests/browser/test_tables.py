@@ -76,7 +76,7 @@ def test_t2_delete_several_and_undo(open_list, make, service):
     page.get_by_label("Select second").check()
     bar = page.get_by_role("group", name="Selected tables")
     expect(bar.get_by_text("2 tables selected")).to_be_visible()
-    check_axe(page)
+    check_axe(page, "main")
     bar.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Deleted 2 tables.")).to_be_visible()
     assert not {"first", "second"} & {table.name for table in service.list_tables()}
@@ -250,7 +250,7 @@ def test_a_protected_account_wants_its_name(open_page, admin, console):
     delete.click()
     dialog = page.get_by_role("dialog", name="Delete tables in guarded")
     expect(dialog).to_contain_text("protected")
-    check_axe(page)
+    check_axe(page, "dialog[open]")
     page.keyboard.press("Escape")
     expect(page.get_by_role("link", name="people", exact=True)).to_be_visible()
     delete.click()
@@ -270,4 +270,4 @@ def test_hostile_notes_in_a_narrow_page(open_list, make):
     page.goto(ACCOUNT)
     expect(page.get_by_text("<b>bold</b>").first).to_be_visible()
     check_reflow(page)
-    check_axe(page)
+    check_axe(page, "main")
