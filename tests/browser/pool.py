@@ -101,7 +101,7 @@ class Pool:
         self._idle = defaultdict(list)
         self._kinds = {}
 
-    def take(self, *, fresh=False, width=1280, height=900, state=None, cookies=(), **options):
+    def take(self, *, fresh=False, width=1280, height=900, state=None, cookies=(), permissions=(), **options):
         """A page that knows nothing of the tests before but the files it loaded, or not even these when `fresh`."""
         media = {name: options.pop(name, usual) for name, usual in MEDIA.items()}
         kind = tuple(sorted((name, repr(value)) for name, value in options.items()))
@@ -109,6 +109,8 @@ class Pool:
         page = kept.pop() if kept else self._make(options, fresh)
         self._kinds[page] = None if fresh else kind
         page.context.add_cookies([*(state["cookies"] if state else ()), *cookies])
+        page.context.clear_permissions()
+        page.context.grant_permissions([*permissions])
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(media="null", **media)
         return page

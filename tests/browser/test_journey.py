@@ -1,6 +1,7 @@
 """From the first run to the last page of a table, as somebody goes who has just started a server."""
 
 import re
+from contextlib import ExitStack
 
 import pytest
 from azure.data.tables import TableServiceClient
@@ -14,21 +15,37 @@ ACCOUNT = "/ui/a/devstoreaccount1/"
 PASSWORD = "a password of many words"
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["JavaScript", "no JavaScript"])
-def journey(request, chromium, scratch):
-    """A new server, and a browser with JavaScript or without."""
-    with start_server(seeded(scratch / f"journey-{request.param}")) as live:
-        made = chromium.new_context(base_url=live.url, java_script_enabled=request.param, locale="en-US")
-        with patient(made) as context:
-            page = context.new_page()
-            watch = Watch(page, 200)
-            yield live, page, request.param
-        assert watch.faults == []
+@pytest.fixture
+def live(scratch):
+    """A new server."""
+    with start_server(seeded(scratch / "journey")) as live:
+        yield live
 
 
-def test_journey(journey):
-    live, page, has_script = journey
-    set_up(live, page, has_script)
+@pytest.fixture
+def open_browser(chromium, live):
+    """`open_browser(java_script_enabled=False)`: a page of a browser of its own."""
+    watches = []
+    with ExitStack() as stack:
+
+        def open_it(**options):
+            made = chromium.new_context(base_url=live.url, locale="en-US", **options)
+            page = stack.enter_context(patient(made)).new_page()
+            watches.append(Watch(page, 200))
+            return page
+
+        yield open_it
+    assert [fault for watch in watches for fault in watch.faults] == []
+
+
+def test_journey(live, open_browser):
+    """Without JavaScript: what scripts do on these pages, the tests of each page prove."""
+    address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
+    with_scripts = open_browser()
+    with_scripts.goto(address)
+    check(with_scripts, within="body")
+    page = open_browser(java_script_enabled=False)
+    set_up(page, address)
     make_tables(live)
     find_a_table(page)
     read_entities(page)
@@ -37,14 +54,11 @@ def test_journey(journey):
     leave_and_return(page)
 
 
-def set_up(live, page, has_script):
-    address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
+def set_up(page, address):
     page.goto("/")
     expect(page).to_have_url(re.compile(re.escape("/ui/login/?next=/ui/") + "$"))
     expect(page.get_by_text("no users yet")).to_be_visible()
     page.goto(address)
-    if has_script:
-        check(page, within="body")
     page.get_by_label("User name").fill("ada@example.org")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Confirm password").fill(PASSWORD)

@@ -23,9 +23,7 @@ def kept(service):
 @pytest.fixture
 def page(pool, console, admin, kept):
     """A page of the admin; here answers may fail."""
-    page = pool.take(
-        base_url=console.url, state=admin, width=1440, locale="en-US", reduced_motion="reduce", offline=False
-    )
+    page = pool.take(base_url=console.url, state=admin, width=1440, locale="en-US", reduced_motion="reduce")
     yield page
     page.context.set_offline(False)
     pool.give_back(page)

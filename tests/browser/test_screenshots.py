@@ -128,25 +128,31 @@ def settle(page):
 
 
 # every run sees that they can be made; both themes are needed only to keep them
-@pytest.fixture(params=["light", "dark"] if os.environ.get("TEST_SCREENSHOTS") else ["light"])
-def show(request, studio, chromium, screenshots):
-    """`show("grid", path)`: a page, and `show.take()`: its picture."""
-    theme = request.param
+@pytest.fixture(scope="module", params=["light", "dark"] if os.environ.get("TEST_SCREENSHOTS") else ["light"])
+def context(request, studio, chromium):
     made = chromium.new_context(
-        base_url=studio.url, locale="en-US", color_scheme=theme, storage_state=studio.state,
+        base_url=studio.url, locale="en-US", color_scheme=request.param, storage_state=studio.state,
         viewport={"width": SIZE[0], "height": SIZE[1]}, reduced_motion="reduce",
     )  # fmt: skip
     with patient(made) as context:
-        page = context.new_page()
+        context.theme = request.param
+        yield context
 
-        def take(name):
-            page.evaluate("document.fonts.ready")
-            path = screenshots / f"{name}-{theme}.png"
-            page.screenshot(path=path)
-            assert size_of(path) == SIZE
 
-        page.take = take
-        yield page
+@pytest.fixture
+def show(context, screenshots):
+    """A page, and `show.take("grid")`: its picture."""
+    page = context.new_page()
+
+    def take(name):
+        page.evaluate("document.fonts.ready")
+        path = screenshots / f"{name}-{context.theme}.png"
+        page.screenshot(path=path)
+        assert size_of(path) == SIZE
+
+    page.take = take
+    yield page
+    page.close()
 
 
 def size_of(path):
