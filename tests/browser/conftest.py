@@ -11,7 +11,8 @@ from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.page import PATIENCE, Watch, patient
-from tests.browser.pool import Pool, wait_for_turns
+from tests.browser.pool import Pool
+from tests.browser.turns import wait_for_turns
 from tests.conftest import missing
 from tests.live_server import start_server
 from tests.seeds import seeded

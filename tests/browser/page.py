@@ -4,6 +4,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from tests.browser.turns import still
+
 ADMIN = "ada@example.org"
 ADMIN_PASSWORD = "a password of many words"
 PATIENCE = 60_000  # milliseconds; what never comes fails either way, and machines are slow at times
@@ -19,6 +21,7 @@ async ([within, rules]) => {
     await Promise.allSettled(passing.map(it => it.finished));
     const found = await axe.run(within === "body" ? document : within, {
         runOnly: rules, rules: {"target-size": {enabled: true}}, resultTypes: ["violations"],
+        preload: false,  // of styles and media, which no rule that is run looks into
     });
     return found.violations.map(
         rule => rule.id + ": " + rule.nodes.map(node => node.target + " " + node.failureSummary).join("; ")
@@ -172,6 +175,7 @@ def _axe():
     return AXE.read_text()
 
 
+@still
 def check_axe(page, within="body", *, appearance_only=False):
     """G1: no violation of any rule; rules for whole pages are left out within a part of one."""
     page.evaluate("window.scrollTo(0, 0)")  # what a bar that stays in view covers would count as obscured
@@ -182,6 +186,7 @@ def check_axe(page, within="body", *, appearance_only=False):
     assert not found, "\n".join(found)
 
 
+@still
 def check_stability(page):
     """Nothing that is shown moves when what comes later comes."""
     total, moved = page.evaluate(SHIFTS)
@@ -200,6 +205,7 @@ STRUCTURE = """
 """
 
 
+@still
 def check_structure(page, language="en"):
     """G4: one h1, a title, the language, landmarks, a skip link that works."""
     assert page.evaluate(STRUCTURE) == {"h1": 1, "main": 1, "lang": language, "marked": []}
@@ -210,6 +216,7 @@ def check_structure(page, language="en"):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@still
 def check_focus(page, within="body", most=250):
     """G3: by Tab through the page or its main part; every focused element is seen, and nothing traps the focus."""
     page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
@@ -234,6 +241,7 @@ def check_focus(page, within="body", most=250):
     return names
 
 
+@still
 def check_reflow(page):
     """G7: nothing but a grid's own region scrolls sideways."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.evaluate(
@@ -246,6 +254,7 @@ def check_reflow(page):
 TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
+@still
 def check_on_a_phone(page, picture):
     """The page as it is, in the dark and 390 px wide, without another load of it."""
     page.emulate_media(color_scheme="dark")
@@ -302,6 +311,7 @@ CUT = """
 """
 
 
+@still
 def check_enlarged(page):
     """At 200 % nothing scrolls sideways, and no control lies over another."""
     page.set_viewport_size({"width": 640, "height": 450})  # 1280 × 900 at 200 %
@@ -309,6 +319,7 @@ def check_enlarged(page):
     assert page.evaluate(OVERLAPS) == []
 
 
+@still
 def check_lengthened(page):
     """G11: with words of 140 % nothing is cut and nothing scrolls sideways."""
     page.evaluate(LENGTHEN)
@@ -316,6 +327,7 @@ def check_lengthened(page):
     assert page.evaluate(CUT) == []
 
 
+@still
 def check(page, language="en", *, within="main"):
     """All of it; the parts that all pages share are checked once, with pages of each kind."""
     check_axe(page, within)

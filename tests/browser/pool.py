@@ -1,9 +1,6 @@
 """Pages used again by one test after the other: Chromium takes longer to make one than to show most of ours."""
 
 from collections import defaultdict
-from functools import wraps
-
-from playwright.sync_api import Error, Keyboard, Locator, Mouse, Page
 
 from tests.browser.page import patient
 
@@ -20,79 +17,6 @@ const timer = setTimeout;
 window.setTimeout = (act, wait, ...given) => timer(act, wait === 10_000 ? 120_000 : wait, ...given);
 """
 BETWEEN = "/ui/healthz"  # of the same origin, or Chromium makes a new process; and with nothing in it
-
-
-# a page that takes the place of another in one document has come, with all its scripts
-HAS_COME = "html:not([data-turning])"
-IS_TURNING = "document.documentElement?.hasAttribute('data-turning') ?? true"
-evaluate = Page.evaluate
-# what may lead to another page
-ACTS = {
-    Page: ("go_back", "go_forward", "wait_for_url", "wait_for_function"),
-    Locator: ("check", "click", "dblclick", "press", "press_sequentially", "select_option", "set_checked", "uncheck"),
-    Keyboard: ("press", "type", "up"),
-    Mouse: ("click", "dblclick", "up"),
-}  # fmt: skip
-# what looks at the page once, whichever it is
-READS = {
-    Page: ("content", "evaluate", "reload", "screenshot", "title"),
-    Locator: (
-        "all", "all_inner_texts", "aria_snapshot", "bounding_box", "count", "evaluate", "evaluate_all", "focus",
-        "get_attribute", "hover", "inner_text", "input_value", "is_visible", "screenshot", "text_content",
-    ),
-}  # fmt: skip
-
-
-def wait_for_turns():
-    """Let tests meet no page that is about to go; Playwright itself only waits for pages that are documents."""
-    for owner in (Keyboard, Mouse):
-        _know_page(owner)
-    for owner, names in ACTS.items():
-        for name in names:
-            _wrap(owner, name, is_read=False)
-    for owner, names in READS.items():
-        for name in names:
-            _wrap(owner, name, is_read=True)
-
-
-def _wrap(owner, name, *, is_read):
-    act = getattr(owner, name)
-
-    @wraps(act)
-    def acting(self, *arguments, **options):
-        if is_read:
-            _until_turned(self)
-        result = act(self, *arguments, **options)
-        if not is_read:
-            _until_turned(self)
-        return result
-
-    setattr(owner, name, acting)
-
-
-def _know_page(owner):
-    """Keyboards and mice are of a page, and do not say of which."""
-    name = owner.__name__.lower()
-    read = getattr(Page, name).fget
-
-    def get(page):
-        it = read(page)
-        it.page = page
-        return it
-
-    setattr(Page, name, property(get))
-
-
-def _until_turned(it):
-    page = it if isinstance(it, Page) else it.page
-    if page.is_closed():
-        return
-    try:
-        is_turning = evaluate(page, IS_TURNING)  # a tenth of what a wait costs
-    except Error:  # the document goes
-        is_turning = True
-    if is_turning:
-        page.wait_for_selector(HAS_COME, state="attached")
 
 
 class Pool:

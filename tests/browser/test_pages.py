@@ -33,7 +33,6 @@ PAGES = {
     "new snapshot": "/ui/a/devstoreaccount1/snapshots/new/",
     "new branch": "/ui/a/devstoreaccount1/snapshots/branch/",
     "compare": "/ui/a/devstoreaccount1/compare/",
-    "tables by size": "/ui/a/devstoreaccount1/?sort=-size",
     "overview": "/ui/a/devstoreaccount1/overview/",
     "service": "/ui/a/devstoreaccount1/service/?origin=https://a.example&method=GET",
     "service as XML": "/ui/a/devstoreaccount1/service/?view=xml",
@@ -90,7 +89,6 @@ PAGES = {
     "queries that ran": "/ui/a/devstoreaccount1/queries/?tab=recent",
     "new query": TABLE + "queries/new/?f=Age+ge+30&top=25",
     "rotation": "/ui/a/devstoreaccount1/keys/1/rotate/",
-    "second page": TABLE + "?top=5",
     "as JSON": TABLE + "?view=json&top=5",
     "one by one": TABLE + "?view=form",
     "facets": TABLE + "facets/?f=Age+ge+30",
@@ -126,13 +124,15 @@ SAMPLE = (
     "settings",
     "compare",
 )
+# the largest, with much beside each other
+LARGE = ("tables", "overview", "entities", "keys", "activity", "policies")
 SCREEN, PHONE = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 # of many alike the first ones are looked at closely
 THIN_OUT = """
 () => {
     for (const it of document.querySelectorAll("main :is(tbody, ul, ol, dl, div, section, g)")) {
         const alike = [...it.children].filter(child => child.tagName === it.firstElementChild.tagName);
-        if (alike.length > 12) for (const child of alike.slice(8)) child.remove();
+        if (alike.length > 8) for (const child of alike.slice(6)) child.remove();
     }
 }
 """
@@ -193,7 +193,8 @@ def test_page(look_at, page):
     check_stability(found)
     loads_more = found.locator(LOADS_MORE).count() > 0
     check_reflow(found)
-    check_enlarged(found)
+    if page in LARGE:
+        check_enlarged(found)
     found.set_viewport_size(PHONE)
     check_reflow(found)
     found.set_viewport_size(SCREEN)
