@@ -240,6 +240,7 @@ def test_somebody_invited_joins(open_page, open_signed_in):
     owner = open_signed_in("/ui/a/devstoreaccount1/members/")
     form = owner.get_by_role("region", name="Invite by link")
     form.get_by_label("Recipient").fill("Vera")
+    form.get_by_label("Role").select_option("Viewer")  # others are asked for access, as other tests see
     form.get_by_role("button", name="Create link").click()
     check_axe(owner, "main")
     link = owner.get_by_role("status", name="Invitation link for Vera").inner_text()
