@@ -145,11 +145,14 @@ ROWS_SHOWN = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("language", "widths"), [("en", (1440, 1280, 720)), ("tr", (1280, 641))])
-def test_the_number_of_rows_is_never_cut(open_grid, language, widths):
+WIDTHS = {"en": (1440, 1280, 720), "tr": (1280, 641)}
+
+
+@pytest.mark.parametrize("language", WIDTHS)
+def test_the_number_of_rows_is_never_cut(open_grid, language):
     page = open_grid("?top=25&f=Age+ge+3", cookies={"tablero_language": language})
     expect(page.locator("html")).to_have_attribute("lang", language)
-    for width in widths:
+    for width in WIDTHS[language]:
         page.set_viewport_size({"width": width, "height": 900})
         expect(page.locator(".ran")).to_contain_text("25 ")
         assert page.evaluate(ROWS_SHOWN), width
