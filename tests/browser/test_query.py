@@ -255,6 +255,7 @@ def test_a_query_is_written(open_page, admin, queried):
     with page.expect_response(CHECK):
         field.fill("Name eq 'Ad")
     settle(page)
+    page.locator(".cm-tooltip-autocomplete").wait_for()  # or they would come later, over what is clicked
     expect(problem).to_be_empty()
     expect(field).not_to_have_attribute("aria-invalid", re.compile(""))
     with page.expect_response(CHECK):
