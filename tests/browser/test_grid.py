@@ -394,12 +394,6 @@ def test_e15_rows_change_on_run_only(open_grid):
 def test_e15_the_newest_query_wins(open_grid):
     page = open_grid()
     held = Held(page, SHOWN)
-    page.locator(".pager [data-next]").click()
-    held.take()
-    with page.expect_event("requestfailed", lambda it: "after=" in it.url):  # it would come too late
-        page.get_by_role("button", name="Run").click()
-    held.take().continue_()
-    expect(page.get_by_role("button", name="Run")).to_be_enabled()
     for age in (1, 2):
         page.get_by_label("$filter").fill(f"Age eq {age}")
         page.get_by_role("button", name="Run").click()
