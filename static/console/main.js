@@ -16,3 +16,6 @@ import "./site/submit.js";
 import "./site/time_zone.js";
 import "./site/toast.js";
 import "./site/trouble.js";
+
+// htmx does so in a task of its own, which may come after the page was used: what was typed before it would ask for nothing
+window.htmx?.process(document.body);
