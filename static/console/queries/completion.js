@@ -36,7 +36,8 @@ async function complete(context, addresses) {
   const from = context.pos - typed.length;
   try {
     const options = await next(before, typed, addresses, context.explicit);
-    return options.length && !context.aborted ? { from, options, filter: true, validFor: NAME } : null;
+    const isWanted = !context.aborted && context.view?.hasFocus !== false; // left meanwhile, they would cover the page
+    return options.length && isWanted ? { from, options, filter: true, validFor: NAME } : null;
   } catch {
     return null; // without an answer nothing is offered
   }
