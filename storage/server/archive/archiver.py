@@ -69,6 +69,8 @@ class Archiver:
             names = [*(self.histories() if self.is_first else []), *waiting[:1]]
             if names:
                 self.push = Push(self, names[0])
+            elif self.state["failure"] is not None:  # what waited was dropped: is the archive there again?
+                self.push = Push(self)
             else:
                 self.succeed()
         self.bound(waiting)
@@ -95,9 +97,10 @@ class Archiver:
             self.wait_until = time.monotonic() + PAUSE
             self.fail(push.problem)
             return
-        if (self.ready / f"{push.name}.ready").exists():
-            (self.done / push.name).touch()
-        self.state["archived"], self.state["archived_at"] = push.name, now()
+        if push.name:
+            if (self.ready / f"{push.name}.ready").exists():
+                (self.done / push.name).touch()
+            self.state["archived"], self.state["archived_at"] = push.name, now()
         self.state["failure"] = None
         self.succeed()
         write_state(self.state_file, self.state)
@@ -137,9 +140,9 @@ class Archiver:
 
 
 class Push:
-    """A thread, because an archive on a network may not answer for hours."""
+    """A thread, because an archive on a network may not answer for hours; without a name it only looks for it."""
 
-    def __init__(self, archiver: Archiver, name: str) -> None:
+    def __init__(self, archiver: Archiver, name: str = "") -> None:
         self.name = name
         self.problem = ""
         self.began = time.monotonic()
@@ -148,7 +151,10 @@ class Push:
 
     def run(self, archiver: Archiver) -> None:
         try:
-            push(archiver.wal / self.name, archiver.archive, archiver.system)
+            if self.name:
+                push(archiver.wal / self.name, archiver.archive, archiver.system)
+            else:
+                check(archiver.archive, archiver.system)
         except Failure as failure:
             self.problem = str(failure)
         except OSError as error:
