@@ -126,7 +126,6 @@ SAMPLE = (
 )
 LANGUAGES = {"tr": SAMPLE, "zh-hans": ("entities", "entity", "history")}
 # the largest, with much beside each other
-LARGE = ("tables", "overview", "entities", "keys", "activity", "policies")
 SCREEN, PHONE = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 # of many alike the first ones are looked at closely
 THIN_OUT = """
@@ -194,8 +193,7 @@ def test_page(look_at, page):
     check_stability(found)
     loads_more = found.locator(LOADS_MORE).count() > 0
     check_reflow(found)
-    if page in LARGE:
-        check_enlarged(found)
+    check_enlarged(found)
     found.set_viewport_size(PHONE)
     check_reflow(found)
     found.set_viewport_size(SCREEN)
