@@ -56,6 +56,7 @@ async function attempt(address, options, left) {
   } catch (error) {
     if (left.aborted || (signal?.aborted && signal.reason !== "timeout")) throw givenUp();
     if (!(error instanceof TypeError) && error !== "timeout") throw error;
+    if (options.isBackground && options.method === "POST") throw givenUp(); // not the user's, who would not press Retry for it
     await recovery.wait(options);
     return null;
   }
