@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connections
+from django.utils import timezone, translation
 from psycopg.conninfo import make_conninfo
 
 from storage.server import embedded, garbage, installation, options
@@ -131,6 +132,13 @@ def scratch():
 def data_folder(scratch):
     """Keep the tests out of the user's data folder; like that of a new machine, theirs does not exist yet."""
     settings.OPTIONS = replace(settings.OPTIONS, data=scratch / "data")
+
+
+@pytest.fixture(autouse=True)
+def _speaks_english():
+    """Take back the language and the zone of the last request, which the process would keep."""
+    translation.deactivate()
+    timezone.deactivate()
 
 
 @pytest.fixture(scope="session")
