@@ -1,5 +1,8 @@
 """Copies from and to other table services."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -40,16 +43,7 @@ class FileCopyViewSet(UploadViewSet):
         file = self.receive(data["name"])
         if file is None:
             return self.ask_for_body()
-        options = CopyOptions(
-            tables=data["table"] or ("*",),
-            rename=dict(data["rename"]),
-            rate=data["rate"],
-            deletes=data["delete"],
-            dry_run=data["dry_run"],
-            with_policies=data["policies"],
-            with_service_properties=data["service_properties"],
-            verifies=data["verify"],
-        )
+        options = _read_options(data, tables=data["table"] or ("*",), rename=dict(data["rename"]))
         try:
             with discarding(file):
                 job = copy_jobs.start_from_file(self.account, file, data["file_account"], options, by=self.by)
@@ -92,17 +86,8 @@ class RemoteCopyViewSet(AccountScopedViewSet):
 
     def _copy(self, *, is_outgoing: bool) -> Response:
         data = self.read_body()
-        options = CopyOptions(
-            tables=data["tables"],
-            rename=data["rename"],
-            filter=data["filter"],
-            rate=data["rate"],
-            deletes=data["delete"],
-            is_full=data["full"],
-            dry_run=data["dry_run"],
-            with_policies=data["policies"],
-            with_service_properties=data["service_properties"],
-            verifies=data["verify"],
+        options = _read_options(
+            data, tables=data["tables"], rename=data["rename"], filter=data["filter"], is_full=data["full"]
         )
         credentials = Credentials(data["service"], data["bearer"], data["feed_token"])
         try:
@@ -110,3 +95,16 @@ class RemoteCopyViewSet(AccountScopedViewSet):
         except EndpointMalformed as malformed:
             raise problems.invalid(str(malformed), "/service") from None
         return self.answer_job(jobs.start_requested(wanted, by=self.by))
+
+
+def _read_options(data: Mapping[str, Any], **of_kind: Any) -> CopyOptions:
+    """Read what all copies take, beside what only one kind of them does."""
+    return CopyOptions(
+        rate=data["rate"],
+        deletes=data["delete"],
+        dry_run=data["dry_run"],
+        with_policies=data["policies"],
+        with_service_properties=data["service_properties"],
+        verifies=data["verify"],
+        **of_kind,
+    )
