@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, check_reflow
+from tests.browser.page import Held, check, check_axe, check_reflow
 
 TABLE = "/ui/a/devstoreaccount1/t/orders/"
 
@@ -80,6 +80,20 @@ def test_from_a_query_to_the_undo(open_page, admin, orders, screenshots):
     page.locator("#job").get_by_role("button", name="Undo").click()
     expect(page.locator("#toasts")).to_contain_text("Undid")
     assert total(orders) == 10
+
+
+def test_what_is_typed_and_pressed_while_operations_are_arranged_is_kept(open_page, admin, orders):
+    page = open_page(TABLE + "bulk/?0-op=remove&0-property=Note", state=admin)
+    expect(page.locator("#bulk-preview")).to_contain_text("60 will change")
+    arranging = Held(page, "**/orders/bulk/")
+    page.locator("#add-operation").click()
+    arranging.wait()
+    page.locator("#operation-0-property").fill("Total")
+    page.locator("#add-operation").click()
+    arranging.release()
+    expect(page.locator("#operation-2-op")).to_be_visible()
+    expect(page.locator("#operation-0-property")).to_have_value("Total")
+    expect(page.locator("#operations > li")).to_have_count(3)
 
 
 def test_all_that_a_query_finds_is_deleted_by_a_job(open_page, admin, orders):

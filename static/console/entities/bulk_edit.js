@@ -86,6 +86,22 @@ onSwap(() => {
   judge();
 });
 
+// An answer that adds, moves or removes operations lacks what was typed or arranged since it was asked for: ask again.
+
+const written = () => new URLSearchParams(new FormData(form())).toString();
+const sent = new WeakMap(); // by request
+
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (ctx.target?.id === "operations") sent.set(ctx, written());
+});
+
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx } = event.detail;
+  if (!sent.has(ctx) || sent.get(ctx) === written()) return;
+  event.preventDefault();
+  document.getElementById(ctx.sourceElement.id)?.click();
+});
+
 const operationAt = ({ target }) => target.closest?.("#operations > li");
 const press = (selector) => (operation) => operation.querySelector(selector).click();
 
