@@ -92,6 +92,10 @@ def script_redirects(get_response: Next) -> Next:
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         target = response.headers.get("Location", "")
+        if target and request.headers.get("Accept") == "text/event-stream":
+            del response.headers["Location"]
+            response.status_code = 204  # a page is no stream, which browsers would report as an error
+            return response
         if not target or not is_script(request):
             return response
         path = split_url(target).path

@@ -82,6 +82,13 @@ def test_scripts_sign_in_without_leaving_their_page(visit):
     assert visit(None).post("/ui/a/acme/").status_code == 302
 
 
+def test_a_stream_of_a_page_whose_session_is_gone_ends(visit):
+    address = "/ui/a/acme/t/orders/live/"
+    answer = visit(None).get(address, headers={"Accept": "text/event-stream"})
+    assert (answer.status_code, answer.content, answer.headers.get("Location")) == (204, b"", None)
+    assert visit(None).get(address).status_code == 302
+
+
 def test_a_form_sent_by_a_script_leads_to_the_next_page(visit):
     headers = {"HX-Request": "true", "HX-Request-Type": "full"}
     answer = visit("alice").post("/ui/a/acme/tables/new/", {"name": "orders"}, headers=headers)
