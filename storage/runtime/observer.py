@@ -185,6 +185,7 @@ class Observer:
         self._labelled: frozenset[int] = frozenset()
         self._labelled_at = -inf
         self._is_written = True  # all that was taken from batches
+        self._writing = asyncio.Lock()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -301,19 +302,20 @@ class Observer:
 
     async def flush(self) -> None:
         """Write what was recorded; what cannot be written now is tried again with the next write."""
-        batch, self._batch = self._batch, _Batch(_now())
-        if not batch.is_empty:
-            idleness.note_request()
-        elif self._is_written:
-            return
-        self._is_written = False
-        try:
-            await in_thread(self._write, batch, self._batch.began)
-            self._is_written = True
-        except StorageError:
-            pass  # the database is not available, which has been logged
-        except Exception:
-            logger.exception("Counts could not be written")
+        async with self._writing:  # one thread at a time writes the ledgers
+            batch, self._batch = self._batch, _Batch(_now())
+            if not batch.is_empty:
+                idleness.note_request()
+            elif self._is_written:
+                return
+            self._is_written = False
+            try:
+                await in_thread(self._write, batch, self._batch.began)
+                self._is_written = True
+            except StorageError:
+                pass  # the database is not available, which has been logged
+            except Exception:
+                logger.exception("Counts could not be written")
 
     async def _run(self) -> None:
         while not self._closing.is_set():
