@@ -94,7 +94,7 @@ async def test_whoever_uses_an_old_key_is_seen(service, ask):  # noqa: F811
     await ask(KEY)
     await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
     await ask(KEY)
-    await service._service.observer.close()  # writes what was seen
+    await service._service.observer.flush()
 
     uses = CredentialUse.objects.filter(authentication="authenticated")
     names = await in_thread(lambda: set(uses.values_list("name", flat=True)))
