@@ -65,11 +65,14 @@ class Reply:
 @asynccontextmanager
 async def running(**rules):
     service = TableService(ServerSettings(settings.LANES_CONNINFO, **rules))
-    await service.startup()
-    try:
-        yield service
-    finally:
-        await service.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # on a slow machine periodic work and jobs would begin in the middle of a test
+        patch.setattr("storage.runtime.service._BACKGROUND_DELAY", 3600.0)
+        await service.startup()
+        try:
+            yield service
+        finally:
+            await service.shutdown()
 
 
 @pytest.fixture
