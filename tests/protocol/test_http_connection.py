@@ -59,12 +59,45 @@ def state():
     return ServerState()
 
 
+class Clock:
+    """The event loop of connections with a time of its own: what a busy machine takes does not count."""
+
+    def __init__(self):
+        self._now = 0.0
+        self._timers = []
+
+    def __getattr__(self, name):
+        return getattr(asyncio.get_running_loop(), name)
+
+    def time(self):
+        return self._now
+
+    def call_at(self, when, callback):
+        self._timers.append(timer := asyncio.TimerHandle(when, callback, (), asyncio.get_running_loop()))
+        return timer
+
+    def advance(self, seconds):
+        self._now += seconds
+        timers, self._timers = self._timers, []
+        for timer in timers:
+            if timer.when() > self._now:
+                self._timers.append(timer)
+            elif not timer.cancelled():
+                timer._run()
+
+
 @pytest.fixture
-async def port(config, applications, state):
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+async def port(request, config, applications, state):
     config.load()
     loop = asyncio.get_running_loop()
+    clock = request.getfixturevalue("clock") if "clock" in request.fixturenames else None
     server = await loop.create_server(
-        lambda: http_connection.HttpConnection(applications, config, state, {}), "127.0.0.1", 0
+        lambda: http_connection.HttpConnection(applications, config, state, {}, clock), "127.0.0.1", 0
     )
     yield server.sockets[0].getsockname()[1]
     server.close()
@@ -274,12 +307,18 @@ async def test_closes_on_a_client_that_stalls(monkeypatch, config, talk, pieces)
     assert seen(received) == (["GET /first  0"] if len(pieces) == 2 else [])
 
 
-@pytest.mark.slow
-async def test_waits_for_a_body_that_comes_slowly(monkeypatch, talk):
-    monkeypatch.setattr(http_connection, "MAX_STALL", 1.0)
-    head = b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\n"
-    received = await talk(head, *[b"x"] * 6, LAST, pause=0.2)
-    assert seen(received) == ["PUT /t  6", "GET /last  0"]
+async def test_waits_for_a_body_that_comes_slowly(clock, port, state):
+    reader, writer = await ask(port, b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\n")
+    await until(lambda: state.connections)
+    [connection] = state.connections
+    for _ in range(6):
+        # what was sent has been seen
+        await until(lambda: connection._deadline == clock.time() + http_connection.MAX_STALL)
+        clock.advance(0.7 * http_connection.MAX_STALL)
+        writer.write(b"x")
+    writer.write(LAST)
+    assert seen(await reader.read()) == ["PUT /t  6", "GET /last  0"]
+    writer.transport.abort()
 
 
 async def test_an_early_answer_leaves_no_connection_open_for_ever(config, talk):
@@ -310,18 +349,17 @@ async def test_drops_a_client_that_never_reads_its_answers(monkeypatch, config, 
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
-async def test_lets_a_client_read_slowly(monkeypatch, config, port):
-    monkeypatch.setattr(http_connection, "MAX_STALL", 0.3)
-    config.timeout_keep_alive = 0.3
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
-    writer.write(b"GET /big?20000000 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+async def test_lets_a_client_read_slowly(clock, port, state):
+    reader, writer = await ask(port, b"GET /big?20000000 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+    await until(lambda: any(it.flow.write_paused for it in state.connections))
+    [connection] = state.connections
     received = 0
-    while data := await reader.read(2_000_000):
-        received += len(data)
-        await asyncio.sleep(0.01)
-    assert received > 20_000_000
+    while unsent := connection.transport.get_write_buffer_size():
+        clock.advance(http_connection.MAX_STALL)
+        while connection.transport.get_write_buffer_size() == unsent:
+            received += len(await reader.read(1 << 20))
+    assert received + await read_all(reader) > 20_000_000
     writer.transport.abort()
 
 
