@@ -166,11 +166,12 @@ def test_a_branch_whose_maker_died_is_made_again(call, people, direct):
     job = jobs.start_requested(wanted, by=SERVER)
     half = accounts.add("branch", NewAccount(enabled=False))
     Job.objects.filter(pk=job.pk).update(account=half, state={"account": half.pk})
-    with direct:
-        direct.execute("SELECT pg_advisory_lock(%s, %s)", [running._LOCKS, job.pk])
-        waiting = ask("POST", "accounts/acme/branches", body)
-        assert (waiting.status_code, waiting["Retry-After"]) == (409, "5")
-        assert ask("POST", "accounts/branch/thaw", {}).status_code == 409
+    direct.execute("SELECT pg_advisory_lock(%s, %s)", [running._LOCKS, job.pk])
+    waiting = ask("POST", "accounts/acme/branches", body)
+    assert (waiting.status_code, waiting["Retry-After"]) == (409, "5")
+    assert ask("POST", "accounts/branch/thaw", {}).status_code == 409
+    # as when its session ends, which takes PostgreSQL a moment
+    direct.execute("SELECT pg_advisory_unlock_all()")
     made = ask("POST", "accounts/acme/branches", body)
     assert (made.status_code, made.json()["entities"]) == (201, 2)
     assert made.json()["account"]["state"] == "active"
