@@ -58,5 +58,6 @@ async def test_follows_requests(issue, cast, account):
         await in_thread(write, account, 1)
         while b"".join(reader.texts).count(b"id: ") < 2:
             await reader.next()
-    assert EntityAlreadyExists.__name__.encode() in reader.texts[-1]
+    events = [it for it in reader.texts if it.startswith(b"id: ")]
+    assert EntityAlreadyExists.__name__.encode() in events[-1]
     assert datetime.now(UTC) > second.at
