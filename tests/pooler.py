@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import psycopg
 
 from storage.server import installation, options
 from storage.server.data_folder import DataFolder
+from tests.service.proxies import held_port
 
 SERVER_CONNECTIONS = 4
 START_TIMEOUT = 180
@@ -53,19 +53,18 @@ def running(folder, data, name):
     host = DataFolder(found.data).socket_folder
     _let_in(postgres, DataFolder(found.data))
     folder.mkdir(mode=0o711)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
     path = folder / "pgbouncer.ini"
-    path.write_text(CONFIGURATION.format(host=host, name=name, port=port, connections=SERVER_CONNECTIONS))
-    path.chmod(0o644)
-    process = subprocess.Popen([program(), "-q", str(path)], cwd="/", **postgres.popen)
-    url = f"postgresql://tablero@127.0.0.1:{port}"
-    try:
-        _fill(f"{url}/pooled", process)
-        yield Pooler(f"{url}/direct", f"{url}/pooled")
-    finally:
-        process.terminate()
-        process.wait(60)
+    with held_port() as port:
+        path.write_text(CONFIGURATION.format(host=host, name=name, port=port, connections=SERVER_CONNECTIONS))
+        path.chmod(0o644)
+        process = subprocess.Popen([program(), "-q", str(path)], cwd="/", **postgres.popen)
+        url = f"postgresql://tablero@127.0.0.1:{port}"
+        try:
+            _fill(f"{url}/pooled", process)
+            yield Pooler(f"{url}/direct", f"{url}/pooled")
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def _let_in(postgres, folder):
