@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
 from statistics import linear_regression, median, quantiles
-from threading import Lock
+from threading import Condition
 
 import psutil
 
@@ -41,13 +41,19 @@ class Latencies:
     """How long requests took since the last sample, and what went wrong."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = Condition()
         self._taken: dict[str, list[float]] = defaultdict(list)
         self._errors: Counter[str] = Counter()
 
     def add(self, kind: str, seconds: float) -> None:
         with self._lock:
             self._taken[kind].append(seconds)
+            self._lock.notify_all()
+
+    def wait_for(self, kind: str, patience: float) -> bool:
+        """Whether a request of a kind was answered since the last sample, within so many seconds."""
+        with self._lock:
+            return self._lock.wait_for(lambda: kind in self._taken, patience)
 
     def fail(self, kind: str, error: object) -> None:
         with self._lock:
