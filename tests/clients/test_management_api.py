@@ -88,7 +88,13 @@ def test_of_many_that_ask_for_the_same_at_once_one_makes_it(server, token, path,
     headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"at-once-{name}"}
 
     def ask(_):
-        return requests.post(f"{server.url}/ui/api/v1/{path}", json=body, headers=headers, timeout=60)
+        asked = 0
+        while True:
+            asked += 1
+            answer = requests.post(f"{server.url}/ui/api/v1/{path}", json=body, headers=headers, timeout=60)
+            # On a slow machine a turn may not come in time, which asks for another try.
+            if answer.status_code != 503 or asked == 10:
+                return answer
 
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(ask, range(6)))
