@@ -8,12 +8,14 @@ import tempfile
 import time
 
 import psutil
+import psycopg
 import requests
 from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import TableAnalyticsLogging, TableRetentionPolicy, TableServiceClient
 
 from storage.operations.health import release
 from storage.server import metrics
+from storage.server.data_folder import DataFolder
 from tests.live_server import ROOT, start_server
 
 TOKEN = {"TABLERO_METRICS_TOKEN": "the-token"}
@@ -51,7 +53,18 @@ def recorded(live, operation="QueryTables"):
             return 0
 
 
-def settles_at(expected, read, live, seconds=60):
+def stored(live, operation="QueryTables"):
+    """The number of requests for an operation that a crash does not lose any more."""
+    with psycopg.connect(
+        host=str(DataFolder(live.data).socket_folder), user="tablero", dbname="tablero"
+    ) as db:
+        text = (
+            "SELECT coalesce(sum(requests), 0) FROM storage_requestcount WHERE operation = %s AND minutes = 1"
+        )
+        return db.execute(text, [operation]).fetchone()[0]
+
+
+def settles_at(expected, read, live, seconds=120):
     """Whether that is what is read in the end, and never more."""
     deadline = time.monotonic() + seconds
     while (found := read(live)) != expected:
@@ -71,6 +84,7 @@ def test_totals_are_right_over_workers_when_one_is_killed_and_replaced_and_all_e
     with start_server(used, "--workers", "2", env=TOKEN) as live:
         list_tables(live, 30)
         assert settles_at(30, scraped, live)
+        assert settles_at(30, stored, live)
         first, second = workers(live)
         first.kill()
         while first.is_running() or len(workers(live)) < 2:
@@ -97,7 +111,8 @@ def test_a_crash_loses_nothing_that_was_recorded_and_an_orderly_end_nothing(used
         list_tables(live, 20)
         assert settles_at(20, recorded, live)
         live.kill()
-    with start_server(used) as live:
+    patient = {"storage.runtime.observer": {"_SHUTDOWN_TIMEOUT": 45.0}}
+    with start_server(used, hurried=patient) as live:
         list_tables(live, 5)
         change_what_is_logged(live)
         live.stop()
@@ -127,7 +142,7 @@ def change_what_is_logged(live):
 def assert_what_is_logged(data):
     lines = [
         line.split(";")
-        for path in (data / "logs" / "devstoreaccount1" / "table").rglob("*.log")
+        for path in sorted((data / "logs" / "devstoreaccount1" / "table").rglob("*.log"))
         for line in path.read_text().splitlines()
     ]
     assert {fields[3] for fields in lines} == {"Success"}
@@ -165,7 +180,7 @@ def test_metrics_are_for_who_has_the_token_and_tell_what_the_server_is(server, u
         port = url.rpartition(":")[2].partition("/")[0]
         with start_server(used / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
             assert other.process.wait(60) == 1
-            assert "choose another address with --metrics-listen" in other.output[-1]
+        assert "choose another address with --metrics-listen" in other.output[-1]
 
         assert requests.get(f"{live.url}/missing/Tables", timeout=60).status_code == 403
         assert get(f"{live.url}/ui/login/")[0] == 200
