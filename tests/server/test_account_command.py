@@ -131,6 +131,7 @@ def test_changes_nothing_while_another_change_hangs(run, monkeypatch):
         hanging.execute("SELECT pg_advisory_lock(%s)", [notify._TURN])
         with pytest.raises(CommandError, match="Nothing was changed"):
             run("rotate", "ada", "1")
+        hanging.execute("SELECT pg_advisory_unlock(%s)", [notify._TURN])
 
     assert f"key1={sealed_keys.encode_key(b'k' * 64)}" in run("list", "--keys")
     assert f"key1={sealed_keys.encode_key(b'k' * 64)}" not in run("rotate", "ada", "1")
