@@ -17,6 +17,7 @@ from platformdirs import user_cache_path
 
 from tests.clients.javascript import installation
 from tests.live_server import ACCOUNT, KEY
+from tests.ports import free_port
 
 BUCKET = "backups"
 PACKAGE = Path(__file__).with_name("package.json")
@@ -61,8 +62,7 @@ def azurite(npm, folder, service):
     modules = user_cache_path("tablero") / "npm" / f"azurite-{VERSION}"
     if not modules.exists():
         installation.install(modules, npm, PACKAGE)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     folder.mkdir()
     script = modules / "node_modules" / "azurite" / "dist" / "src" / service / "main.js"
     options = [f"--{service}Port", str(port), "--location", str(folder), "--silent", "--disableTelemetry"]
