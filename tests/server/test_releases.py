@@ -1,5 +1,6 @@
 """A database of every release is upgraded by this version, and loses nothing: see tests/releases."""
 
+import fcntl
 import gzip
 import json
 import signal
@@ -95,13 +96,16 @@ def interrupt(data):
     with start_server(data, wait=False) as live:
         wait_for(lambda: list((data / BACKUPS).glob("*T*")))
         live.kill()
-    with start_server(data, wait=False) as live:
-        wait_for(lambda: has_said(live, "Backing up"))
-        found = options.read({"TABLERO_DATA": str(data)})
-        with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(found)) as connection:
-            connection.execute("LOCK TABLE console_storedstate IN ACCESS SHARE MODE")
-            wait_for(lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
-            live.kill()
+    with (data / BACKUPS / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the backup waits, as for one that was killed
+        with start_server(data, wait=False) as live:
+            wait_for(lambda: has_said(live, "Backing up"))
+            found = options.read({"TABLERO_DATA": str(data)})
+            with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(found)) as connection:
+                connection.execute("LOCK TABLE console_storedstate IN ACCESS SHARE MODE")
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                wait_for(lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
+                live.kill()
     assert live.process.returncode == -signal.SIGKILL
     assert has_said(live, "Bringing the database up to date")
 
