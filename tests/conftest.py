@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -20,6 +21,7 @@ from psycopg.conninfo import make_conninfo
 from storage.server import embedded, garbage, installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.database import close_pools
+from storage.sql.lanes import SETTINGS
 from tests import distribution, durations, emptying
 from tests.live_server import LiveServer, start_server
 from tests.seeds import SHARED, seeded, shared_folder
@@ -171,6 +173,15 @@ def django_db_modify_db_settings(postgres):
         destroy(*arguments)
 
     creation._destroy_test_db = close_pools_and_destroy
+
+
+@pytest.fixture
+def patient_lanes(request, monkeypatch):
+    """Let statements take as long as a busy machine needs; the tests of their time limits are slow ones."""
+    if request.node.get_closest_marker("slow") is None:
+        for lane, text in SETTINGS.items():
+            patient = re.sub(r"statement_timeout = '\w+'", "statement_timeout = '60s'", text)
+            monkeypatch.setitem(SETTINGS, lane, patient)
 
 
 @pytest.fixture(scope="session")

@@ -225,7 +225,7 @@ def in_another_thread(do):
             connection.close()
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(run).result(30)
+        pool.submit(run).result(60)
 
 
 def test_an_account_of_the_other_kind(source):

@@ -238,7 +238,7 @@ def test_pages_in_both_directions(account):
 
 
 def test_does_not_look_for_ever(account):
-    limit = limited(timedelta(milliseconds=1))
+    limit = limited(timedelta(milliseconds=500))
     with pytest.raises(OperationTimedOut), limit, connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(10)")
     assert verbs() == [Verb.ACCOUNT_CREATE]  # the connection goes on as before

@@ -212,7 +212,7 @@ async def test_a_write_between_reading_and_writing_is_left_alone(table, monkeypa
     loop = asyncio.get_running_loop()
 
     def write_later(*arguments):
-        asyncio.run_coroutine_threadsafe(in_thread(lambda: put(table, a=7, b=None)), loop).result(30)
+        asyncio.run_coroutine_threadsafe(in_thread(lambda: put(table, a=7, b=None)), loop).result(60)
         return apply(*arguments)
 
     monkeypatch.setattr(bulk_edits, "_write", write_later)

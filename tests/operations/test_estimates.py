@@ -1,6 +1,5 @@
 """What is expected of a query, against what it finds."""
 
-from datetime import timedelta
 from itertools import count
 
 import pytest
@@ -11,7 +10,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.operations.accounts import accounts
 from storage.operations.entities import entities
 from storage.operations.entities import estimates as operation
-from storage.operations.entities.estimates import LIMIT, Estimate, ScanKind, estimate
+from storage.operations.entities.estimates import Estimate, ScanKind, estimate
 from storage.operations.tables import tables
 from storage.sql import estimates
 from storage.sql.django import execute
@@ -122,18 +121,20 @@ def test_nothing_is_read_of_a_contradiction_and_said_of_a_table_that_is_gone(tab
 
 
 def test_all_statements_share_the_limit(table):
-    now = count(step=LIMIT.total_seconds() * 0.3)
+    limit = operation.LIMIT.total_seconds()
+    now = count(step=limit * 0.3)
 
     assert estimate(table, query("Age gt 18"), clock=lambda: next(now)) is not None
-    assert estimate(table, query("Age gt 18"), clock=count(step=1).__next__) is None
+    assert estimate(table, query("Age gt 18"), clock=count(step=limit).__next__) is None
 
 
 def test_where_a_sample_takes_too_long_the_planner_is_believed(table, monkeypatch):
-    def sleep(*arguments, **options):
-        return Statement("SELECT pg_sleep(60)", (), Lane.FILTER, int)
+    def cancel(*arguments, **options):
+        """As the time limit does."""
+        text = "SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(60)"
+        return Statement(text, (), Lane.FILTER, int)
 
-    monkeypatch.setattr(operation, "LIMIT", timedelta(milliseconds=50))
-    monkeypatch.setattr(estimates, "sample", sleep)
+    monkeypatch.setattr(estimates, "sample", cancel)
 
     found = estimate(table, query("PartitionKey eq 'p003' and Flag"), clock=lambda: 0.0)
 

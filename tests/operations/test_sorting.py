@@ -1,6 +1,7 @@
 """Entities in the order of a property."""
 
 import math
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -126,9 +127,9 @@ def test_large_values_are_cut_as_in_a_page_by_key(table):
 
 
 def test_gives_up_when_the_time_is_up_or_the_table_is_gone(table, monkeypatch):
-    monkeypatch.setattr(entities, "SORT_LIMIT", entities.SORT_LIMIT / 100)
     sleep = Statement("SELECT pg_sleep(60)", (), Lane.FILTER, int)
     with monkeypatch.context() as patch:
+        patch.setattr(entities, "SORT_LIMIT", timedelta(milliseconds=500))
         patch.setattr(previews, "sorted_page", lambda *given: sleep)
         with pytest.raises(OperationTimedOut):
             entities.sorted_preview_page(table, EntityQuery(), Sort("V"))

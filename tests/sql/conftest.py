@@ -9,6 +9,11 @@ TABLE_ID = 1_000_000
 ACCOUNT_ID = 1_000_000
 
 
+@pytest.fixture(autouse=True)
+def _patient(patient_lanes):
+    """No statement fails because the machine is busy."""
+
+
 @pytest.fixture
 def relation(db):
     execute(relations.create(TABLE_ID, ACCOUNT_ID))

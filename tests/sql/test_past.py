@@ -1,7 +1,6 @@
 """The past is what was there: any statement reads of a moment what it would have read then."""
 
 import json
-import time
 
 from django.db import transaction
 from hypothesis import HealthCheck, example, given, settings
@@ -40,21 +39,27 @@ writes = st.one_of(
     st.tuples(st.just("change set"), keys, properties),
     st.tuples(st.just("start a segment"), st.none(), st.none()),
 )
+
+
+def standing_clock():
+    return 0.0
+
+
 # each reads something of a relation, given how to run a statement
 READS = {
-    "all": lambda relation, run: walk(query_entities(relation, EntityQuery(), time.monotonic), run),
+    "all": lambda relation, run: walk(query_entities(relation, EntityQuery(), standing_clock), run),
     "pages": lambda relation, run: list(in_pages(relation, run)),
     "filtered": lambda relation, run: walk(
-        query_entities(relation, EntityQuery(filter=parse("A ge 1 or B eq 2")), time.monotonic), run
+        query_entities(relation, EntityQuery(filter=parse("A ge 1 or B eq 2")), standing_clock), run
     ),
     "of a partition": lambda relation, run: walk(
         query_entities(
-            relation, EntityQuery(filter=parse("PartitionKey eq 'a' and RowKey gt '1'")), time.monotonic
+            relation, EntityQuery(filter=parse("PartitionKey eq 'a' and RowKey gt '1'")), standing_clock
         ),
         run,
     ),
     "selected": lambda relation, run: walk(
-        query_entities(relation, EntityQuery(select=("A",)), time.monotonic), run
+        query_entities(relation, EntityQuery(select=("A",)), standing_clock), run
     ),
     "previews": lambda relation, run: run(previews.page(relation, EntityQuery(filter=parse("A ne 1")))),
     "sorted": lambda relation, run: run(
