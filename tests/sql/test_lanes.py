@@ -1,6 +1,7 @@
 """The lanes: statements on the event loop, whatever happens to connections and to those who wait."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from time import monotonic
 
 import psycopg
@@ -65,6 +66,17 @@ def statement(text, *parameters, lane=Lane.KEY):
 
 ECHO = "SELECT $1::text"
 SLOW_ECHO = "SELECT $1::text FROM pg_sleep(0.2)"
+HELD_ECHO = "SELECT $1::text FROM pg_advisory_xact_lock_shared(4711)"
+
+
+@asynccontextmanager
+async def holding(admin):
+    """HELD_ECHO waits until the block ends."""
+    await admin.execute("SELECT pg_advisory_lock(4711)")
+    try:
+        yield
+    finally:
+        await admin.execute("SELECT pg_advisory_unlock(4711)")
 
 
 async def test_runs_the_locking_statement_if_the_reason_does_not_apply_any_more(lanes):
@@ -106,10 +118,12 @@ async def test_a_statement_gives_what_its_reader_reads(lanes):
 
 
 async def test_there_are_never_more_connections_than_lanes(lanes, admin):
-    running = [asyncio.ensure_future(lanes.run(statement(SLOW_ECHO, str(number)))) for number in range(30)]
-    await until(admin, "state = 'active'", COUNTS[Lane.KEY])
-
-    await until(admin, "true", COUNTS[Lane.KEY] + COUNTS[Lane.FILTER])
+    async with holding(admin):
+        running = [
+            asyncio.ensure_future(lanes.run(statement(HELD_ECHO, str(number)))) for number in range(30)
+        ]
+        await until(admin, "state = 'active'", COUNTS[Lane.KEY])
+        await until(admin, "true", COUNTS[Lane.KEY] + COUNTS[Lane.FILTER])
     assert await asyncio.gather(*running) == [str(number) for number in range(30)]
 
 
@@ -193,7 +207,7 @@ async def test_a_filter_has_only_so_much_time(lanes):
     assert await lanes.run(statement(ECHO, "next", lane=Lane.FILTER)) == "next"
 
 
-async def test_connections_to_a_server_that_hangs_are_given_up(single):
+async def test_connections_to_a_server_that_hangs_are_given_up(single, admin):
     """The one that is busy too; what comes next has a new one."""
     waiting = asyncio.ensure_future(single.run(statement("SELECT pg_sleep(4)")))
     await asyncio.sleep(0)
@@ -203,6 +217,7 @@ async def test_connections_to_a_server_that_hangs_are_given_up(single):
     with pytest.raises(ServerBusy):
         await waiting
     assert await single.run(statement(ECHO, "next")) == "next"
+    await terminate(admin, "state = 'active'")
 
 
 # prepared statements
@@ -336,6 +351,7 @@ async def test_connections_are_opened_when_they_are_needed(open_lanes, admin):
 async def test_a_connection_that_breaks_while_idle_is_replaced(open_lanes, admin):
     lanes = await open_lanes(2)
     await asyncio.gather(*(lanes.run(statement(SLOW_ECHO, "")) for _ in range(2)))
+    await until(admin, "true", 3)
 
     assert await terminate(admin) == 3
 
@@ -388,12 +404,14 @@ async def test_no_lanes_without_a_database(postgres):
 # those who do not wait any longer
 
 
-async def test_the_result_for_who_went_away_reaches_nobody_else(single):
-    gone = asyncio.ensure_future(single.run(statement(SLOW_ECHO, "for nobody")))
-    await asyncio.sleep(0.05)
-    gone.cancel()
+async def test_the_result_for_who_went_away_reaches_nobody_else(single, admin):
+    async with holding(admin):
+        gone = asyncio.ensure_future(single.run(statement(HELD_ECHO, "for nobody")))
+        await until(admin, "state = 'active'")
+        gone.cancel()
+        mine = asyncio.ensure_future(single.run(statement(ECHO, "mine")))
 
-    assert await single.run(statement(ECHO, "mine")) == "mine"
+    assert await mine == "mine"
     assert gone.cancelled()
 
 
@@ -424,14 +442,13 @@ async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
         assert await single.run(statement(ECHO, "last")) == "last"
 
 
-@pytest.mark.slow
-async def test_nobody_waits_in_line_for_ever(single, monkeypatch):
+async def test_nobody_waits_in_line_for_ever(single, admin, monkeypatch):
     monkeypatch.setattr(module, "_ACQUIRE_TIMEOUT", 0.1)
-    first = asyncio.ensure_future(single.run(statement("SELECT 'first' FROM pg_sleep(1)")))
-    await asyncio.sleep(0)
-
-    with pytest.raises(ServerBusy):
-        await single.run(statement(ECHO, "second"))
+    async with holding(admin):
+        first = asyncio.ensure_future(single.run(statement(HELD_ECHO, "first")))
+        await asyncio.sleep(0)
+        with pytest.raises(ServerBusy):
+            await single.run(statement(ECHO, "second"))
 
     assert await first == "first"
     assert await single.run(statement(ECHO, "third")) == "third"
@@ -537,7 +554,7 @@ async def test_a_server_that_became_a_standby_is_left(open_lanes, admin):
     assert await lanes.run(statement("SELECT pg_backend_pid()")) != before
 
 
-async def test_suspended_lanes_give_up_what_runs_and_what_waits(single):
+async def test_suspended_lanes_give_up_what_runs_and_what_waits(single, admin):
     running = [asyncio.ensure_future(single.run(statement("SELECT 'x' FROM pg_sleep(60)"))) for _ in range(3)]
     await asyncio.sleep(0)
 
@@ -550,6 +567,7 @@ async def test_suspended_lanes_give_up_what_runs_and_what_waits(single):
         await single.run(statement(ECHO, "x"))
     single.resume()
     assert await single.run(statement(ECHO, "x")) == "x"
+    await terminate(admin, "state = 'active'")
 
 
 async def test_waits_for_a_database_that_recovers(postgres, scratch, monkeypatch):
