@@ -138,11 +138,13 @@ async def test_a_function_of_an_older_version_gets_all_changes_at_once(service, 
 async def test_nothing_is_made_if_the_connection_is_lost_between_the_halves(service, people, stored):
     def lose():
         with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as admin:
-            ended = admin.execute(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            terminate = (
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND query LIKE 'SELECT set_config(''tablero.moment''%'"
                 " AND pid <> pg_backend_pid()"
-            ).fetchall()
+            )
+            while not (ended := admin.execute(terminate).fetchall()):
+                pass  # the first half has not begun yet
         assert ended == [(True,)]
         return [insert("b")]
 
