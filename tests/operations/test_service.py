@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -29,6 +30,7 @@ from storage.operations.accounts import account_settings, accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.counting import table_use
 from storage.operations.tables import analytics, tables
+from storage.runtime import throughput
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import lanes, notify, relations
@@ -167,14 +169,20 @@ def cancel_waiting(relation):
         execute("SELECT pg_sleep(0.01)")
 
 
-async def test_a_write_that_is_repeated_on_a_new_table_is_charged_there(service):
+@pytest.fixture
+def costly(monkeypatch):
+    """A write takes the units of an hour from a table with one in a second."""
+    monkeypatch.setattr(throughput, "WRITE", 3600.0)
+
+
+async def test_a_write_that_is_repeated_on_a_new_table_is_charged_there(service, costly):
     await in_thread(lambda: accounts.add("planets", NewAccount(kind=AccountKind.COSMOS)))
     account = await service.account("planets")
     table = await in_thread(tables.create, account.row, "people")
     await service.change(account, "people", Insert(entity()))
     await in_thread(lambda: Table.objects.filter(pk=table.pk).update(throughput=1))
     await in_thread(replace_unnoticed, account, "people")
-    await service.change(account, "people", Insert(entity()))  # takes five units, and there was one
+    await service.change(account, "people", Insert(entity()))
     with pytest.raises(TooManyRequests):
         await service.get(account, "people", KEY, ALL)
 
@@ -250,6 +258,8 @@ async def test_a_write_is_not_repeated_when_a_node_is_back(service, account, peo
 @pytest.mark.slow
 async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account, people, monkeypatch):
     monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "2s")
+    may_disconnect, disconnect = threading.Event(), notify.fetch
+    monkeypatch.setattr(notify, "fetch", lambda *query: may_disconnect.wait(60) and disconnect(*query))
     hanging = await psycopg.AsyncConnection.connect(settings.LANES_CONNINFO, autocommit=True)
     await hanging.execute("SELECT pg_advisory_lock_shared(%s)", [notify._SNAPSHOT])
     changes = [
@@ -263,6 +273,7 @@ async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account
     assert not any(change.done() for change in changes)
 
     # the first one disconnects it in the end
+    may_disconnect.set()
     assert [await change for change in changes] == [None] * 8
     await hanging.close()
 
@@ -290,12 +301,12 @@ async def test_counts_requests_for_entities_and_remembers_writes(service, accoun
     assert (await in_thread(tables.get, account.row, people)).written_at is not None
 
 
-async def test_a_table_with_a_throughput_limit_refuses_more_until_units_are_back(service):
+async def test_a_table_with_a_throughput_limit_refuses_more_until_units_are_back(service, costly):
     await in_thread(lambda: accounts.add("planets", NewAccount(kind=AccountKind.COSMOS)))
     account = await service.account("planets")
     table = await in_thread(tables.create, account.row, "people")
     await in_thread(lambda: tables.change(table, throughput=1))
-    await service.change(account, "people", Insert(entity()))  # takes five units, and there was one
+    await service.change(account, "people", Insert(entity()))
     for operation in operations(service, account, "people"):
         with pytest.raises(TooManyRequests):
             await operation
