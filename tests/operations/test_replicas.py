@@ -7,6 +7,7 @@ from django.conf import settings as django_settings
 
 from storage.domain.service.consistency import Consistency, ReadTerms, Session
 from storage.domain.service.service_properties import ServiceProperties
+from storage.runtime import replicas
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
 from storage.runtime.service import Service
@@ -249,7 +250,8 @@ async def test_a_failed_read_leaves_a_replica_out_for_a_moment(world):
     assert await world.chosen(EVENTUAL) == "near"
 
 
-async def test_the_lag_of_a_replica(world):
+async def test_the_lag_of_a_replica(world, monkeypatch):
+    monkeypatch.setattr(replicas, "time", lambda: 2_000_000_000.0)
     world.primary_is_at(100, ago=3)
     world.primary_is_at(200)
     world.replica_is_at(world.near, 150)
