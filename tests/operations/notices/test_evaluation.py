@@ -116,7 +116,7 @@ def test_old_keys_by_their_rotation_which_outlives_the_activity_log(account):
     rotated = KeyRotation.objects.get()
     assert keys.state(account, 1, NOW).since == rotated.rotated_at
     assert keys.state(account, 2, NOW).since == account.created_at
-    later = NOW + timedelta(days=365, hours=1)
+    later = NOW + timedelta(days=365, hours=12)  # after the account was made, some time after NOW
     KeyRotation.objects.update(rotated_at=NOW + timedelta(days=100))
     activity.tidy(later)
     assert kinds(later) == ["key.old"]
