@@ -11,6 +11,7 @@ from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.changes import changes, past
 from storage.operations.entities import bulk_edit_previews, entities, estimates, facets, schema
+from storage.operations.notices import sending
 from storage.operations.tables import adaptive_indexes, tables
 from storage.runtime import job_runner, threads
 from storage.runtime.service import Service
@@ -24,6 +25,7 @@ from storage.sql.relations import relation_name
 LIMITS = (
     (notify, "_LOCK_TIMEOUT", "60s"),
     (job_runner, "_SHUTDOWN_TIMEOUT", 60.0),
+    (sending, "TIMEOUT", 60.0),
     *((module, "_PATIENCE", 60.0) for module in (adaptive_indexes, past, threads)),
     *(
         (module, name, timedelta(minutes=1))

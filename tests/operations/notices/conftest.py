@@ -103,6 +103,7 @@ def mail_server(settings):
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = host, port
         settings.DEFAULT_FROM_EMAIL = "server@example.com"
+        settings.EMAIL_TIMEOUT = 60
         yield found
 
 

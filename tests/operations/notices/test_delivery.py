@@ -354,7 +354,7 @@ def test_what_the_network_does_is_an_answer(settings, monkeypatch):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    assert "refused" in send(message(f"http://127.0.0.1:{port}/")).error
+        assert "refused" in send(message(f"http://127.0.0.1:{port}/")).error
     assert "private network" in send(message("https://169.254.169.254/latest")).error
 
     # a receiver that sends its head a byte at a time keeps each wait short
