@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from threading import get_ident
 
 import psutil
 import psycopg
@@ -40,15 +41,16 @@ def stopped():
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch, caplog):
-    monkeypatch.setattr(lanes, "_HUNG_AFTER", 2.0)
     monkeypatch.setattr(lanes, "_LOOK_INTERVAL", 0.1)
     found = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
     await found.open()
     try:
         former = await found.run(PID)
         stopped(former)
-        with pytest.raises(ServerBusy):
-            await asyncio.wait_for(found.run(PID), 60)
+        with monkeypatch.context() as hurried:  # not for what is only slow
+            hurried.setattr(lanes, "_HUNG_AFTER", 2.0)
+            with pytest.raises(ServerBusy):
+                await asyncio.wait_for(found.run(PID), 60)
         assert await found.run(PID) != former
     finally:
         found.close()
@@ -57,18 +59,29 @@ async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch,
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_thread_that_gets_no_answer_is_freed(stopped, monkeypatch, caplog):
-    monkeypatch.setattr(threads, "_PATIENCE", 0.2)
+    monkeypatch.setattr(threads, "_PATIENCE", 60)  # for what is only slow
     first = await threads.in_thread(backend)
+    hanging, wait = [], asyncio.wait
 
     def hang():
         stopped(backend())
+        hanging.append(get_ident())
         return backend()
 
-    for _ in range(threads._threads._max_workers + 1):
-        with pytest.raises(ServerBusy):
-            await asyncio.wait_for(threads.in_thread(hang), 60)
-    wait_for(lambda: not any(it.waiting_thread for it in interruption._opened), "the threads")
-    monkeypatch.setattr(threads, "_PATIENCE", 60)  # for what is only slow
+    def hangs():
+        return hanging and any(it.waiting_thread in hanging for it in interruption._opened)
+
+    async def wait_until_it_hangs(tasks, **_):
+        await asyncio.to_thread(wait_for, hangs, "the thread to hang")
+        return await wait(tasks, timeout=0.2)
+
+    with monkeypatch.context() as hurried:
+        hurried.setattr(asyncio, "wait", wait_until_it_hangs)
+        for _ in range(threads._threads._max_workers + 1):
+            hanging.clear()
+            with pytest.raises(ServerBusy):
+                await asyncio.wait_for(threads.in_thread(hang), 60)
+            wait_for(lambda: not any(it.waiting_thread for it in interruption._opened), "the thread")
     assert await threads.in_thread(backend) != first
     assert "The database gave no answer for" in caplog.text
 
@@ -79,7 +92,7 @@ def backend():
 
 def test_a_hung_postgresql_is_killed_and_started_again(scratch, monkeypatch, stopped, capfd):
     """Nothing that was acknowledged is lost, and what is stopped does not keep the others from ending."""
-    monkeypatch.setattr(embedded, "HUNG_AFTER", 5.0)  # longer than a busy machine takes to connect
+    monkeypatch.setattr(embedded, "HUNG_AFTER", 10.0)  # longer than a busy machine takes to connect
     data = seeded(scratch / "hung")
     found = options.read({"TABLERO_DATA": str(data)})
     with embedded.running(found, purpose="test", say=print):
