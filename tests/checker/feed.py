@@ -84,7 +84,7 @@ class FeedReader:
         while not self._stop.is_set():
             try:
                 self._read(sizes[len(self.changes) % 3])
-            except (requests.ConnectionError, requests.Timeout):
+            except requests.RequestException:  # also a part of an answer
                 time.sleep(0.2)
             except BaseException as error:
                 self._failures.append(error)

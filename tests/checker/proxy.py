@@ -52,7 +52,7 @@ class Proxy:
             self._do(self._listen())
 
     def _do(self, task: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(task, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(task, self._loop).result(60)
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._forward, LOCALHOST, self.port)

@@ -11,6 +11,7 @@ from random import Random
 from uuid import uuid4
 
 import psutil
+import psycopg
 
 from tests.checker.clients import EVERYTHING, Load
 from tests.checker.feed import Api, FeedReader, check_feed, check_feed_of, check_past, check_versions
@@ -19,7 +20,8 @@ from tests.checker.levels import Violation
 from tests.checker.registers import check_registers
 from tests.checker.site import Fault, Site
 
-GONE = (psutil.NoSuchProcess, FileNotFoundError, IndexError)  # what a second fault was meant for
+# what a fault was meant for
+GONE = (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError, IndexError, psycopg.OperationalError)
 
 
 @dataclass
@@ -66,6 +68,15 @@ class Plan:
     record: Path | None = None  # of the history, if a law is broken
 
 
+def happens(fault: Fault, site: Site, dice: Random) -> bool:
+    """Whether there was what the fault was meant for."""
+    try:
+        fault(site, dice)
+    except GONE:
+        return False
+    return True
+
+
 def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     """Apply faults to a site while clients work on a new table, and check what they did and saw."""
     dice = Random(plan.seed)
@@ -77,11 +88,10 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     gc.collect()
     with load.running(), FeedReader(api) as reader:
         for fault in faults:
-            load.wait_for_answers(int(plan.answers * (0.5 + dice.random())))
-            try:
-                fault(site, dice)
-            except GONE:
-                continue
+            # more than may be on their way from a server that was killed
+            load.wait_for_answers(int(plan.answers * (0.5 + dice.random())) + plan.clients)
+            while not happens(fault, site, dice):
+                load.wait_for_answers(plan.clients)
             figures.faults[fault.__name__] += 1
         load.wait_for_answers(plan.answers)
         load.stop()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -121,9 +121,9 @@ def kill_everything(site: Site, dice: Random) -> None:
     server = psutil.Process(site.first.pid)
     family = [server, *server.children(recursive=True)]
     for process in family:
-        process.suspend()  # so that none has the time to do anything about it
+        _signal(process, signal.SIGSTOP)  # so that none has the time to do anything about it
     for process in family:
-        process.kill()
+        _signal(process, signal.SIGKILL)
     site.first.process.wait(60)
     site.restart(FIRST)
 
@@ -141,8 +141,7 @@ def kill_the_other_server(site: Site, dice: Random) -> None:
 
 
 def kill_a_worker(site: Site, dice: Random) -> None:
-    children = psutil.Process(site.first.pid).children()
-    dice.choice([it for it in children if "storage.server.worker" in it.cmdline()]).kill()
+    dice.choice(_children(site.first.pid, "storage.server.worker")).kill()
 
 
 def kill_the_postmaster(site: Site, dice: Random) -> None:
@@ -155,8 +154,17 @@ def kill_the_supervisor(site: Site, dice: Random) -> None:
 
 
 def kill_a_backend(site: Site, dice: Random) -> None:
-    children = psutil.Process(site.first.postmaster()).children()
-    dice.choice([it for it in children if "[local]" in " ".join(it.cmdline())]).kill()
+    dice.choice(_children(site.first.postmaster(), "[local]")).kill()
+
+
+def _children(pid: int, text: str) -> list[psutil.Process]:
+    """Those with a text in their command line, without those that end meanwhile."""
+    found = []
+    for child in psutil.Process(pid).children():
+        with suppress(psutil.NoSuchProcess):
+            if text in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def end_all_sessions(site: Site, dice: Random) -> None:
