@@ -2,6 +2,7 @@
 
 import socket
 import time
+from contextlib import suppress
 from statistics import median
 from urllib.parse import quote
 
@@ -177,12 +178,16 @@ def test_clients_who_do_not_read_cost_a_page_each_at_most(server, large):
 
 
 def test_backends_stay_small(server, large):
-    backends = psutil.Process(server.postmaster()).children()
-    assert max(backend.memory_full_info().uss for backend in backends) < 150 * MEGABYTE
+    sizes = []
+    for backend in psutil.Process(server.postmaster()).children():
+        with suppress(psutil.NoSuchProcess):  # such as a worker of autovacuum that has just ended
+            sizes.append(backend.memory_full_info().uss)
+    assert max(sizes) < 150 * MEGABYTE
 
 
 def test_deleting_a_large_table_leaves_its_entities_where_they_are(server, large):
     with Connection(server) as connection, psycopg.connect(database(server), autocommit=True) as session:
+        session.execute("VACUUM (ANALYZE)")  # which autovacuum might do meanwhile
         position = "SELECT pg_current_wal_insert_lsn() - '0/0'"
         [before] = session.execute(position).fetchone()
         assert connection.delete_table(large).status == 204
