@@ -280,10 +280,11 @@ def press(server: LiveServer, load: Load, say: Callable[[str], None]) -> list[st
     caller = prepare(server)
     # the first time fills pools, caches and what the allocator keeps
     first, problems = _round(server, caller, load, say, Usage(0, 0))
-    last, more = _round(server, caller, load, say, first)
-    if last.memory > first.memory + ALLOWED:
+    allowed = Usage(first.memory + ALLOWED, first.descriptors + THREADS)
+    last, more = _round(server, caller, load, say, allowed)
+    if last.memory > allowed.memory:
         more.append(f"memory grew from {first} to {last}")
-    if last.descriptors > first.descriptors + THREADS:
+    if last.descriptors > allowed.descriptors:
         more.append(f"descriptors grew from {first} to {last}")
     return problems + more
 
@@ -327,8 +328,9 @@ def _press_connections(server: LiveServer, caller: Caller, load: Load, say: Call
 def settled(server: LiveServer, wanted: Usage) -> Usage:
     """What a server takes as soon as that is not more than wanted, or no longer becomes less."""
     usage, since = Usage.of(server), time.monotonic()
+    patience = PATIENCE if wanted.memory else 5  # seconds; nothing is wanted of the first round
     while (usage.memory > wanted.memory or usage.descriptors > wanted.descriptors) and (
-        time.monotonic() < since + 5
+        time.monotonic() < since + patience
     ):
         time.sleep(0.2)
         found = Usage.of(server)

@@ -44,7 +44,8 @@ def test_a_burst_of_large_change_sets_ends_complete_while_small_requests_are_ans
     ended = threading.Event()
 
     def send(number):
-        with TableClient.from_connection_string(small.connection_string, TABLE) as table:
+        patient = {"retry_total": 60, "retry_status": 60}  # as long as it takes to see that all were refused
+        with TableClient.from_connection_string(small.connection_string, TABLE, **patient) as table:
             return len(
                 table.submit_transaction([("upsert", entity(number, row, half)) for row in range(100)])
             )
