@@ -262,9 +262,11 @@ def _run(*command: str | Path, **user: Any) -> None:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+    """One that the system gives nobody who asks for any, until somebody listens there."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def wait_for(is_reached: Any, what: str) -> None:
