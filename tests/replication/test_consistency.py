@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from tests.checker.clients import Client, Load
 from tests.checker.history import History, Seen
 from tests.checker.levels import check
 from tests.live_server import ROOT, clean_environment, start_server
-from tests.replication.faults import FAULTS, LATE, OTHERS, does_not_replay, hangs
+from tests.replication.faults import FAULTS, LATE, OTHERS, Fault, does_not_replay, hangs
 from tests.replication.postgres import Node, wait_for
 from tests.replication.world import (
     BOUND,
@@ -42,14 +43,29 @@ def test_levels_keep_their_promises(world: World, first: str) -> None:
     with world.loads() as loads:
         wait_for_answers(loads)
         for name in (first, *OTHERS[place :: len(LATE)]):
-            with FAULTS[name](world):
-                if name in LATE:  # so much that it shows where it may
-                    loads[0].wait_for(lambda: staleness(loads[0], *WEAK) > BOUND, "behind")
+            fault = FAULTS[name]
+            # what is late is so late that it shows where it may
+            with is_shown(fault, world, loads[0], *WEAK) if name in LATE else fault(world):
                 wait_for_answers(loads)
             wait_for_answers(loads)
             wait_for_reads(loads[0], world.far)
 
     assert violations(loads) == []
+
+
+@contextmanager
+def is_shown(fault: Fault, world: World, load: Load, *levels: str) -> Iterator[None]:
+    """Once reads have been late; again if there were none until the replica was so late that it was left out."""
+    while True:
+        with fault(world):
+            until = time.monotonic() + 2 * LAG
+            load.wait_for(
+                lambda until=until: staleness(load, *levels) > BOUND or time.monotonic() > until, "behind"
+            )
+            if staleness(load, *levels) > BOUND:
+                yield
+                return
+        wait_for_reads(load, world.far)
 
 
 def wait_for_answers(loads: list[Load]) -> None:
@@ -99,8 +115,8 @@ def test_a_token_is_good_at_another_server(world: World, scratch: Path) -> None:
 def test_the_checker_finds_reads_of_a_replica_that_are_called_strong(world: World) -> None:
     with world.loads() as [load, _]:
         load.wait_for_answers(ENOUGH)
-        with does_not_replay(world):
-            load.wait_for(lambda: staleness(load, "Eventual") > BOUND, "behind")
+        with is_shown(does_not_replay, world, load, "Eventual"):
+            pass
     reads = [replace(read, level="Strong") for read in load.history.of_level("Eventual")]
     found = check(History(load.history.writes, reads), bound=BOUND, lag=LAG + SLACK)
     assert {violation.promise for violation in found} == {"no stale read"}
@@ -139,11 +155,17 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
         assert answer.status_code == 200, answer.text
         return answer.json()["items"]
 
-    def have_states(*states: str) -> bool:
-        return [it["state"] for it in listed()] == list(states)
+    def wait_for_states(*states: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = []
 
-    wait_for(lambda: have_states("in use", "in use"), "both replicas")
-    near, far = listed()
+        def are_reached() -> bool:
+            found[:] = listed()
+            return [it["state"] for it in found] == list(states)
+
+        wait_for(are_reached, f"replicas that are {states}")
+        return found
+
+    near, far = wait_for_states("in use", "in use")
     assert near["name"] == f"127.0.0.1:{world.to_near.port}"
     assert near["lag_seconds"] < LAG and near["problem"] is None
     assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 1.0' in scrape(world)
@@ -151,8 +173,7 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
     with are_behind(world.near), hangs(world):
         with Client(world.endpoint(), "behind") as client:
             client.create_table()
-        wait_for(lambda: have_states("behind", "unreachable"), "both to be left out")
-        near, far = listed()
+        near, far = wait_for_states("behind", "unreachable")
         assert near["lag_seconds"] > LAG and near["lag_bytes"] > 0
         assert (far["lag_bytes"], far["problem"]) == (None, "no answer")
         said = run(world, "doctor")
@@ -163,4 +184,4 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
         assert "<Status>unavailable</Status>" in stats
         assert parsedate_to_datetime(re.search("<LastSyncTime>(.+)</", stats)[1].partition("<")[0])
 
-    wait_for(lambda: have_states("in use", "in use"), "both to be taken back")
+    wait_for_states("in use", "in use")
