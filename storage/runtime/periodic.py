@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 from django.conf import settings
@@ -214,14 +215,18 @@ def _until_tick(seconds: float) -> float:
 async def _run_once(work: _Work) -> None:
     if database_version.is_outdated():
         return  # a server of the newer version runs it
-    if work.deletes and not _clock.may_delete():
-        return
     try:
-        await in_background(work.do)
+        await in_background(partial(_do, work))
     except StorageError:
         pass  # the database is not available, which has been logged
     except Exception:
         logger.exception(work.failure)
+
+
+def _do(work: _Work) -> None:
+    """Look at the clock just before the work, which may have waited for a thread."""
+    if not work.deletes or _clock.may_delete():
+        work.do()
 
 
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
