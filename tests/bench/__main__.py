@@ -206,7 +206,7 @@ def compare(results: Results, options: argparse.Namespace, entered: list[Contend
     data = entered[0].site.data
     limit = None
     if options.pgbench and not options.endpoint:
-        limit = raw.prepare(folder / OURS.lower(), data)
+        limit = raw.prepare(folder / OURS.lower(), entered[0].site)
     for turn in plan.turns(options, data):
         workload = turn.workload
         contenders = [contender for contender in entered if contender.server.name in turn.servers]

@@ -8,7 +8,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
@@ -286,7 +286,11 @@ def costs(server: Server, data: Dataset, database: "Connection", turns: int) -> 
 def cpu_of_backends(database: "Connection") -> dict[int, int]:
     """Nanoseconds that each connection of the server has used, by process id."""
     pids = [pid for (pid,) in database.execute(BACKENDS).fetchall()]
-    return {pid: nanoseconds(Path(f"/proc/{pid}/schedstat")) for pid in pids}
+    found = {}
+    for pid in pids:
+        with suppress(OSError):  # one that has just ended
+            found[pid] = nanoseconds(Path(f"/proc/{pid}/schedstat"))
+    return found
 
 
 def nanoseconds(schedstat: Path) -> int:

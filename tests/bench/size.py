@@ -265,9 +265,7 @@ def check_filling(side: Side) -> None:
     client = side.server.client()
     head = client.head("PUT", entity_path(TABLE, *key), content=JSON, extra="If-Match: *\r\n")
     with raw.connect(DataFolder(side.folder / "tablero")) as database:
-        text = (
-            f"SELECT props::text, anns, vals FROM {raw.largest_relation(database)} WHERE pk = %s AND rk = %s"
-        )
+        text = f"SELECT props::text, anns, vals FROM {raw.relation_of(database, TABLE)} WHERE pk = %s AND rk = %s"
         before = database.execute(text, key).fetchone()  # type: ignore[arg-type]
         rounds.send(side.server, [with_body(head, entities.body(number))], NO_CONTENT)
         after = database.execute(text, key).fetchone()  # type: ignore[arg-type]
@@ -286,7 +284,7 @@ PIECE = 1 << 27
 def warm_up(side: Side) -> None:
     """Have the files of the large table in the memory of the machine, as those of a table in use are."""
     with raw.connect(DataFolder(side.folder / "tablero")) as database:
-        for (path,) in database.execute(FILES, {"name": raw.largest_relation(database)}).fetchall():
+        for (path,) in database.execute(FILES, {"name": raw.relation_of(database, TABLE)}).fetchall():
             for start in range(0, 1 << 30, PIECE):
                 database.execute(
                     "SELECT octet_length(pg_read_binary_file(%s, %s, %s, true))", (path, start, PIECE)

@@ -241,7 +241,7 @@ def test_measures_what_size_costs(scratch):
 def test_measures_raw_postgresql_in_the_database_of_the_server(server, layout):
     contender = rounds.enter(Server("Tablero", "", server.endpoint, server.pid), Dataset(1000, layout))
     names = {Layout.ONE: ("get", "delete", "filter-three"), Layout.MANY: ("batch", "page", "range")}[layout]
-    limit = raw.prepare(server.data, contender.site.data)
+    limit = raw.prepare(server.data, contender.site)
     try:
         assert all(
             limit.per_second(workload.name, connections=2, seconds=1)
@@ -260,7 +260,7 @@ def test_a_wrong_answer_is_an_error(answering_server):
         (Expected(b"404"), "200 instead of 404"),
         (Expected(b"200", b"{", 3), "2 instead of 3"),
     ):
-        run = Run(iter([request] * 5), expected, seconds=5, warm_up=0).measure(
+        run = Run(iter([request] * 5), expected, seconds=60, warm_up=0).measure(
             answering_server, connections=1
         )
         assert run.answers == 5
