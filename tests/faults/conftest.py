@@ -57,7 +57,7 @@ def two_servers(start, scratch):
     secret = {"TABLERO_SECRET": (data / "secret").read_text().strip()}
     with start(data) as first:
         url = f"postgresql:///tablero?host={DataFolder(data).socket_folder}&user=tablero"
-        with start(scratch / "second", env={**secret, "DATABASE_URL": url}) as second:
+        with start(scratch / "shared by", env={**secret, "DATABASE_URL": url}) as second:
             yield first, second
 
 

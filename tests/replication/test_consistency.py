@@ -96,7 +96,7 @@ def are_behind(*replicas: Node) -> Iterator[None]:
 
 def test_a_token_is_good_at_another_server(world: World, scratch: Path) -> None:
     table, key = f"t{uuid4().hex}", ("p", "r")
-    with start_server(scratch / "second", env=world.environment) as second:
+    with start_server(scratch / "world of another", env=world.environment) as second:
         there = world.endpoint(SESSIONS)._replace(port=second.port)
         with (
             Client(world.endpoint(SESSIONS), table) as writer,
@@ -168,7 +168,8 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
     near, far = wait_for_states("in use", "in use")
     assert near["name"] == f"127.0.0.1:{world.to_near.port}"
     assert near["lag_seconds"] < LAG and near["problem"] is None
-    assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 1.0' in scrape(world)
+    in_use = f'tablero_replica_in_use{{replica="{far["name"]}"}}'
+    wait_for(lambda: f"{in_use} 1.0" in scrape(world), "the metric")
 
     with are_behind(world.near), hangs(world):
         with Client(world.endpoint(), "behind") as client:
@@ -178,7 +179,7 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
         assert (far["lag_bytes"], far["problem"]) == (None, "no answer")
         said = run(world, "doctor")
         assert near["name"] in said and f"{far['name']} is unreachable" in said
-        assert f'tablero_replica_in_use{{replica="{far["name"]}"}} 0.0' in scrape(world)
+        assert f"{in_use} 0.0" in scrape(world)
         with Client(world.endpoint(), "", secondary=True) as client:
             stats = client.send("GET", "?restype=service&comp=stats").body.decode()
         assert "<Status>unavailable</Status>" in stats

@@ -26,7 +26,7 @@ HOSTILE = ("a b", "50%", "%2F", "äöü", "it's + 1", "a%20b", "..", ".", ";=&,@
 def live(scratch):
     """A server that trusts the proxies of this machine's first address, with an admin."""
     options = ("--trusted-proxies", "127.0.0.1", "--log-level", "info")
-    with start_server(seeded(scratch / "behind"), *options) as live:
+    with start_server(seeded(scratch / "proxied"), *options) as live:
         setup = re.search(r"http\S+/ui/setup/\?token=\S+", "\n".join(live.output))[0]
         with requests.Session() as browser:
             submit(browser, setup, NEW)
