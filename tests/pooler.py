@@ -11,7 +11,7 @@ import psycopg
 
 from storage.server import installation, options
 from storage.server.data_folder import DataFolder
-from tests.service.proxies import held_port
+from tests.ports import held_port
 
 SERVER_CONNECTIONS = 4
 START_TIMEOUT = 180

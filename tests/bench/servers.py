@@ -19,6 +19,7 @@ from platformdirs import user_cache_path
 
 from tests.bench import processes
 from tests.bench.requests import Client
+from tests.ports import free_port
 from tests.seeds import SHARED, seeded
 
 ROOT = Path(__file__).parents[2]
@@ -89,8 +90,7 @@ def tablero(folder: Path, *, is_relaxed: bool = False) -> Iterator[Server]:
 @contextmanager
 def azurite(folder: Path, program: "Azurite") -> Iterator[Server]:
     """The table service of Azurite with its default persistence, and without a log; its data is kept in the folder."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     data = folder / AZURITE_FOLDER
     data.mkdir(exist_ok=True)
     options = ["--tablePort", str(port), "--location", str(data), "--silent", "--disableTelemetry"]

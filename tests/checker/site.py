@@ -18,7 +18,7 @@ from storage.server.data_folder import DataFolder
 from tests.checker.clients import Endpoint
 from tests.checker.proxy import Proxy
 from tests.live_server import ACCOUNT, KEY, ROOT, LiveServer, clean_environment, start_server
-from tests.replication.postgres import free_port
+from tests.ports import free_port
 
 FIRST, SECOND = range(2)
 

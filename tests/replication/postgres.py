@@ -3,7 +3,6 @@
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ import psycopg
 from storage.server import installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.installation import Installation
+from tests.ports import free_port
 
 USER = DATABASE = "tablero"
 PATIENCE = 60.0
@@ -259,14 +259,6 @@ def _run(*command: str | Path, **user: Any) -> None:
         command, capture_output=True, text=True, cwd="/", env=environment, check=False, **user
     )
     assert done.returncode == 0, done.stderr
-
-
-def free_port() -> int:
-    """One that the system gives nobody who asks for any, until somebody listens there."""
-    while True:
-        port = 20_000 + secrets.randbelow(12_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
 
 
 def wait_for(is_reached: Any, what: str) -> None:

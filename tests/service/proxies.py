@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import requests
 
+from tests.ports import held_port
 from tests.service.conftest import SERVICE
 
 PATIENCE = 60
@@ -37,16 +37,6 @@ CADDY = """{{
 	storage file_system {folder}/storage
 }}
 """
-
-
-@contextmanager
-def held_port() -> Iterator[int]:
-    """A port that is given to no other process; a program that reuses addresses or ports can listen on it."""
-    with socket.socket() as holder:
-        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
-            holder.setsockopt(socket.SOL_SOCKET, option, 1)
-        holder.bind(("127.0.0.1", 0))
-        yield holder.getsockname()[1]
 
 
 def substitute(text: str, replacements: dict[str, str]) -> str:

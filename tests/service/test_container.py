@@ -13,10 +13,10 @@ import pytest
 from azure.data.tables import TableServiceClient
 
 from tests.live_server import ROOT, LiveServer, clean_environment
+from tests.ports import held_port
 from tests.seeds import seeded
 from tests.service import container
 from tests.service.conftest import needs_limits
-from tests.service.proxies import held_port
 
 PATIENCE = 800  # seconds; a wheel is built and installed
 KEY = "c2VjcmV0IGtleSBvZiBhIHRlc3Q="
