@@ -214,6 +214,7 @@ def test_without_a_connection_every_field_takes_its_keys(page, typed):
     page.keyboard.type(" there")
     page.keyboard.press("Enter")  # asks again, in vain
     expect(page.locator(TYPED)).to_have_value("Hi there")
+    trouble.wait_for()
     check_axe(page, ".trouble")
     query(page).click()
     page.keyboard.type("Age gt 1")
