@@ -27,8 +27,9 @@ def run(page, text):
 
 
 def menu(page):
-    page.locator("#saved-button").click()
     found = page.locator("#saved-menu")
+    found.evaluate("it => it.replaceChildren()")  # else what was shown before is there until the answer
+    page.locator("#saved-button").click()
     expect(found.locator("#recent-group")).to_be_visible()
     return found
 
