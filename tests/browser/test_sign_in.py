@@ -9,11 +9,13 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import expect
 
-from tests.browser.page import Watch, check, check_axe
+from tests.browser.page import PATIENCE, Watch, check, check_axe
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.seeds import seeded
 
+# the other places are in the process of the tests, which may be slow to answer
+PATIENT = {"storage.operations.access.key_set": {"TIMEOUT": PATIENCE / 1000}}
 AUTHENTICATOR = {
     "protocol": "ctap2",
     "transport": "internal",
@@ -57,7 +59,7 @@ def place(scratch, elsewhere, partners):
         "TABLERO_LOGIN_OIDC_NAME": "Elsewhere",
         "TABLERO_LOGIN_OIDC_ADMITS": "everyone",
     }
-    with start_server(seeded(scratch / "sign-in"), env=settings) as live:
+    with start_server(seeded(scratch / "sign-in"), env=settings, hurried=PATIENT) as live:
         yield live
 
 
