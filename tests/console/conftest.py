@@ -1,5 +1,8 @@
 """The cast: Alice owns the account, Max maintains it, Eve edits, Victor looks, Sam is a stranger, Ada the admin."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.test import Client
@@ -15,6 +18,7 @@ from storage.operations.accounts import accounts
 from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import run
+from storage.sql.lanes import SETTINGS
 from storage.sql.relations import relation_name
 
 PASSWORD = "correct horse"
@@ -24,11 +28,33 @@ ROLES = {
     "eve": Role.EDITOR,
     "victor": Role.VIEWER,
 }
+# what pages wait for: statements, samples, jobs, and other servers
+PATIENCE = {
+    "console.compare.views.compare._BUDGET": 60.0,
+    "console.entities.views.bulk_edit._WHILE_TYPING": timedelta(minutes=1),
+    "console.site.waiting.PATIENCE": 60.0,
+    "storage.operations.access.key_set.TIMEOUT": 60,
+    "storage.operations.entities.estimates.LIMIT": timedelta(minutes=1),
+    "storage.operations.notices.sending.TIMEOUT": 60.0,
+    "storage.sql.django.SETTINGS": {
+        lane: re.sub(r"statement_timeout = '\w+'", "statement_timeout = '1min'", text)
+        for lane, text in SETTINGS.items()
+    },
+    "storage.sql.django._time_limit": lambda limit: "statement_timeout = '1min'",
+}
 
 
 @pytest.fixture(autouse=True)
 def _quick_passwords(settings):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch, settings):
+    """Nothing is given up in moments, which a busy machine may take: a page then has an estimate, or another end."""
+    for name, value in PATIENCE.items():
+        monkeypatch.setattr(name, value)
+    settings.EMAIL_TIMEOUT = 60
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import INDEXED_FROM, IndexOrigin, IndexReason
 from storage.domain.service.quotas import INDEXES
 from storage.models import Activity, PropertyIndex, Table
-from storage.operations.entities import estimates
 from storage.operations.tables import indexes
 from storage.runtime import job_runner
 from storage.sql.django import execute
@@ -99,12 +98,11 @@ FROM generate_series(1, {rows}) AS n
 """
 
 
-def test_a_query_is_told_what_an_index_would_save_and_gets_one(visit, people, monkeypatch):
+def test_a_query_is_told_what_an_index_would_save_and_gets_one(visit, people):
     table = Table.objects.get()
     relation = relation_name(table.pk)
     execute(FILL.format(relation=relation, rows=INDEXED_FROM + 1))
     execute(f"ANALYZE {relation}")
-    monkeypatch.setattr(estimates, "LIMIT", 100 * estimates.LIMIT)
     max_, query = visit("max"), {"f": "Score gt 9990"}
 
     def check(client):
