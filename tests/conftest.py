@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 
 from storage.server import embedded, garbage, installation, options
 from storage.server.data_folder import DataFolder
-from storage.server.database import close_pools
+from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
 from tests import distribution, durations, emptying
 from tests.live_server import LiveServer, start_server
@@ -162,6 +162,7 @@ def django_db_modify_db_settings(postgres):
     """Point Django, and the lanes, to the database of the session."""
     database = connections["default"].settings_dict
     database["HOST"] = settings.DATABASES["default"]["HOST"] = postgres["host"]
+    database["OPTIONS"]["pool"] = {**POOL, "timeout": 60}  # seconds: a busy machine makes connections slowly
     settings.LANES_CONNINFO = make_conninfo("", **{**postgres, "dbname": "test_tablero"})
     settings.SERVER_SECRET = b"the secret of the tests"
     emptying.install()
