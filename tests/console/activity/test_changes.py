@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 
 import pytest
+from django.utils import timezone
 from django.utils.html import strip_tags
 
 from console.grid.differences import MOST
@@ -110,7 +112,14 @@ def test_filters(visit, mistake, asked, requests):
     assert [REQUESTS.index(it.change.request) for it in shown if it.change] == requests
 
 
-def test_pages_of_both_kinds(visit, account, table):
+@pytest.fixture
+def one_minute(monkeypatch):
+    """Each moment is a little later than the one before, and all are of one minute, at whose end a page may end."""
+    start, number = timezone.now().replace(second=0, microsecond=0), count()
+    monkeypatch.setattr(timezone, "now", lambda: start + timedelta(milliseconds=next(number)))
+
+
+def test_pages_of_both_kinds(one_minute, visit, account, table):
     HistorySegment.objects.update(started_at=at(-1000))
     for number in range(120):
         if number % 3:
