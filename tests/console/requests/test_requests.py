@@ -3,11 +3,12 @@
 import json
 import re
 from html import unescape
-from time import perf_counter, time
+from time import perf_counter
 from uuid import uuid4
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import AuthenticationFailed, EntityAlreadyExists, InvalidInput, PartKind
@@ -48,7 +49,7 @@ def keep(account, error=None, *, query=b"", headers=(), searched=None, **fields)
         "GET", b"/acme/people()", query, {b"host": b"127.0.0.1", **dict(headers)}, "http", "192.0.2.7"
     )
     log = RequestLog()
-    log.add(KeptRequest(request, sent, read_fault(request)), time())
+    log.add(KeptRequest(request, sent, read_fault(request)), timezone.now().timestamp())
     log.write()
     return RecordedRequest.objects.get(request_id=request.request_id)
 
@@ -141,7 +142,7 @@ def test_a_slow_query_offers_the_index_that_helps(visit, account, people):
     assert button not in max_.get(page(request)).content.decode()
 
 
-def test_a_range_of_time_and_its_bars(visit, account):
+def test_a_range_of_time_and_its_bars(now, visit, account):
     keep(account, EntityAlreadyExists())
     keep(account)
     victor = visit("victor")
