@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
+from django.utils import timezone
 
 from storage.domain.service.notices import NoticeKind
 from storage.models import Notice, NoticeRule, Webhook
@@ -51,7 +52,7 @@ def test_the_bell_shows_what_is_new_until_it_is_seen(visit, notice):
     assert "Notices: 0 new" in seen.content.decode()
     assert "key1 has not been rotated" in text(seen)
     assert "Notices: 0 new" in alice.get("/ui/").content.decode()
-    Notice.objects.filter(kind="key.old").update(news_at=NOW + timedelta(hours=1))
+    Notice.objects.filter(kind="key.old").update(news_at=timezone.now() + timedelta(hours=1))
     assert "Notices: 1 new" in alice.get("/ui/").content.decode()
     assert "Notices: 1 new" in alice.get(f"{LIST}bell/").content.decode()
     assert "Nothing needs your attention" in text(visit("sam").get("/ui/"))
