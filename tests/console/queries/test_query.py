@@ -321,7 +321,7 @@ def test_a_run_has_figures_and_a_short_address(visit, folk):
     asked = {"f": "Age ge 37", "by": "", "s": "", "sort": "", "top": "50"}
     answer = visit("victor").get(PEOPLE, asked, headers=PART)
     assert answer["HX-Push-Url"] == PEOPLE + "?f=Age+ge+37"
-    assert re.search(r"2 rows in \d+ ms", answer.content.decode())
+    assert re.search(r"2 rows in [\d,]+ ms", answer.content.decode())
     assert re.search(r"1 page\s+· ", answer.content.decode())
     assert f'data-copy="{answer["X-Request-Id"]}"' in answer.content.decode()
 
