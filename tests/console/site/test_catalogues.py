@@ -44,7 +44,9 @@ def extracted(require, tmp_path_factory):
     """The catalogues as makemessages would leave them."""
     require("xgettext", "the test of the catalogues")
     folder = tmp_path_factory.mktemp("messages")
-    shutil.copytree(ROOT / "console", folder / "console", ignore=shutil.ignore_patterns("locale", "static"))
+    # nor __pycache__, into which other processes write
+    ignored = shutil.ignore_patterns("locale", "static", "__pycache__")
+    shutil.copytree(ROOT / "console", folder / "console", ignore=ignored)
     shutil.copytree(CATALOGUES, folder / "locale")
     languages = [option for locale in LOCALES for option in ("-l", locale)]
     command = [sys.executable, "-m", "django", "makemessages", *languages, "--no-location", "--no-obsolete"]

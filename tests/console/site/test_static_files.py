@@ -16,8 +16,8 @@ async def get(path, *, method="GET", headers=(), development=False):
     scope = {"type": "http", "method": method, "path": path, "headers": list(headers)}
     client = ApplicationCommunicator(StaticFiles(development=development), scope)
     await client.send_input({"type": "http.request", "body": b""})
-    start = await client.receive_output()
-    body = await client.receive_output()
+    start = await client.receive_output(60)
+    body = await client.receive_output(60)
     return start["status"], dict(start["headers"]), body["body"]
 
 
