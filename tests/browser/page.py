@@ -343,7 +343,7 @@ def confirm_identity(page):
     """
     address = urlsplit(page.url)
     asked_by = dict(parse_qsl(address.query)).get("next") if address.path == "/ui/me/again/" else None
-    page.goto("about:blank")  # a stream that only begins would be answered with the page to sign in
+    page.goto("about:blank")  # nothing of the page is to be asked for without the session
     page.context.clear_cookies(name="tablero_session")
     page.goto(f"/ui/login/?{urlencode({'next': asked_by or f'{address.path}?{address.query}'})}")
     page.get_by_label("User name").fill(ADMIN)
