@@ -1,6 +1,6 @@
 // Columns of the grid are moved, pinned, hidden, made wider: the address says how, and the server remembers it.
 import { bind } from "../site/commands.js";
-import { on, onClick, onPage, openEmpty, pageSignal } from "../site/on.js";
+import { on, onClick, onPage, onSwap, openEmpty, pageSignal } from "../site/on.js";
 import { get, json, post } from "../site/request.js";
 import { enter, pin } from "./grid.js";
 
@@ -102,14 +102,24 @@ function show(head, width) {
   pin(grid());
 }
 
-let timer;
+let resting = null; // { name, width, timer } of a width that is not in the address yet
 
 /** At once on the page; in the address, when it rests. */
 export function resize(name, width, wait = 600) {
   show(headOf(name), width);
-  clearTimeout(timer);
-  timer = setTimeout(() => settle(name, width), wait);
+  clearTimeout(resting?.timer);
+  const timer = setTimeout(() => {
+    resting = null;
+    settle(name, width);
+  }, wait);
+  resting = { name, width, timer };
 }
+
+// the next key changes what is shown, which a grid drawn meanwhile does not have
+onSwap(() => {
+  const head = resting && headOf(resting.name);
+  if (head) show(head, resting.width);
+}, ["grid:renewed"]);
 
 const settle = ofColumn(async (name, width) => {
   const hadFocus = document.activeElement === headOf(name);
@@ -151,7 +161,8 @@ bind(columnHead, {
 const EDGE = 7;
 let drag = null;
 onPage(() => {
-  clearTimeout(timer);
+  clearTimeout(resting?.timer);
+  resting = null;
   drag = null;
 });
 
