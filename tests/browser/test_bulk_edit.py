@@ -1,5 +1,7 @@
 """A bulk edit in a real browser: from a query to the page, by keyboard to its preview, run as a job, and undone."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -59,10 +61,12 @@ def test_from_a_query_to_the_undo(open_page, admin, orders, screenshots):
     expect(page.locator("#operation-1-op")).to_be_focused()
     page.locator("#operation-1-op").select_option("remove")
     page.locator("#operation-1-property").fill("Note")
+    expect(preview.locator("tbody tr").first).to_contain_text("Note")
+    preview.evaluate("it => it.dataset.old = ''")
     page.keyboard.press("Alt+Shift+ArrowUp")
     expect(page.locator("#operation-0-op")).to_have_value("remove")
     expect(page.locator("#operation-0-down")).to_be_focused()
-    expect(preview.locator("tbody tr").first).to_contain_text("Note")
+    expect(page.locator("#bulk-preview:not([data-old]) tbody tr").first).to_contain_text("Note")
     check(page)
     page.screenshot(path=screenshots / "bulk-edit-light.png", full_page=True)
 
@@ -99,7 +103,7 @@ def test_what_is_typed_and_pressed_while_operations_are_arranged_is_kept(open_pa
 def test_all_that_a_query_finds_is_deleted_by_a_job(open_page, admin, orders):
     page = open_page(TABLE + "?f=Total+ge+10&top=25", state=admin)
     page.locator("[data-select-page]").check()
-    page.get_by_role("button", name="Select all 50").click()
+    page.get_by_role("button", name=re.compile("^Select all")).click()  # which may have to count them first
     expect(page.locator("[data-picked-count]")).to_have_text("50 selected")
     page.locator("#selection [data-delete]").click()
     page.get_by_role("button", name="Delete 50 entities").click()
