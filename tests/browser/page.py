@@ -1,5 +1,6 @@
 """What every page must be, whatever it shows: the lines G1 to G4 and G7 of the console's acceptance list."""
 
+import time
 from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -107,7 +108,9 @@ class Held:
         page.route(address, self._hold)
 
     def wait(self):
+        deadline = time.monotonic() + PATIENCE / 1000
         while not self.requests:
+            assert time.monotonic() < deadline, "the page does not ask"
             self._page.wait_for_timeout(10)
 
     def take(self):
