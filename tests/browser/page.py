@@ -88,12 +88,20 @@ async () => {
 }
 """
 MOST_SHIFT = 0.02
+PROBE = "/ui/healthz?intercepted"
 
 
 def patient(context):
     """The context, for use in a ``with`` statement, whose waits end when those of all tests do."""
     context.set_default_timeout(PATIENCE)
     return context
+
+
+def intercept(page, address, act):
+    """Let a page's requests of an address come to an act: all from now on, which Chromium takes a moment for."""
+    page.route(address, act)
+    page.route(PROBE, lambda route: route.fulfill(status=204))
+    page.wait_for_function(f"fetch('{PROBE}').then(answer => answer.status === 204)", polling=10)
 
 
 class Held:
@@ -105,7 +113,7 @@ class Held:
     def __init__(self, page, address, *, fetched=False):
         self.requests = []
         self._page, self._is_fetched, self._is_released = page, fetched, False
-        page.route(address, self._hold)
+        intercept(page, address, self._hold)
 
     def wait(self):
         deadline = time.monotonic() + PATIENCE / 1000

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe
+from tests.browser.page import check_axe, intercept
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
 TABLE = ACCOUNT + "t/people/"
@@ -186,7 +186,7 @@ def test_streams_end_with_their_page(page):
     follow(page, TABLE)
     page.wait_for_selector("tr[data-key]")
     assert page.evaluate("streams.filter(it => it.readyState !== EventSource.CLOSED).length") == 1
-    page.route("**/entity/?*", lambda _: None)  # the entity in the drawer never comes
+    intercept(page, "**/entity/?*", lambda _: None)  # the entity in the drawer never comes
     with page.expect_request("**/entity/?*"):
         page.locator("tr[data-key] a.open").first.click(force=True)
     follow(page, ACCOUNT + "overview/")
@@ -208,7 +208,7 @@ def test_the_last_of_two_clicks_counts(page):
     def click(name):  # without a wait for the page that it leads to
         page.locator(f"a[href='{TABLE}{name}/']:visible").first.dispatch_event("click")
 
-    page.route("**/schema/", lambda _: None)  # never answered
+    intercept(page, "**/schema/", lambda _: None)  # never answered
     with page.expect_request("**/schema/"):
         click("schema")
     with page.expect_event("requestfailed", lambda it: it.url.endswith("/schema/")):
@@ -225,7 +225,7 @@ def test_a_new_version_is_loaded(page):
             response=answer, body=re.sub(r"/ui/static/\w+/", "/ui/static/000000000000/", answer.text())
         )
 
-    page.route(f"**{ACCOUNT}overview/", deploy)
+    intercept(page, f"**{ACCOUNT}overview/", deploy)
     follow(page, ACCOUNT + "overview/")
     page.wait_for_function("window.marked === undefined")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
