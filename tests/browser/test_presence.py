@@ -53,6 +53,7 @@ def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, r
         page.keyboard.press("Enter")
     also = ada.locator("#drawer [data-also-here]")
     expect(also).to_contain_text("bob.b")
+    expect(other.locator("#drawer [data-also-here]")).to_contain_text("ada@example.org")
     ada.screenshot(path=screenshots / "presence.png")
 
     other.locator("#drawer [data-property] [data-value]").first.fill("7")
@@ -98,6 +99,7 @@ def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows,
     other.screenshot(path=screenshots / "mention.png")
     notice.or_(other.locator("a[href*='/comments/']")).first.click()
     expect(other.locator(".comment .text")).to_contain_text("Please look")
+    expect(other.locator("[data-also-here]")).to_be_visible()  # which moves what is below it
     other.get_by_role("button", name="Resolve").click()
     expect(other.get_by_text("1 resolved thread")).to_be_visible()
 
