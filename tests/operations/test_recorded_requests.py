@@ -9,7 +9,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.conf import settings as django_settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import AuthenticationFailed, EntityAlreadyExists
@@ -26,6 +26,7 @@ from storage.operations.requests.timeline import timeline
 from storage.runtime import observer
 from storage.runtime.observer import Observer
 from storage.runtime.threads import in_thread
+from storage.sql.django import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,9 +76,47 @@ def send(watching, *args, **fields):
 def write(account, number, *, age=timedelta()):
     log = RequestLog()
     for _ in range(number):
-        request = observed(account, EntityAlreadyExists())
-        log.add(KeptRequest(request, SENT, read_fault(request)), time() - age.total_seconds())
+        add(log, account, age=age)
     log.write()
+
+
+def add(log, account, *, age=timedelta()):
+    request = observed(account, EntityAlreadyExists())
+    log.add(KeptRequest(request, SENT, read_fault(request)), time() - age.total_seconds())
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_what_may_be_written_already_is_written_once(account, is_lost):
+    """The database dies while it commits; what is lost is lost with the ids that it had given."""
+    log = RequestLog()
+    add(log, account)
+
+    def die(run, sql, *args):
+        done = run(sql, *args)
+        if "INSERT" in sql and is_lost:
+            end_session(connection.connection.info.backend_pid)
+        elif "INSERT" in sql:
+            transaction.on_commit(fail)
+        return done
+
+    def fail():
+        raise OperationalError("no answer to COMMIT")
+
+    with connection.execute_wrapper(die), pytest.raises(OperationalError):
+        log.write()
+    connection.close()
+    assert RecordedRequest.objects.count() == (0 if is_lost else 1)
+    if is_lost:
+        execute("SELECT setval(pg_get_serial_sequence('storage_recordedrequest', 'id'), 1, false)")
+        write(account, 1)
+    add(log, account)
+    log.write()
+    assert RecordedRequest.objects.count() == (3 if is_lost else 2)
+
+
+def end_session(pid):
+    with psycopg.connect(django_settings.LANES_CONNINFO) as other:
+        assert other.execute("SELECT pg_terminate_backend(%s, 60000)", (pid,)).fetchone() == (True,)
 
 
 async def test_under_load_refusals_are_counted_and_samples_dropped(account, watching, monkeypatch):

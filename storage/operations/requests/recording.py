@@ -61,6 +61,7 @@ class RequestLog:
 
     def __init__(self) -> None:
         self._pending: list[_Pending] = []
+        self._tried: set[UUID] = set()  # ids of requests that a write which failed may have written
 
     def add(self, kept: KeptRequest, began: float, alike: int = 0) -> None:
         """Take a request; ``began`` is in seconds since 1970, ``alike`` the number of others that are only counted."""
@@ -75,12 +76,24 @@ class RequestLog:
         with transaction.atomic():
             # one process after the other, until it has committed: who has read an id can read all before it
             execute(f"{background.ASYNCHRONOUS}; SELECT pg_advisory_xact_lock({_ORDER})")
-            rows = sorted((it.row for it in self._pending), key=lambda row: row.at)
-            RecordedRequest.objects.bulk_create(rows, batch_size=_ROWS)
-        self._pending.clear()
+            written = self._written()
+            rows = [it.row for it in self._pending if it.row.request_id not in written]
+            for row in rows:
+                row.pk = None  # after a crash, an id that an earlier try was given is given to others
+            self._tried = {it.row.request_id for it in self._pending}
+            RecordedRequest.objects.bulk_create(sorted(rows, key=lambda row: row.at), batch_size=_ROWS)
+        self.give_up()
+
+    def _written(self) -> set[UUID]:
+        """Return which requests are written although the write failed: the answer to its COMMIT was lost."""
+        if not self._tried:
+            return set()
+        found = RecordedRequest.objects.filter(request_id__in=self._tried)
+        return set(found.values_list("request_id", flat=True))
 
     def give_up(self) -> None:
         self._pending.clear()
+        self._tried.clear()
 
     def forget(self, now: datetime) -> None:
         """Do nothing: what could not be written is bounded by number."""
