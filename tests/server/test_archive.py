@@ -34,7 +34,7 @@ from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.commands import manage
 from tests.live_server import ROOT, start_server
-from tests.server.test_scheduled_backups import wait_for
+from tests.waiting import wait_for
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

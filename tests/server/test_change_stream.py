@@ -17,6 +17,7 @@ from azure.data.tables import TableServiceClient
 from storage.server.data_folder import DataFolder
 from tests.live_server import ROOT, start_server
 from tests.seeds import seeded
+from tests.waiting import wait_for
 
 WAIT = 60
 
@@ -119,21 +120,14 @@ def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(live, 
         for found in following:
             assert next(found)[1] is None
         # some are of requests that have just been answered
-        wait_until(lambda: process.num_threads() <= threads + 8)
-        wait_until(lambda: connections(live) <= backends + 4)
+        wait_for(lambda: process.num_threads() <= threads + 8)
+        wait_for(lambda: connections(live) <= backends + 4)
         with stream(live, token) as refused:
             assert refused.status_code == 429
             assert "20 streams" in refused.json()["detail"]
         put(table, "ada", 1)
         rows = [next(data for _, data in found if data)["row_key"] for found in following]
         assert rows == ["ada"] * 20
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + WAIT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def connections(live):

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -15,13 +14,7 @@ from storage.server import cluster, embedded, installation, options, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT, clean_environment, copy_data, start_server
-
-
-def wait_until(condition, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
+from tests.waiting import wait_for
 
 
 def is_ready(live):
@@ -75,22 +68,22 @@ def account_list(data):
 
 def test_whatever_is_killed_of_the_database_comes_back(used):
     with start_server(used) as live:
-        wait_until(lambda: is_ready(live))
+        wait_for(lambda: is_ready(live))
         idle_backend(live.postmaster()).kill()
-        wait_until(lambda: is_ready(live))
+        wait_for(lambda: is_ready(live))
 
         postmaster = live.postmaster()
         psutil.Process(postmaster).parent().kill()  # the supervisor, which takes PostgreSQL along
-        wait_until(lambda: not psutil.pid_exists(postmaster))
-        wait_until(lambda: new_postmaster(live, postmaster))
-        wait_until(lambda: is_ready(live))
+        wait_for(lambda: not psutil.pid_exists(postmaster))
+        wait_for(lambda: new_postmaster(live, postmaster))
+        wait_for(lambda: is_ready(live))
         # and what was restarted is restarted again
         postmaster = live.postmaster()
         backends = psutil.Process(postmaster).children()
         os.kill(postmaster, signal.SIGKILL)
-        wait_until(lambda: new_postmaster(live, postmaster))
+        wait_for(lambda: new_postmaster(live, postmaster))
         assert not any(is_alive(backend) for backend in backends)
-        wait_until(lambda: is_ready(live))
+        wait_for(lambda: is_ready(live))
         assert any("started again" in line for line in live.output)
 
 
@@ -144,7 +137,7 @@ def test_postgresql_that_still_works_may_take_its_time_to_end(scratch, monkeypat
         """Wait until there is some: on a busy machine the child may get no time of a processor for seconds."""
         nonlocal known
         before = known
-        wait_until(lambda: work_of_children(pid) != before or child.poll() is not None)
+        wait_for(lambda: work_of_children(pid) != before or child.poll() is not None)
         known = work_of_children(pid)
         return known
 

@@ -1,6 +1,5 @@
 """`serve --backup-to`: when the server makes backups by itself, and what becomes of those that fail."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -16,6 +15,7 @@ from storage.server.refusal import Refusal
 from tests.commands import manage
 from tests.live_server import start_server
 from tests.server.test_backup import PASSPHRASE
+from tests.waiting import wait_for
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -25,14 +25,6 @@ PATIENCE = 60.0
 @pytest.fixture
 def backups(scratch):
     return scratch / f"backups-{uuid4().hex[:8]}"
-
-
-def wait_for(what):
-    deadline = time.monotonic() + PATIENCE
-    while not (found := what()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
 
 
 def schedule(folder, every):

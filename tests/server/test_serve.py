@@ -23,6 +23,7 @@ from storage.server.data_folder import DataFolder
 from tests.certificates import make_certificate
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.service import container
+from tests.waiting import wait_for
 
 PATIENT = {"storage.server.http_server": {"DRAIN": 50}}  # seconds for requests in flight, in place of ten
 UNFINISHED = (
@@ -133,13 +134,11 @@ def test_signal_while_starting_leaves_nothing_behind_that_the_next_start_minds(s
     before = os.umask(0o077)
     try:
         with start_server(data, wait=False) as live:
-            wait_until(data.exists)
+            wait_for(data.exists)
             live.process.send_signal(signal.SIGTERM)
             live.process.wait(60)
             # PostgreSQL's of an initdb that was killed ends when it has noticed that
-            wait_until(
-                lambda: not any(str(data) in " ".join(command_line(it)) for it in psutil.process_iter())
-            )
+            wait_for(lambda: not any(str(data) in " ".join(command_line(it)) for it in psutil.process_iter()))
         (data / "database.new" / "base").mkdir(parents=True, exist_ok=True)  # where a kill would have left it
         with start_server(data) as live:
             assert get(f"{live.url}/ui/readyz")[0] == 200
@@ -195,7 +194,7 @@ def is_not_ready_without_its_database(live):
         assert (status, json.loads(body)["status"]) == (503, "unavailable")
         assert get(f"{live.url}/ui/healthz")[0] == 200
         conn.execute("ALTER DATABASE tablero ALLOW_CONNECTIONS true CONNECTION LIMIT -1")
-        wait_until(lambda: get(f"{live.url}/ui/readyz")[0] == 200)
+        wait_for(lambda: get(f"{live.url}/ui/readyz")[0] == 200)
 
 
 def test_tls_and_an_idle_client_that_does_not_delay_the_end(used, scratch):
@@ -223,7 +222,7 @@ def test_workers_read_the_certificate_again(used, scratch):
     with start_server(used, "--tls-cert", cert, "--tls-key", key, "--workers", "2") as live:
         sighup_reads_the_certificate_again(live, scratch)
         make_certificate(scratch)  # also without a signal, as where a volume of secrets is renewed
-        wait_until(lambda: all(shown(live) == (scratch / "cert.pem").read_text().strip() for _ in range(10)))
+        wait_for(lambda: all(shown(live) == (scratch / "cert.pem").read_text().strip() for _ in range(10)))
         workers = find_workers(live)
         assert live.stop() == 0
         assert not any(worker.is_running() for worker in workers)
@@ -238,11 +237,11 @@ def sighup_reads_the_certificate_again(live, folder):
     assert before == (folder / "cert.pem").read_text().strip()
     (folder / "key.pem").write_text("half a key")
     live.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: any("goes on with the certificate it has" in line for line in live.output))
+    wait_for(lambda: any("goes on with the certificate it has" in line for line in live.output))
     assert shown(live) == before
     cert, _ = make_certificate(folder)
     live.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: all(shown(live) == cert.read_text().strip() for _ in range(10)))
+    wait_for(lambda: all(shown(live) == cert.read_text().strip() for _ in range(10)))
 
 
 def health(port):
@@ -289,13 +288,6 @@ def test_a_server_ends_with_its_terminal(used):
             said += os.read(terminal, 4096)
         os.close(terminal)
         assert process.wait(60) == 0
-
-
-def wait_until(condition, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_refuses_a_certificate_that_is_none(data, scratch):

@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-import time
 
 import pytest
 import requests
@@ -19,6 +18,7 @@ from storage.runtime.telemetry.exporting import Telemetry
 from storage.runtime.telemetry.variables import Signals
 from tests.collector import collecting, plain
 from tests.live_server import ROOT, clean_environment, start_server
+from tests.waiting import wait_for
 
 FAST = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "200"}
 PATIENT = {"OTEL_EXPORTER_OTLP_TIMEOUT": "60", "OTEL_METRIC_EXPORT_TIMEOUT": "60000"}
@@ -68,9 +68,9 @@ def test_requests_jobs_and_counters_reach_a_collector(used, traced_client):
             api = collector.wait_for_span(error__type="not-found")
             assert copy.status_code == 202, copy.text
             job = collector.wait_for_span(tablero__job__kind="account.copy")
-            wait_until(lambda: collector.children(get) and collector.children(api))  # may be in a later batch
-            wait_until(lambda: (steps := steps_of(collector, job)) and collector.children(steps[0]))
-            wait_until(lambda: counted(collector) >= 4)
+            wait_for(lambda: collector.children(get) and collector.children(api))  # may be in a later batch
+            wait_for(lambda: (steps := steps_of(collector, job)) and collector.children(steps[0]))
+            wait_for(lambda: counted(collector) >= 4)
 
     # the client's trace, and the round trip to the database below
     context = work.get_span_context()
@@ -196,19 +196,19 @@ def test_a_collector_that_is_down_is_logged_once_and_costs_no_traces(monkeypatch
         telemetry = Telemetry(Signals(traces=True, metrics=False))
         telemetry.open()
         telemetry.begin("GET", {}).finish()
-        wait_until(lambda: telemetry._collector.is_down)
+        wait_for(lambda: telemetry._collector.is_down)
 
         begun = [telemetry.begin("GET", {}) for _ in range(100)]
 
         assert [it is not None for it in begun].count(True) <= 1  # in an interval
         telemetry._probed_at = -math.inf
         telemetry.begin("GET", {}).finish()
-        wait_until(lambda: len(collector.requests) >= 2)
+        wait_for(lambda: len(collector.requests) >= 2)
         collector.status = 200
         telemetry._probed_at = -math.inf
         probe = telemetry.begin("GET", {})
         probe.finish()
-        wait_until(lambda: not telemetry._collector.is_down)
+        wait_for(lambda: not telemetry._collector.is_down)
         assert telemetry.begin("GET", {}) is not None
         telemetry.close()
     down, up = (it.message for it in caplog.records)
@@ -254,10 +254,3 @@ class Taken:
 
     def on_end(self, span):
         self.ended.append(span)
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

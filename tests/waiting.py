@@ -1,0 +1,17 @@
+"""Waiting for what other processes and threads do."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+PATIENCE = 60.0  # seconds, for a machine that is busy
+
+
+def wait_for(what: Callable[[], T], patience: float = PATIENCE) -> T:
+    """Ask until the answer is true, and return it."""
+    deadline = time.monotonic() + patience
+    while not (found := what()):
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+    return found
