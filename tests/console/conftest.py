@@ -1,6 +1,5 @@
 """The cast: Alice owns the account, Max maintains it, Eve edits, Victor looks, Sam is a stranger, Ada the admin."""
 
-import re
 from datetime import timedelta
 
 import pytest
@@ -18,7 +17,6 @@ from storage.operations.accounts import accounts
 from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import run
-from storage.sql.lanes import SETTINGS
 from storage.sql.relations import relation_name
 
 PASSWORD = "correct horse"
@@ -36,10 +34,6 @@ PATIENCE = {
     "storage.operations.access.key_set.TIMEOUT": 60,
     "storage.operations.entities.estimates.LIMIT": timedelta(minutes=1),
     "storage.operations.notices.sending.TIMEOUT": 60.0,
-    "storage.sql.django.SETTINGS": {
-        lane: re.sub(r"statement_timeout = '\w+'", "statement_timeout = '1min'", text)
-        for lane, text in SETTINGS.items()
-    },
     "storage.sql.django._time_limit": lambda limit: "statement_timeout = '1min'",
 }
 
@@ -50,7 +44,7 @@ def _quick_passwords(settings):
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch, settings):
+def _patience(patient_lanes, monkeypatch, settings):
     """Nothing is given up in moments, which a busy machine may take: a page then has an estimate, or another end."""
     for name, value in PATIENCE.items():
         monkeypatch.setattr(name, value)
