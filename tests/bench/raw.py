@@ -11,6 +11,7 @@ import psycopg
 
 from storage.server.cluster import NAME
 from storage.server.data_folder import DataFolder
+from storage.sql.relations import relation_name
 from tests.bench.entities import PER_OWNER, SMALL_PARTITION, Dataset, Layout, partition_key
 from tests.bench.rounds import progress
 from tests.bench.servers import UnavailableError
@@ -202,10 +203,10 @@ def connect(folder: DataFolder) -> psycopg.Connection:
 def relation_of(connection: psycopg.Connection, table: str) -> str:
     """Return the product's relation of a table, of which no other account has one of this name."""
     row = connection.execute(
-        "SELECT 'entity_' || id FROM storage_table WHERE name = %s AND deleted_at IS NULL", (table,)
+        "SELECT id FROM storage_table WHERE name = %s AND deleted_at IS NULL", (table,)
     ).fetchone()
     assert row is not None
-    return str(row[0])
+    return relation_name(row[0])
 
 
 def literal(text: str) -> str:
