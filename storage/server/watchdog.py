@@ -45,9 +45,8 @@ def _answers(options: Options, listener: socket.socket, timeout: float) -> bool:
     """Return whether the server answers, whatever it says: that it has too many connections is an answer, too."""
     host, port = listener.getsockname()[:2]
     if options.scheme == "https":
-        context = ssl.SSLContext(
-            ssl.PROTOCOL_TLS_CLIENT
-        )  # without authorities, which would be read at each look
+        # without authorities, which would be read at each look
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # its certificate has another name
         connection: HTTPConnection = HTTPSConnection(host, port, timeout=timeout, context=context)
     else:
