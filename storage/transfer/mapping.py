@@ -71,7 +71,8 @@ class Template:
 class Column:
     """A column of the file; without a ``target``, which is a property, it is ignored.
 
-    ``type`` is None where each value says its own, in JSON or by a column of types beside it.
+    ``type`` is None where each value says its own, in JSON or by a column of types beside it. ``format`` is how its
+    texts are spelled, such as decimal-comma; empty: as the type is usually written.
     """
 
     source: str
@@ -79,6 +80,7 @@ class Column:
     type: Edm | None = None
     on_misfit: OnMisfit = OnMisfit.REJECT
     unset: tuple[str, ...] = ()  # texts that stand for no value, such as n/a
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class ColumnMapping:
 
 def _load_column(found: Mapping[str, Any]) -> Column:
     type_, unset = found.get("type"), found.get("unset", ())
-    _check_texts(found, "source", "target", "type")
+    _check_texts(found, "source", "target", "type", "format")
     if isinstance(unset, str) or not all(isinstance(text, str) for text in unset):
         raise TypeError("unset must be a list of texts.")
     return Column(
@@ -164,6 +166,7 @@ def _load_column(found: Mapping[str, Any]) -> Column:
             "type": None if type_ is None else read_type(type_),
             "on_misfit": OnMisfit(found.get("on_misfit", OnMisfit.REJECT)),
             "unset": tuple(unset),
+            "format": found.get("format") or "",
         }
     )
 
