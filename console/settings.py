@@ -11,7 +11,7 @@ from console.site import static_files
 from storage.server import database, logs, options, secret
 
 OPTIONS = options.read(os.environ)
-PACKAGE = Path(__file__).parent  # templates, static files and documents are links to the folders beside it
+ROOT = Path(__file__).parents[1]  # of a checkout; a wheel has the same folders beside each other
 
 SERVER_SECRET = secret.read(OPTIONS)
 SECRET_KEY = secret.derive(SERVER_SECRET, "django") if SERVER_SECRET else secrets.token_hex()
@@ -64,7 +64,7 @@ LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [PACKAGE / "templates"],
+        "DIRS": [ROOT / "templates"],
         "OPTIONS": {
             "loaders": LOADERS if DEVELOPMENT else [("django.template.loaders.cached.Loader", LOADERS)],
             "libraries": {
@@ -98,7 +98,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("tr", "Türkçe"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [PACKAGE / "locale"]
+LOCALE_PATHS = [ROOT / "console" / "locale"]
 FORMAT_MODULE_PATH = "console.formats"
 
 # of the console alone: the Table service shares the host, and cookies know no ports, so the names are ours

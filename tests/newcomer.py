@@ -25,7 +25,7 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
 
 from tests.live_server import ROOT, LiveServer, clean_environment
-from tests.wheels import make_wheel
+from tests.wheels import build_wheel
 
 SDK = """
 from azure.data.tables import TableServiceClient
@@ -74,7 +74,7 @@ class Newcomer:
 
     def follow(self) -> None:
         (self.home / "cache").mkdir(mode=0o711)  # PostgreSQL runs as another user than root
-        wheel = make_wheel(self.home.parent / "wheel")
+        wheel = build_wheel(self.home.parent / "wheel")
         with self.step("install"):
             self.install(wheel)
         with self.server() as server:

@@ -33,7 +33,7 @@ def describe() -> dict[str, Any]:
     locked = read_lock()
     product = {
         "type": "application",
-        **_identify("pypi", "tablero", project["version"]),
+        **_identify("pypi", "tablero-server", project["version"]),
         "licenses": _licenses(project["license"]),
     }
     vendored = [

@@ -1,18 +1,18 @@
 """The wheel holds what a checkout holds, and serves it."""
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from tests.live_server import ROOT
-from tests.wheels import make_wheel
+from tests.wheels import build_wheel
 
 pytestmark = pytest.mark.slow
-APPLICATION = "tablero/application/"  # only in the processes of Tablero on the path of modules
+APPLICATION = "tablero_server/application/"  # only in the processes of Tablero on the path of modules
 SERVE = """
 import django
 django.setup()
@@ -35,35 +35,36 @@ print(console.__file__, storage.__file__)
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    return make_wheel(tmp_path_factory.mktemp("wheel"))
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
-def files(package):
-    """The files of a package, and of the folders it links to."""
-    found = [
-        Path(folder) / name
-        for folder, folders, names in os.walk(ROOT / package, followlinks=True)
-        if "__pycache__" not in folder
-        for name in names
-    ]
-    return {path.relative_to(ROOT).as_posix() for path in found}
-
-
-def own_files():
-    """What the wheel has beside the application."""
-    folder = ROOT / ".package"
-    paths = (*folder.glob("tablero/*.py"), folder / "tablero/py.typed")
-    return {path.relative_to(folder).as_posix() for path in paths}
+def files(folder):
+    """Paths of a folder's files, from the top of the checkout."""
+    paths = (ROOT / folder).rglob("*")
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in paths
+        if path.is_file() and "__pycache__" not in path.parts and "secrets" not in path.parts
+    }
 
 
 def test_the_wheel_is_complete(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert {name for name in names if not name.startswith(APPLICATION)} == own_files()
     inside = {name.removeprefix(APPLICATION) for name in names if name.startswith(APPLICATION)}
-    assert inside == files("console") | files("storage") | {"__init__.py"}
-    assert {
-        f"console/{name}" for name in ("docs/README.md", "templates/base.html", "static/console/icon.svg")
-    } < inside
+    assert inside == set().union(*map(files, ("console", "docs", "static", "storage", "templates")))
+    assert {name for name in names if not name.startswith(APPLICATION)} == files("tablero_server")
+    assert {"docs/README.md", "templates/base.html", "static/console/icon.svg"} < inside
+
+
+def test_the_wheel_has_the_name_that_documents_install(wheel):
+    [metadata] = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("/METADATA"))
+    assert "\nName: tablero-server\n" in zipfile.ZipFile(wheel).read(metadata).decode()
+    # another project has the name without -server
+    command = re.compile(r"pip3? install (?:-\S+ )*[\"']?tablero(?![\w-])")
+    sources = (ROOT / folder for folder in ("docs", "storage", "console", "templates", "tablero_server"))
+    texts = [ROOT / "README.md", *(path for folder in sources for path in folder.rglob("*"))]
+    readable = [path for path in texts if path.suffix in (".md", ".py", ".html", ".po", ".yml", ".yaml")]
+    assert [str(path) for path in readable if command.search(path.read_text())] == []
 
 
 def test_what_is_installed_is_served(wheel, tmp_path):
@@ -85,7 +86,7 @@ def test_the_command_of_what_is_installed_takes_no_name_of_others(wheel, tmp_pat
     zipfile.ZipFile(wheel).extractall(tmp_path)
     (tmp_path / "console.py").write_text("raise AssertionError('the console of another project')")
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-P", "-m", "tablero", "requests", "--help"]
+    command = [sys.executable, "-P", "-m", "tablero_server", "requests", "--help"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--follow" in done.stdout

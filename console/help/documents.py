@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-ROOT: Final = settings.PACKAGE / "docs"
+ROOT: Final = settings.ROOT / "docs"
 INDEX: Final = "README"  # code hosts show it for the folder; in the console, the contents are in its place
 
 

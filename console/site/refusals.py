@@ -214,7 +214,7 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.FILE_ROWS_LONG_LINE: _("Line %(line)s is longer than any entity; is this a file of rows?"),
     Reason.FILE_ROWS_NOT_JSON: _("The file is not JSON at line %(line)s."),
     Reason.FILE_ROWS_NO_LIBRARY: _(
-        "To read and write Parquet, install the extra parquet: pip install 'tablero[parquet]'."
+        "To read and write Parquet, install the extra parquet: pip install 'tablero-server[parquet]'."
     ),
     Reason.FILE_ROWS_NOT_PARQUET: _("The file is not a Parquet file that can be read: %(why)s"),
     Reason.FILE_ROWS_NO_KEY: _(

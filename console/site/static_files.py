@@ -15,7 +15,7 @@ from typing import Any
 
 from console.site import scripts
 
-ROOT = Path(__file__).parents[1] / "static"
+ROOT = Path(__file__).parents[2] / "static"
 CONSOLE = ROOT / "console"  # one folder per subject, with many small styles
 STYLESHEET = "console/console.css"
 DATA_STYLESHEET = "console/data.css"

@@ -275,7 +275,7 @@ class Reason(StrEnum):
     FILE_ROWS_LONG_LINE = "Line {line} is longer than any entity; is this a file of rows?"
     FILE_ROWS_NOT_JSON = "The file is not JSON at line {line}."
     FILE_ROWS_NO_LIBRARY = (
-        "To read and write Parquet, install the extra parquet: pip install 'tablero[parquet]'."
+        "To read and write Parquet, install the extra parquet: pip install 'tablero-server[parquet]'."
     )
     FILE_ROWS_NOT_PARQUET = "The file is not a Parquet file that can be read: {why}"
     FILE_ROWS_HALF_CHARACTER = (

@@ -30,7 +30,7 @@ def test_waits(tablero):
 
 UNREAD = """
 import os, sys
-from tablero import testing
+from tablero_server import testing
 reading, writing = os.pipe()
 os.close(reading)
 sys.stderr = os.fdopen(writing, "w", buffering=1)
@@ -45,7 +45,7 @@ os._exit(0)
 def environment(scratch: Path) -> Mapping[str, str]:
     cache = scratch / "cache"
     cache.mkdir(mode=0o711)
-    return {**clean_environment(), "PYTHONPATH": str(ROOT / ".package"), "XDG_CACHE_HOME": str(cache)}
+    return {**clean_environment(), "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache)}
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def pytest_command(*arguments: str) -> list[str]:
         "-m",
         "pytest",
         "-p",
-        "tablero.pytest_plugin",
+        "tablero_server.pytest_plugin",
         "-p",
         "no:django",
         "-q",
@@ -117,7 +117,7 @@ def test_a_link_in_place_of_its_folder_is_refused(environment: Mapping[str, str]
     name = f"tablero-tests-{os.getuid()}-{hashlib.sha256(b'run').hexdigest()[:12]}"
     (tmp_path / name).symlink_to("own")
     done = subprocess.run(
-        [sys.executable, "-m", "tablero.testing", "--run", "run"],
+        [sys.executable, "-m", "tablero_server.testing", "--run", "run"],
         env={**environment, "TMPDIR": str(tmp_path)},
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -49,10 +49,10 @@ def build(folder: Path, *, commit: str = "HEAD", key: Path | None = None) -> lis
         unpack(files, checkout)
         version = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["version"]
         wheel = build_wheel(checkout, folder, time)
-        materials = folder / f"tablero-{version}.cdx.json"
+        materials = folder / f"tablero_server-{version}.cdx.json"
         materials.write_bytes((checkout / "docs/sbom.cdx.json").read_bytes())
-        source = folder / f"tablero-{version}.tar.gz"
-        source.write_bytes(pack(files, f"tablero-{version}", read_metadata(wheel), time))
+        source = folder / f"tablero_server-{version}.tar.gz"
+        source.write_bytes(pack(files, f"tablero_server-{version}", read_metadata(wheel), time))
     made = [materials, source, wheel]
     sums = folder / SUMS
     sums.write_text(sums_of(made))
@@ -74,7 +74,7 @@ def build_wheel(checkout: Path, folder: Path, time: int) -> Path:
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time), "PYTHONHASHSEED": "0"}
-    return wheels.build_wheel(checkout, folder, environment)
+    return wheels.build_wheel(folder, checkout, environment)
 
 
 def read_metadata(wheel: Path) -> bytes:

@@ -191,4 +191,4 @@ def test_without_its_library_a_url_is_refused_with_a_remedy():
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert "Refusal: Backups in S3 and Azure Blob Storage need another library" in done.stderr
-    assert "pip install 'tablero[cloud]'" in done.stderr
+    assert "pip install 'tablero-server[cloud]'" in done.stderr

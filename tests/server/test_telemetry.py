@@ -183,7 +183,7 @@ def test_says_so_when_the_extra_is_missing(monkeypatch, caplog):
 
     assert variables.start({ENDPOINT: "http://c:4318"}) is None
 
-    assert "install tablero[otel]" in caplog.text
+    assert "install tablero-server[otel]" in caplog.text
 
 
 def test_a_collector_that_is_down_is_logged_once_and_costs_no_traces(monkeypatch, caplog):

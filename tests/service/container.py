@@ -160,7 +160,7 @@ class Build:
             for name, value in os.environ.items()
             if name.startswith("PIP_") or "PROXY" in name.upper()
         }
-        # a wheel is built with the setuptools of this Python
+        # a wheel is built with the hatchling of this Python
         offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
         process = self.stage.run(
             ["/bin/sh", "-c", text],

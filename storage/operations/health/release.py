@@ -14,4 +14,4 @@ def version() -> str:
     """Return the version of this code: of the checkout that it is in, else of the installed package."""
     if _CHECKOUT.exists():
         return str(tomllib.loads(_CHECKOUT.read_text("utf-8"))["project"]["version"])
-    return metadata.version("tablero")
+    return metadata.version("tablero-server")

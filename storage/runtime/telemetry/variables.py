@@ -38,7 +38,9 @@ def read(environ: Mapping[str, str]) -> Signals:
         return _NONE
     wanted = Signals(traces=_is_wanted(environ, "TRACES"), metrics=_is_wanted(environ, "METRICS"))
     if wanted and importlib.util.find_spec("opentelemetry") is None:
-        logger.warning("No traces and metrics are sent: install tablero[otel], or unset %s.", _ENDPOINT)
+        logger.warning(
+            "No traces and metrics are sent: install tablero-server[otel], or unset %s.", _ENDPOINT
+        )
         return _NONE
     return wanted
 

@@ -23,7 +23,8 @@ try:
     from obstore.store import AzureStore, S3Store
 except ModuleNotFoundError:
     raise Refusal(
-        "Backups in S3 and Azure Blob Storage need another library; install it with: pip install 'tablero[cloud]'."
+        "Backups in S3 and Azure Blob Storage need another library;"
+        " install it with: pip install 'tablero-server[cloud]'."
     ) from None
 
 _CLAIM: Final = "in-progress"  # reserves the name of a backup that is being made

@@ -1,9 +1,10 @@
-"""The command `tablero`, also as `python -m tablero`."""
+"""The command `tablero`, also as `python -m tablero_server`."""
 
 import sys
 from pathlib import Path
 
-APPLICATION = Path(__file__).parent / "application"
+_INSTALLED = Path(__file__).parent / "application"  # where a wheel has what a checkout has at its top
+APPLICATION = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1]
 
 
 def main() -> None:

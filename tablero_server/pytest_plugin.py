@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tablero.testing import Account, Service
+    from tablero_server.testing import Account, Service
 
 
 @pytest.fixture(scope="session")
 def tablero() -> "Iterator[Service]":
     """A server for all tests of the run: one that starts with them, or that of TABLERO_TEST_URL."""
-    from tablero import testing
+    from tablero_server import testing
 
     url, token = os.environ.get("TABLERO_TEST_URL"), os.environ.get("TABLERO_TEST_TOKEN")
     if url and token:

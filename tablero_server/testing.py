@@ -2,8 +2,8 @@
 
 `join` gives a `Service` that lives as long as any process that joined it, whatever kills the others. Its data are a
 copy of a database that is made once for a version of Tablero and kept in the user's cache, so a start takes about a
-second. They are in the temporary folder, and gone with the server. `python -m tablero.testing` gives other languages
-the same: it prints the service as JSON and ends with its standard input.
+second. They are in the temporary folder, and gone with the server. `python -m tablero_server.testing` gives other
+languages the same: it prints the service as JSON and ends with its standard input.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import urlsplit
 
-from tablero import __main__ as command
+from tablero_server import __main__ as command
 
 API: Final = "/ui/api/v1"
 PATIENCE: Final = 60.0  # seconds for an answer of the management API: copying a large seed takes its time
@@ -252,7 +252,7 @@ def _is_locked(path: Path) -> bool:
 
 def _start_keeper(folder: Path) -> None:
     keeper = subprocess.Popen(
-        [sys.executable, "-P", "-m", "tablero.testing", "--keep", str(folder)],
+        [sys.executable, "-P", "-m", "tablero_server.testing", "--keep", str(folder)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -363,7 +363,7 @@ def _pass_on(output: IO[str]) -> None:
 
 
 def _tablero(*arguments: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "tablero", *arguments]
+    return [sys.executable, "-P", "-m", "tablero_server", *arguments]
 
 
 def _environment() -> dict[str, str]:
@@ -428,7 +428,9 @@ def _schema() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tablero.testing", description="Run a server for tests.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tablero_server.testing", description="Run a server for tests."
+    )
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     parser.add_argument(
         "--run", default="", metavar="NAME", help="join the server of a run, if one process has started it"
