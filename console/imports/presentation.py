@@ -8,10 +8,12 @@ from django.utils.functional import Promise
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
+from console.imports.formats import describe_value
 from console.site.tags import grouped
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import EdmValue
 from storage.editing import typed_text
+from storage.editing.formats.reading import read_format
 from storage.editing.guessing import GuessReason
 from storage.operations.entities.import_drafts import SampleChange
 from storage.operations.entities.imports import ImportMode
@@ -83,6 +85,7 @@ _FAULTS: Final[Mapping[Fault, Promise | str]] = {
     Fault.UNKNOWN_TYPE: _("The type of %(column)s is not one of the service."),
     Fault.NESTED: _("%(column)s is an object or an array."),
     Fault.NOT_OF_TYPE: _("%(column)s is not of the type %(type)s."),
+    Fault.NOT_IN_FORMAT: _("%(column)s is not %(format)s."),
     Fault.OUT_OF_RANGE: _("%(column)s is beyond the range of %(type)s."),
     Fault.VALUE_LARGE: _("%(column)s is larger than a property may be."),
     Fault.MANY_PROPERTIES: _("The entity would have too many properties."),
@@ -104,8 +107,11 @@ def describe_guess(column: ProposedColumn) -> Promise:
     return _SOURCES[column.why] if column.reason is None else _GUESSES[column.reason]
 
 
-def describe_fault(fault: Fault, column: str, type_name: str, text: str) -> str:
-    return str(_FAULTS[fault]) % {"column": column, "type": type_name, "text": text}
+def describe_fault(fault: Fault, column: str, type_name: str, text: str, format_: str = "") -> str:
+    values = {"column": column, "type": type_name, "text": text}
+    return str(_FAULTS[fault]) % (
+        values | {"format": describe_value(read_format(format_)) if format_ else ""}
+    )
 
 
 class ChangedProperty(NamedTuple):
@@ -157,7 +163,7 @@ class GroupView:
     def sentence(self) -> str:
         group = self.group
         type_name = "" if group.type is None else group.type.short_name
-        return describe_fault(group.fault, group.column, type_name, next(iter(group.texts), ""))
+        return describe_fault(group.fault, group.column, type_name, next(iter(group.texts), ""), group.format)
 
     @property
     def texts(self) -> list[str]:

@@ -263,7 +263,7 @@ def _sample(draft: ImportDraft, found: DraftFile) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = [{"line": row.line, "key": entity.key} for row, entity in chunk.entities]
     for it in chunk.rejects:
         type_name = "" if it.type is None else it.type.short_name
-        problem = describe_fault(it.fault, it.column, type_name, it.text)
+        problem = describe_fault(it.fault, it.column, type_name, it.text, it.format)
         lines.append({"line": it.row.line, "problem": problem})
     return sorted(lines, key=lambda line: int(line["line"]))
 

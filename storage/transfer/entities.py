@@ -17,6 +17,8 @@ from storage.domain.values.encoding import ANNOTATED
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
 from storage.editing import typed_text
+from storage.editing.formats.format import Format, NotInFormat
+from storage.editing.formats.reading import read_format
 from storage.editing.typed_csv import TYPE, TYPES
 from storage.editing.typed_text import InvalidText
 from storage.transfer import rejects
@@ -62,13 +64,14 @@ _AS_JSON: Final[Mapping[Edm, Callable[[str], Any]]] = {
 
 
 class _Step(NamedTuple):
-    """What to do with a field: ``type_field`` is where its type is."""
+    """What to do with a field: ``type_field`` is where its type is, ``format`` how its texts are spelled."""
 
     source: str
     column: Column
     target: str
     annotation: str
     type_field: str | None
+    format: Format | None
 
 
 class _Misfit(Exception):
@@ -196,7 +199,9 @@ class RowMapper:
                 column = Column(source, source if self._mapping.takes_others else "")
             if column.target:
                 type_field = source + marks if source + marks in fields and column.type is None else None
-                steps.append(_Step(source, column, column.target, column.target + ODATA_TYPE, type_field))
+                format_ = read_format(column.format) if column.format else None
+                annotation = column.target + ODATA_TYPE
+                steps.append(_Step(source, column, column.target, annotation, type_field, format_))
         return steps
 
     def _members(self, steps: list[_Step], fields: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -204,7 +209,7 @@ class RowMapper:
         members: dict[str, Any] = {}
         is_text = self._is_text
         unescapes = self._mapping.unescapes_formulas
-        for source, column, target, annotation, type_field in steps:
+        for source, column, target, annotation, type_field, format_ in steps:
             value = fields[source]
             if value is None:
                 continue
@@ -221,6 +226,11 @@ class RowMapper:
                     value = unescape_formula(value)
                 if column.unset and value in column.unset:
                     continue
+                if format_ is not None:
+                    try:
+                        value = format_.rewrite(value)
+                    except NotInFormat:
+                        return None
                 if self._mapping.zone and type_ is Edm.DATETIME:
                     # the service takes a time without a zone for one in UTC
                     instant = self._read_local(value)
@@ -236,6 +246,8 @@ class RowMapper:
                 continue
             if column.unset and value in column.unset:
                 continue
+            if format_ is not None:
+                return None
             members[target] = value
             if column.type is not None:
                 members[annotation] = column.type
@@ -307,6 +319,8 @@ class RowMapper:
             text = unescape_formula(text)
             if step.column.unset and text in step.column.unset:
                 return None
+        if step.format is not None:
+            return self._read_formatted(row, step, step.format, text)
         try:
             # words such as "now" are for typing: in a file they are not times
             if type_ is Edm.DATETIME and not text.strip()[:4].isdecimal():
@@ -322,9 +336,21 @@ class RowMapper:
         except (InvalidText, StorageError) as error:
             raise _Misfit(rejects.of_value(row, error, step.source, type_, text)) from None
 
+    def _read_formatted(self, row: Row, step: _Step, format_: Format, text: str) -> EdmValue:
+        type_ = step.column.type or format_.types[0]
+        try:
+            return typed_text.read(type_, format_.rewrite(text), self._now)
+        except NotInFormat:
+            reject = Reject(row, Fault.NOT_IN_FORMAT, step.source, type_, text[:80], format_.spelling)
+            raise _Misfit(reject) from None
+        except InvalidText as error:
+            raise _Misfit(rejects.of_value(row, error, step.source, type_, text)) from None
+
     def _read_json(self, row: Row, step: _Step, value: Any) -> EdmValue:
         if isinstance(value, dict | list):
             raise _Misfit(Reject(row, Fault.NESTED, step.source, text=json.dumps(value)[:80]))
+        if step.format is not None:
+            return self._read_formatted(row, step, step.format, _key_text(value))
         annotation: Any = step.column.type
         if annotation is None and step.type_field is not None:
             annotation = row.fields[step.type_field]

@@ -12,6 +12,7 @@ from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import check_property_name
+from storage.editing.formats.reading import UnknownFormat, read_format
 from storage.editing.typed_csv import TYPES
 
 
@@ -159,16 +160,30 @@ def _load_column(found: Mapping[str, Any]) -> Column:
     _check_texts(found, "source", "target", "type", "format")
     if isinstance(unset, str) or not all(isinstance(text, str) for text in unset):
         raise TypeError("unset must be a list of texts.")
-    return Column(
+    column = Column(
         **{
             "target": found["source"],
             **found,
             "type": None if type_ is None else read_type(type_),
             "on_misfit": OnMisfit(found.get("on_misfit", OnMisfit.REJECT)),
             "unset": tuple(unset),
-            "format": found.get("format") or "",
+            "format": "",
         }
     )
+    return with_format(column, found["format"]) if found.get("format") else column
+
+
+def with_format(column: Column, text: str) -> Column:
+    """Return a column with a format that a text names, and a type that it has; raises MappingRefused."""
+    try:
+        format_ = read_format(text)
+    except UnknownFormat as error:
+        raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
+    type_ = column.type or format_.types[0]
+    if type_ not in format_.types:
+        why = f"texts in the format {format_.spelling} become {format_.types[0].short_name}, not {type_.short_name}."
+        raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=why)
+    return replace(column, type=type_, format=format_.spelling)
 
 
 def _check_texts(found: Mapping[str, Any], *names: str) -> None:

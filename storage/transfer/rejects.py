@@ -22,6 +22,7 @@ from storage.domain.errors import (
     TooManyProperties,
 )
 from storage.domain.values.edm import Edm
+from storage.editing.formats.reading import read_format
 from storage.editing.typed_csv import TYPE
 from storage.editing.typed_text import InvalidText, TextFault
 from storage.transfer.layout import FileFormat, Layout
@@ -36,7 +37,7 @@ _TEXTS: Final = 20  # values of a group, that are counted
 
 
 class Fault(StrEnum):
-    """Why a row becomes no entity; the value is the sentence in English, about ``{column}`` and its ``{type}``."""
+    """Why a row becomes no entity; the value is the sentence in English, with ``{column}`` and ``{type}`` or such."""
 
     BAD_CSV = "Its quotation marks do not match."
     BAD_JSON = "It is not JSON."
@@ -51,6 +52,7 @@ class Fault(StrEnum):
     UNKNOWN_TYPE = "The type of {column} is not one of the service."
     NESTED = "{column} is an object or an array."
     NOT_OF_TYPE = "{column} is not of the type {type}."
+    NOT_IN_FORMAT = "{column} is not {format}."
     OUT_OF_RANGE = "{column} is beyond the range of {type}."
     VALUE_LARGE = "{column} is larger than a property may be."
     MANY_PROPERTIES = "The entity would have too many properties."
@@ -76,6 +78,7 @@ class Repair(StrEnum):
 
 _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
     Fault.NOT_OF_TYPE: (Repair.STRING, Repair.UNSET),
+    Fault.NOT_IN_FORMAT: (Repair.STRING, Repair.UNSET),
     Fault.OUT_OF_RANGE: (Repair.STRING, Repair.UNSET),
     Fault.UNKNOWN_TYPE: (Repair.STRING, Repair.UNSET),
     Fault.VALUE_LARGE: (Repair.UNSET,),
@@ -86,21 +89,27 @@ _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
 
 
 class Reject(NamedTuple):
-    """A row of the file that becomes no entity; ``text`` is the value at fault."""
+    """A row of the file that becomes no entity; ``text`` is the value at fault, ``format`` that of its column."""
 
     row: Row
     fault: Fault
     column: str = ""
     type: Edm | None = None
     text: str = ""
+    format: str = ""
 
     @property
     def sentence(self) -> str:
-        return describe(self.fault, self.column, self.type, self.text)
+        return describe(self.fault, self.column, self.type, self.text, self.format)
 
 
-def describe(fault: Fault, column: str, type_: Edm | None, text: str = "") -> str:
-    return fault.value.format(column=column, type="" if type_ is None else type_.short_name, text=text)
+def describe(fault: Fault, column: str, type_: Edm | None, text: str = "", format_: str = "") -> str:
+    return fault.value.format(
+        column=column,
+        type="" if type_ is None else type_.short_name,
+        text=text,
+        format=read_format(format_).singular if format_ else "",
+    )
 
 
 def of_row(row: Row) -> Reject:
@@ -161,6 +170,7 @@ class RejectGroup:
     rows: int = 0
     lines: list[int] = field(default_factory=list)
     texts: Counter[str] = field(default_factory=Counter)
+    format: str = ""
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
@@ -169,7 +179,7 @@ class RejectGroup:
     @property
     def sentence(self) -> str:
         text = next(iter(self.texts), "") if self.fault is Fault.OTHER else ""
-        return describe(self.fault, self.column, self.type, text)
+        return describe(self.fault, self.column, self.type, text, self.format)
 
     def dump(self) -> dict[str, Any]:
         return {**{name: getattr(self, name) for name in self.__slots__}, "texts": dict(self.texts)}
@@ -185,15 +195,15 @@ class RejectGroups:
     """Collects rejects in groups, however many there are; the largest group first."""
 
     def __init__(self, groups: Sequence[RejectGroup] = ()) -> None:
-        self._groups = {(it.fault, it.column, it.type): it for it in groups}
+        self._groups = {(it.fault, it.column, it.type, it.format): it for it in groups}
 
     def add(self, reject: Reject) -> None:
-        key = reject.fault, reject.column, reject.type
+        key = reject.fault, reject.column, reject.type, reject.format
         group = self._groups.get(key)
         if group is None:
             if len(self._groups) >= _MOST_GROUPS:
-                key = reject.fault, "", None
-            group = self._groups.setdefault(key, RejectGroup(*key))
+                key = reject.fault, "", None, ""
+            group = self._groups.setdefault(key, RejectGroup(*key[:3], format=key[3]))
         group.rows += 1
         if len(group.lines) < _LINES:
             group.lines.append(reject.row.line)
