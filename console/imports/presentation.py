@@ -66,6 +66,7 @@ _GUESSES: Final[Mapping[GuessReason, Promise]] = {
     GuessReason.LEADING_ZEROS: _("numbers with leading zeros"),
     GuessReason.TOO_MANY_DIGITS: _("numbers that no numeric type holds exactly"),
     GuessReason.NO_ZONE: _("dates or times without a time zone"),
+    GuessReason.TWO_READINGS: _("numbers that can be read in two ways"),
     GuessReason.MIXED: _("values of several types"),
     GuessReason.TEXT: _("text"),
 }

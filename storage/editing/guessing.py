@@ -12,7 +12,7 @@ from storage.editing import typed_text
 from storage.editing.typed_text import InvalidText, TextForm
 
 # the most specific first
-_GUESSES: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.BOOLEAN, Edm.DATETIME, Edm.GUID)
+GUESSES: Final = (Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.BOOLEAN, Edm.DATETIME, Edm.GUID)
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity", re.ASCII)
 _LEADING_ZEROS = re.compile(r"-?0[0-9]+", re.ASCII)
@@ -28,6 +28,7 @@ class GuessReason(StrEnum):
     LEADING_ZEROS = "numbers with leading zeros"
     TOO_MANY_DIGITS = "numbers that no numeric type holds exactly"
     NO_ZONE = "dates or times without a time zone"
+    TWO_READINGS = "numbers that can be read in two ways"
     MIXED = "values of several types"
     TEXT = "text"
 
@@ -45,8 +46,8 @@ def guess(values: Sequence[str], now: datetime) -> Guess:
     """Return the type that all texts look like."""
     if not values:
         return Guess(Edm.STRING, GuessReason.EMPTY)
-    for type_ in _GUESSES:
-        if all(_looks(type_, value, now) for value in values):
+    for type_ in GUESSES:
+        if all(looks_like(type_, value, now) for value in values):
             return Guess(type_, GuessReason.FITS, values[0])
     found: dict[GuessReason, str] = {}
     for value in values:
@@ -65,18 +66,38 @@ def fits(type_: Edm, text: str, now: datetime) -> bool:
     return True
 
 
+def is_plain_number(text: str) -> bool:
+    """Return whether a text is spelled as numbers of programs are."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a whole number without leading zeros."""
+    return _WHOLE.fullmatch(text) is not None
+
+
+def is_identifier(text: str, now: datetime) -> bool:
+    """Return whether a text of digits is rather an identifier: it has leading zeros, or more digits than a number."""
+    return _LEADING_ZEROS.fullmatch(text) is not None or _has_too_many_digits(text, now)
+
+
+def _has_too_many_digits(text: str, now: datetime) -> bool:
+    return is_plain_number(text) and not any(looks_like(type_, text, now) for type_ in GUESSES[:3])
+
+
 def _reason(text: str, now: datetime) -> GuessReason | None:
     """Return why a text, which is one of a String column, keeps the column from being something else."""
     if _LEADING_ZEROS.fullmatch(text):
         return GuessReason.LEADING_ZEROS
-    if _NUMBER.fullmatch(text) and not any(_looks(type_, text, now) for type_ in _GUESSES[:3]):
+    if _has_too_many_digits(text, now):
         return GuessReason.TOO_MANY_DIGITS
     if _LOCAL_TIME.fullmatch(text) and not _INSTANT.fullmatch(text):
         return GuessReason.NO_ZONE
-    return GuessReason.MIXED if any(_looks(type_, text, now) for type_ in _GUESSES) else None
+    return GuessReason.MIXED if any(looks_like(type_, text, now) for type_ in GUESSES) else None
 
 
-def _looks(type_: Edm, text: str, now: datetime) -> bool:
+def looks_like(type_: Edm, text: str, now: datetime) -> bool:
+    """Return whether a text is spelled as values of a type usually are."""
     match type_:
         case Edm.INT32 | Edm.INT64:
             return _WHOLE.fullmatch(text) is not None and text != "-0" and fits(type_, text, now)

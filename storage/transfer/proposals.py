@@ -11,9 +11,16 @@ from storage.domain.entities.entity import ODATA_TYPE
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import guessing
-from storage.editing.guessing import GuessReason
+from storage.editing.guessing import Guess, GuessReason
 from storage.editing.typed_csv import TYPE
 from storage.transfer import rejects
+from storage.transfer.format_proposals import (
+    NO_FORMATS,
+    ColumnFormats,
+    FormatProposal,
+    TextColumn,
+    propose_formats,
+)
 from storage.transfer.layout import FileFormat, Layout
 from storage.transfer.mapping import (
     Column,
@@ -39,13 +46,17 @@ class TypeReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProposedColumn:
-    """A column, what is proposed to become of it, and why; ``values`` is how many of the sampled rows have one."""
+    """A column, what is proposed to become of it, and why; ``values`` is how many of the sampled rows have one.
+
+    ``formats``: what its values can be read as besides, for people to choose.
+    """
 
     column: Column
     why: TypeReason
     reason: GuessReason | None
     values: int
     examples: tuple[str, ...]
+    formats: tuple[FormatProposal, ...] = ()
 
     @property
     def is_sure(self) -> bool:
@@ -68,7 +79,7 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
     names = list(layout.columns) or list(dict.fromkeys(name for row in rows for name in row))
     is_text = layout.format is FileFormat.CSV
     marks = TYPE if is_text else ODATA_TYPE
-    columns = []
+    columns, texts = [], list[TextColumn]()
     for name in names:
         if not name or name.endswith(marks) or rejects.is_of_rejects(name) or _is_control(name):
             continue
@@ -77,7 +88,12 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
         values = [value for row in rows if (value := row.get(name)) not in (None, "")]
         is_declared = name + marks in names
         propose_column = _propose_text if is_text else _propose_json
-        columns.append(propose_column(name, values, now, is_declared=is_declared))
+        proposed = propose_column(name, values, now, is_declared=is_declared)
+        columns.append(proposed)
+        if not is_declared and (text_column := _as_texts(proposed, values, now)) is not None:
+            texts.append(text_column)
+    formats = propose_formats(texts, layout.delimiter, now)
+    columns = [_with_formats(it, formats.get(it.column.source, NO_FORMATS)) for it in columns]
     keys = {key: find_key(key, names) for key in ("PartitionKey", "RowKey")}
     partition_key, row_key = ("" if it is None else _template(it) for it in keys.values())
     targets: set[str] = set()
@@ -127,6 +143,27 @@ def _is_control(name: str) -> bool:
 
 def _template(column: str) -> str:
     return "{" + column + "}"
+
+
+def _as_texts(proposed: ProposedColumn, values: Sequence[Any], now: datetime) -> TextColumn | None:
+    """Return a column for formats; None if its values are not all texts, or not all numbers."""
+    name = proposed.column.source
+    if proposed.why is TypeReason.GUESSED:
+        guess = Guess(proposed.column.type or Edm.STRING, proposed.reason or GuessReason.TEXT)
+        return TextColumn(name, values, guess)
+    if all(isinstance(value, str) for value in values):
+        return TextColumn(name, values, guessing.guess(values, now), is_untyped=True)
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        texts = [json.dumps(value) for value in values]
+        return TextColumn(name, texts, Guess(Edm.INT64, GuessReason.FITS))
+    return None
+
+
+def _with_formats(proposed: ProposedColumn, found: ColumnFormats) -> ProposedColumn:
+    if found.is_ambiguous:
+        column = replace(proposed.column, type=Edm.STRING)
+        proposed = replace(proposed, column=column, reason=GuessReason.TWO_READINGS)
+    return replace(proposed, formats=found.proposals)
 
 
 def _unique(found: ProposedColumn, targets: set[str]) -> ProposedColumn:
@@ -179,6 +216,7 @@ def describe(columns: Sequence[ProposedColumn]) -> list[Mapping[str, Any]]:
             "reason": None if it.reason is None else it.reason.value,
             "values": it.values,
             "examples": list(it.examples),
+            "formats": [proposal.describe() for proposal in it.formats],
         }
         for it in columns
     ]
