@@ -17,7 +17,7 @@ from storage.operations.health.findings import Finding, Severity, error, fine, w
 from storage.operations.jobs import jobs
 from storage.operations.relations import history, table_relations
 from storage.operations.tables import distribution_jobs
-from storage.runtime import periodic, replicas
+from storage.runtime import periodic, replicas, work_failures
 from storage.runtime.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations, moments
@@ -238,8 +238,8 @@ def _jobs() -> Iterator[Finding]:
     if not connections.state().counts.processes:
         yield fine("No process serves this database, so no job runs.")
         return
-    late = periodic.late()
-    if not late:
+    late, failing = periodic.late(), work_failures.failing()
+    if not late and not failing:
         yield fine("All jobs ran when they were due.")
     for job in late:
         reason = (
@@ -249,6 +249,11 @@ def _jobs() -> Iterator[Finding]:
             else "no process runs it. The servers say why on their standard error."
         )
         yield warning(f"The job {job.name} last ran at {job.done_at:%Y-%m-%d %H:%M} UTC; {reason}")
+    for part in failing:
+        yield warning(
+            f"The job {part.name} has failed since {part.since:%Y-%m-%d %H:%M} UTC; the others run. It is tried again,"
+            " and the servers said why on their standard error when it first failed."
+        )
 
 
 def _name(table: Table) -> str:

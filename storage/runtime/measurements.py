@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import connection
 
 from storage.models import Account
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.counting import sizes
 from storage.operations.counting.series import WHOLE
 from storage.operations.health import archive, connections, disk, last_backup
@@ -16,22 +17,37 @@ from storage.sql import diagnosis
 INTERVAL: Final = 30.0  # seconds
 
 
-def measure(late_jobs: Callable[[], Sized]) -> None:
-    """Update the gauges of this process; the disk first, which is known also without a database."""
+def measure(late_jobs: Callable[[], Sized], failing_parts: Callable[[], Sized] = tuple) -> None:
+    """Update the gauges of this process, those first that are known also without a database."""
+    with attempting_each("Not everything could be measured") as attempt:
+        for part in (_measure_disk, _measure_backup, _measure_archive, _measure_pool):
+            with attempt():
+                part()
+        with attempt():
+            _measure_database(late_jobs, failing_parts)
+        with attempt():
+            _measure_accounts()
+
+
+def _measure_disk() -> None:
     space = disk.space_of(settings.OPTIONS.data)
     prometheus.note(disk_free_bytes=space.free, disk_size_bytes=space.total)
+
+
+def _measure_backup() -> None:
     backup = last_backup.read(settings.OPTIONS.data).last
     prometheus.note(last_backup_timestamp_seconds=0 if backup is None else backup.made_at.timestamp())
-    _measure_archive()
-    _measure_pool()
+
+
+def _measure_database(late_jobs: Callable[[], Sized], failing_parts: Callable[[], Sized]) -> None:
     counts = connections.state().counts
     prometheus.note(
         database_size_bytes=diagnosis.about().size,
         database_connections=counts.used,
         database_connections_limit=counts.allowed,
         jobs_late=len(late_jobs()),
+        jobs_failing=len(failing_parts()),
     )
-    _measure_accounts()
 
 
 def labelled_accounts() -> frozenset[int]:

@@ -44,7 +44,7 @@ from storage.runtime import measurements, prometheus, request_log
 from storage.runtime.idleness import idleness
 from storage.runtime.request_log import LogFiles
 from storage.runtime.threads import in_thread
-from storage.sql.django import storable_text
+from storage.sql.django import is_lost, storable_text
 
 logger = logging.getLogger(__name__)
 
@@ -346,11 +346,15 @@ class Observer:
             return
         for ledger in ledgers:
             ledger.forget(now)
+        unanswered: Exception | None = None
         for ledger in ledgers:
             try:
                 ledger.write()
-            except (OperationalError, InterfaceError):
-                raise
+            except (OperationalError, InterfaceError) as error:
+                if is_lost(error):
+                    raise
+                # it keeps its counts, and the others are written
+                unanswered = unanswered or error
             except OSError as error:  # a disk that is full or read-only
                 ledger.give_up()
                 logger.error("Request logs could not be written and are lost: %s", error)
@@ -358,6 +362,8 @@ class Observer:
                 # writing the same again would fail again
                 ledger.give_up()
                 logger.exception("Counts could not be written and are lost")
+        if unanswered is not None:
+            raise unanswered
 
     def _choose_labels(self) -> None:
         if perf_counter() - self._labelled_at < _LABELS_KEPT:

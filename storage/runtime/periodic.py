@@ -7,7 +7,7 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
@@ -43,8 +43,10 @@ from storage.runtime import measurements, request_log
 from storage.runtime.clock import ClockWatch
 from storage.runtime.idleness import Idleness, idleness
 from storage.runtime.threads import in_background
+from storage.runtime.work_failures import failing, work_failures
 from storage.sql import throughput
 from storage.sql.background import job_lock_holder, try_job_lock
+from storage.sql.django import is_lost
 
 logger = logging.getLogger(__name__)
 
@@ -72,9 +74,12 @@ _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for what is being done
 class _Work(NamedTuple):
     """``failure`` is logged when it raises; work that ``deletes`` what has expired waits if the clock jumped.
 
+    What raises nothing although parts of it failed has logged these itself: see run_parts.
+
     ``is_wanted`` tells whether there is any, without the database.
     """
 
+    name: str
     do: Callable[[], object]
     interval: float
     failure: str
@@ -87,28 +92,46 @@ async def run() -> None:
     writer = analytics.Writer()
     works = (
         _Work(
+            "deleted tables",
             lambda: tables.drop_expired_tables(),
             _INTERVAL,
             "Deleted tables could not be dropped",
             deletes=True,
         ),
         _Work(
+            "new indexes",
             lambda: adaptive_indexes.add_for_new_scans(datetime.now(UTC)),
             _SOON,
             "Adaptive indexes could not be added",
             is_wanted=adaptive_indexes.has_new_scans,
         ),
-        _Work(lambda: feed.keep_mark(), _OFTEN, "The change feed could not be marked"),
+        _Work("feed", lambda: feed.keep_mark(), _OFTEN, "The change feed could not be marked"),
         _Work(
+            "logs",
             lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),
             _TIDY_INTERVAL,
             "Logs could not be tidied",
             deletes=True,
         ),
-        _Work(lambda: delivery.deliver(lambda: datetime.now(UTC)), _OFTEN, "Notices could not be sent"),
+        _Work(
+            "deliveries",
+            lambda: delivery.deliver(lambda: datetime.now(UTC)),
+            _OFTEN,
+            "Notices could not be sent",
+        ),
         _exclusive("notices", evaluation.evaluate, _NOTICE_INTERVAL, "Notices could not be evaluated"),
-        _Work(lambda: measurements.measure(late), measurements.INTERVAL, "Metrics could not be measured"),
-        _Work(disk.Watch(settings.OPTIONS.data).check, _ADAPT_INTERVAL, "The disk could not be examined"),
+        _Work(
+            "measurements",
+            lambda: measurements.measure(late, failing),
+            measurements.INTERVAL,
+            "Metrics could not be measured",
+        ),
+        _Work(
+            "disk",
+            disk.Watch(settings.OPTIONS.data).check,
+            _ADAPT_INTERVAL,
+            "The disk could not be examined",
+        ),
         _exclusive("metrics", writer.write, _INTERVAL, "Metrics could not be written"),
         _exclusive(
             "indexes", adaptive_indexes.adapt, _ADAPT_INTERVAL, "Adaptive indexes could not be decided on"
@@ -179,7 +202,7 @@ def _exclusive(
     deletes: bool = False,
 ) -> _Work:
     """Return work that one of all processes does once in the interval."""
-    return _Work(lambda: run_exclusively(name, interval, do), looks_every or interval, failure, deletes)
+    return _Work(name, lambda: run_exclusively(name, interval, do), looks_every or interval, failure, deletes)
 
 
 async def _repeat(work: _Work) -> None:
@@ -226,7 +249,25 @@ async def _run_once(work: _Work) -> None:
 def _do(work: _Work) -> None:
     """Look at the clock just before the work, which may have waited for a thread."""
     if not work.deletes or _clock.may_delete():
-        work.do()
+        _attempt(work.name, work.do, work.failure)
+
+
+def _attempt(part: str, do: Callable[[], object], failure: str = "") -> None:
+    """Do work, or a part of it, and note whether that succeeded; raises only what a lost database raises."""
+    try:
+        do()
+    except Exception as error:
+        if is_lost(error):
+            raise
+        work_failures.note(part, error, failure)
+    else:
+        work_failures.note_success(part)
+
+
+def run_parts(work: str, parts: Mapping[str, Callable[[datetime], object]], now: datetime) -> None:
+    """Do each part of work by itself: one that fails is noted with its name, and the others are done."""
+    for name, part in parts.items():
+        _attempt(f"{work}.{name}", partial(part, now))
 
 
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
@@ -262,25 +303,34 @@ def late() -> list[LateWork]:
 
 
 def _tidy(now: datetime) -> None:
-    metrics.tidy(now)
-    series.tidy(now)
-    sizes.tidy(now)
-    usage.tidy(now)
-    table_use.tidy(now)
-    activity.tidy(now)
-    adaptive_indexes.tidy(now)
-    retired_keys.tidy(now)
-    api_tokens.tidy(now)
-    feed.tidy()
-    throughput.tidy()
-    job_files.tidy(now)
-    jobs.tidy(now)
-    evaluation.tidy(now)
-    comments.tidy(now)
-    key_changes.tidy(now)
-    links.tidy(now)
+    run_parts("tidy", _TIDY_PARTS, now)
+
+
+_TIDY_PARTS: Final[Mapping[str, Callable[[datetime], object]]] = {
+    "metrics": metrics.tidy,
+    "series": series.tidy,
+    "sizes": sizes.tidy,
+    "usage": usage.tidy,
+    "table use": table_use.tidy,
+    "activity": activity.tidy,
+    "indexes": adaptive_indexes.tidy,
+    "keys": retired_keys.tidy,
+    "api tokens": api_tokens.tidy,
+    "feed": lambda _: feed.tidy(),
+    "throughput": lambda _: throughput.tidy(),
+    "job files": job_files.tidy,
+    "jobs": jobs.tidy,
+    "notices": evaluation.tidy,
+    "comments": comments.tidy,
+    "key changes": key_changes.tidy,
+    "links": links.tidy,
+}
 
 
 def _tidy_daily(now: datetime) -> None:
-    for name in settings.DAILY:
-        import_string(name)(now)
+    run_parts("daily", {_name_of(path): import_string(path) for path in settings.DAILY}, now)
+
+
+def _name_of(path: str) -> str:
+    """Return a short name of a function that is given by its path: the name of its module."""
+    return path.split(".")[-2]

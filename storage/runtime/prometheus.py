@@ -69,6 +69,9 @@ _MEMORY_REFUSALS: Final = Counter(
     "Requests refused, and connections closed, because those in flight took all memory they may take",
     ("share",),
 )
+_WORK_FAILURES: Final = Counter(
+    "tablero_job_failures", "Runs of background jobs, or of parts of them, that failed", ("job",)
+)
 _BUILD: Final = Gauge("tablero_build_info", "1, with the version", ("version",), multiprocess_mode="max")
 
 
@@ -100,6 +103,7 @@ _GAUGES: Final = dict(
         ),
         _gauge("pool_waiting", "Threads that wait for one of these connections", "livesum"),
         _gauge("jobs_late", "Background jobs that should have run again"),
+        _gauge("jobs_failing", "Background jobs, and parts of them, whose last run failed"),
     )
 )
 UNKNOWN: Final = "Unknown"  # the operation of a request that was refused before it was recognized
@@ -135,6 +139,11 @@ def count_page(part: str, method: str, status: int, seconds: float) -> None:
 
 def count_memory_refusal(share: str) -> None:
     _MEMORY_REFUSALS.labels(share).inc()
+
+
+def count_work_failure(part: str) -> None:
+    """Count a run of periodic work, or of a part of it, that failed."""
+    _WORK_FAILURES.labels(part).inc()
 
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -218,11 +218,11 @@ def disk_usage(table_id: int) -> DiskUsage:
     return DiskUsage(*rows[0]) if rows else DiskUsage()
 
 
-# the shards of a relation have its name and a number
+# the shards of a relation have its name and a number; the size of one that is being dropped is null
 _SHARD_SIZES: Final = """
 SELECT success, result FROM run_command_on_all_nodes($$
     SELECT coalesce(json_object_agg(relname, json_build_array(
-        pg_total_relation_size(oid), greatest(reltuples, pg_stat_get_live_tuples(oid), 0))), '{}')
+        coalesce(pg_total_relation_size(oid), 0), greatest(reltuples, pg_stat_get_live_tuples(oid), 0))), '{}')
     FROM pg_class WHERE relkind = 'r' AND relname ~ '^(deleted_)?distributed_[0-9]+(_history)?_[0-9]+$'
 $$)
 """

@@ -10,7 +10,15 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection, connections, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
@@ -211,6 +219,20 @@ def is_unavailable(error: DatabaseError) -> bool:
     if not isinstance(cause, psycopg.Error):
         return False
     return isinstance(failure(cause.sqlstate, cause.diag.message_primary or ""), ServerBusy)
+
+
+def is_lost(error: Exception) -> bool:
+    """Return whether an error means that the database is lost, so that whatever comes next would fail as well.
+
+    It is not when the server refuses one statement: because that was cancelled, waited for a lock in vain, or needs a
+    node that is down.
+    """
+    if not isinstance(error, InterfaceError | OperationalError):
+        return False
+    cause = error.__cause__
+    if not isinstance(cause, psycopg.Error) or cause.sqlstate is None:
+        return True
+    return cause.diag.severity_nonlocalized in ("FATAL", "PANIC")
 
 
 @contextmanager

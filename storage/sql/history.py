@@ -143,9 +143,12 @@ def drop_view(account_id: int) -> str:
     return locally(f"{moments.drop_in_order(writers)}; DROP VIEW IF EXISTS {writers}")
 
 
-# an empty one has its indexes only
-_SIZES: Final = """
-SELECT name, sum(CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 ELSE pg_total_relation_size(c.oid) END)::bigint
+# an empty one has its indexes only; the size of one that was just dropped is null
+_SIZE: Final = """
+coalesce(sum(CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 ELSE pg_total_relation_size(c.oid) END), 0)::bigint
+""".strip()
+_SIZES: Final = f"""
+SELECT name, {_SIZE}
 FROM unnest(%s::text[]) AS name
 CROSS JOIN unnest(ARRAY['', '_rows', '_images']) AS part
 -- an equality, so that each name is looked up
@@ -158,9 +161,8 @@ GROUP BY name
 # Asking for a size opens the relation, which takes a hundred times as long as asking whether anything was written to
 # it; but that is known some seconds late.
 _MANY: Final = 200  # segments
-_SIZES_OF_USED: Final = """
-SELECT account_id, number,
-    sum(CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 ELSE pg_total_relation_size(c.oid) END)::bigint
+_SIZES_OF_USED: Final = f"""
+SELECT account_id, number, {_SIZE}
 FROM storage_historysegment
 CROSS JOIN unnest(CASE WHEN packed THEN ARRAY['_rows', '_images'] ELSE ARRAY[''] END) AS part
 JOIN pg_class AS c ON c.relname = 'history_' || account_id || '_' || number || part

@@ -21,13 +21,15 @@ from storage.sql.relations import relation_of
 
 _CREATE: Final = "CREATE INDEX CONCURRENTLY {index} ON {relation} ({columns})"
 _INDEXES: Final = """
-SELECT i.indexrelid::regclass::text, i.indisvalid, pg_relation_size(i.indexrelid), coalesce(s.idx_scan, 0)
+SELECT i.indexrelid::regclass::text, i.indisvalid, coalesce(pg_relation_size(i.indexrelid), 0),
+    coalesce(s.idx_scan, 0)
 FROM pg_index AS i
 LEFT JOIN pg_stat_user_indexes AS s USING (indexrelid)
 WHERE i.indexrelid = ANY (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)
 """
 _SCANS: Final = """
-SELECT place, pg_stat_get_numscans(to_regclass(name)) FROM unnest(%s::text[]) WITH ORDINALITY AS known (name, place)
+SELECT place, coalesce(pg_stat_get_numscans(to_regclass(name)), 0)
+FROM unnest(%s::text[]) WITH ORDINALITY AS known (name, place)
 WHERE to_regclass(name) IS NOT NULL
 """
 # all processes write in the same order, so that they cannot deadlock
@@ -83,7 +85,9 @@ def drop(table_id: int, index_id: int) -> None:
 def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
     """Return the indexes that exist, by id."""
     names = {index_name(table_id, index_id): index_id for index_id in index_ids}
-    return {names[name]: StoredIndex(*found) for name, *found in fetch(_INDEXES, list(names))}
+    rows = fetch(_INDEXES, list(names))
+    # that of one that was just dropped is a number
+    return {names[name]: StoredIndex(*found) for name, *found in rows if name in names}
 
 
 def scans(known: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:

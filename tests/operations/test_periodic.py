@@ -11,15 +11,17 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 from django.conf import settings
+from django.db import InternalError, OperationalError, connection
 
 from storage.models import Activity, PeriodicRun, Table
 from storage.operations.accounts import accounts
+from storage.operations.relations import table_relations
 from storage.operations.tables import tables
-from storage.runtime import doctor, periodic
+from storage.runtime import doctor, periodic, prometheus, work_failures
 from storage.runtime.idleness import Idleness
 from storage.runtime.threads import in_thread
 from storage.sql.background import has_rows, try_job_lock
-from storage.sql.django import fetch
+from storage.sql.django import execute, fetch
 from tests.live_server import ROOT, clean_environment
 from tests.operations.test_catalog import eventually, opened
 
@@ -239,3 +241,93 @@ def test_tidies_the_record_of_activity(deleted):
     assert Activity.objects.exists()
     periodic._tidy(datetime.now(UTC) + timedelta(days=91))
     assert not Activity.objects.exists()
+
+
+# parts that fail
+
+
+def failing_part(now):
+    raise RuntimeError("this part")
+
+
+def test_a_part_that_fails_does_not_stop_the_others_and_is_logged_once(caplog):
+    done = []
+    parts = {"first": done.append, "second": failing_part, "third": done.append}
+    now = datetime.now(UTC)
+    for _ in range(3):
+        periodic.run_parts("work", parts, now)
+    assert len(done) == 6
+    logged = [it for it in caplog.records if it.exc_info]
+    assert ["work.second" in it.getMessage() for it in logged] == [True]
+    assert "this part" in caplog.text
+    assert [it.name for it in work_failures.failing()] == ["work.second"]
+    assert b'tablero_job_failures_total{job="work.second"} 3.0' in prometheus.write()
+
+    periodic.run_parts("work", {**parts, "second": done.append}, now)
+    assert work_failures.failing() == []
+    assert "work.second of the periodic work succeeds again" in caplog.text
+
+
+def test_a_part_that_fails_in_another_way_is_logged_again(caplog):
+    def fail_otherwise(now):
+        raise ValueError("another way")
+
+    for part in (failing_part, failing_part, fail_otherwise, fail_otherwise):
+        periodic.run_parts("work", {"other part": part}, datetime.now(UTC))
+    assert [it.exc_info[0] for it in caplog.records if it.exc_info] == [RuntimeError, ValueError]
+
+
+def test_a_statement_of_a_part_that_fails_does_not_stop_the_others():
+    """Unlike a connection that is lost, which would fail them all."""
+    done = []
+
+    def wait_for_lock(now):
+        execute("SET statement_timeout = '1ms'")
+        try:
+            execute("SELECT pg_sleep(60)")
+        finally:
+            execute("SET statement_timeout TO DEFAULT")
+
+    periodic.run_parts("work", {"slow": wait_for_lock, "next": done.append}, datetime.now(UTC))
+    assert len(done) == 1
+
+    def lose_connection(now):
+        execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(OperationalError):
+        periodic.run_parts("work", {"lost": lose_connection, "next": done.append}, datetime.now(UTC))
+    connection.close()
+    assert len(done) == 1
+
+
+def test_all_that_is_tidied_has_a_name_that_the_database_can_keep():
+    names = [f"tidy.{name}" for name in periodic._TIDY_PARTS]
+    names += [f"daily.{periodic._name_of(path)}" for path in settings.DAILY]
+    assert len(set(names)) == len(names)
+    limit = PeriodicRun._meta.get_field("name").max_length
+    assert [name for name in names if len(f"{work_failures._PREFIX}{name}") > limit] == []
+
+
+async def test_the_doctor_names_parts_that_fail():
+    async with opened():
+        await in_thread(periodic.run_parts, "work", {"broken": failing_part}, datetime.now(UTC))
+        found = await in_thread(lambda: [it.text for part, it in doctor.examine() if part == "jobs"])
+    assert [text.split(" has failed since ")[0] for text in found] == ["The job work.broken"]
+
+
+def test_a_deleted_table_that_cannot_be_dropped_does_not_keep_the_others(deleted, monkeypatch):
+    other = tables.create(deleted.account, "others")
+    tables.delete(deleted.account, "others")
+    drop = table_relations.drop
+
+    def refuse(table):
+        if table.pk == deleted.pk:
+            raise InternalError("failure on connection marked as essential")
+        drop(table)
+
+    monkeypatch.setattr(table_relations, "drop", refuse)
+    with pytest.raises(ExceptionGroup):
+        tables.drop_expired_tables()
+    assert not Table.objects.filter(pk=other.pk).exists()
+    monkeypatch.undo()
+    assert tables.drop_expired_tables() == 1

@@ -6,9 +6,7 @@ A lost database does: it is no failure of an item, and would fail them all.
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from django.db import InterfaceError, OperationalError
-
-from storage.sql.failures import is_unavailable
+from storage.sql.django import is_lost
 
 
 @contextmanager
@@ -21,8 +19,7 @@ def attempting_each(message: str) -> Iterator[Callable[[], AbstractContextManage
         try:
             yield
         except Exception as error:
-            state = getattr(error.__cause__, "sqlstate", None)
-            if isinstance(error, InterfaceError | OperationalError) and is_unavailable(state):
+            if is_lost(error):
                 raise
             failed.append(error)
 

@@ -12,6 +12,7 @@ from storage.domain.errors import NotImplemented, ServerBusy
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
+from storage.operations.activity.attempts import attempting_each
 from storage.sql import distributed_relations, relations
 from storage.sql import django as sql
 from storage.sql.relations import source_name
@@ -89,8 +90,10 @@ def incomplete() -> list[Table]:
 
 def complete_all() -> None:
     """Give all tables their function."""
-    for table_id in relations.find_without_function():
-        complete(table_id)
+    with attempting_each("Not every table could be completed") as attempt:
+        for table_id in relations.find_without_function():
+            with attempt():
+                complete(table_id)
 
 
 def complete(table_id: int) -> bool:

@@ -35,6 +35,7 @@ from storage.operations.access import inspection
 from storage.operations.requests.earlier_changes import find_earlier_change, is_explained
 from storage.sql import background
 from storage.sql.django import execute, storable_text
+from storage.sql.failures import Canceled
 
 _ACCOUNTS: Final = 20  # the rows of all accounts are those of so many
 
@@ -210,7 +211,7 @@ def _find_earlier_changes(pending: Sequence[_Pending], deadline: float) -> None:
         account = accounts.get(account_id)
         if account is None or time.monotonic() > deadline:
             continue
-        with suppress(StorageError):  # the database is slow, and the log can do without
+        with suppress(StorageError, Canceled):  # the database is slow, and the log can do without
             change = find_earlier_change(account, rows[0].row, key, expected)
             if change is None:
                 continue

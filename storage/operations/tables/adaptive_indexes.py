@@ -26,6 +26,7 @@ from storage.domain.service.indexes import IndexOrigin, IndexReason, IndexState
 from storage.domain.values.names import check_property_name
 from storage.models import PropertyIndex, PropertyScans, Table
 from storage.operations.accounts.refusals import AccountError
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.counting.ledger import Ledger
 from storage.operations.health import disk
 from storage.operations.tables import indexes
@@ -178,9 +179,10 @@ def _can_be_indexed(name: str) -> bool:
 
 def adapt(now: datetime) -> None:
     """Note which indexes were used, drop the adaptive ones that were not for weeks, and add those that are needed."""
-    _note_uses(now)
-    _drop_unused(_adaptive_tables(), now)
-    _add_needed(now)
+    with attempting_each("Not every adaptive index could be decided on") as attempt:
+        for act in (_note_uses, _drop_unused, _add_needed):
+            with attempt():
+                act(now)
 
 
 def has_new_scans() -> bool:
@@ -210,8 +212,10 @@ def _add_needed(now: datetime) -> None:
         .filter(number__gte=policy.SCANS_NEEDED)
         .order_by("-cost", "name")
     )
-    for table_id, name, *counted in needed.values_list("table", "name", "example", "number", "cost"):
-        _add(table_id, name, IndexReason(*counted))
+    with attempting_each("Not every needed index could be added") as attempt:
+        for table_id, name, *counted in needed.values_list("table", "name", "example", "number", "cost"):
+            with attempt():
+                _add(table_id, name, IndexReason(*counted))
 
 
 def _note_uses(now: datetime) -> None:
@@ -224,17 +228,19 @@ def _note_uses(now: datetime) -> None:
             PropertyIndex.objects.filter(pk=pk).update(scans=scans)
 
 
-def _drop_unused(tables: QuerySet[Table], now: datetime) -> None:
+def _drop_unused(now: datetime) -> None:
     limit = now - policy.UNUSED_PERIOD
     unused = PropertyIndex.objects.filter(
         Q(last_used_at__lt=limit) | Q(last_used_at=None, created_at__lt=limit),
-        table__in=tables,
+        table__in=_adaptive_tables(),
         state=IndexState.READY,
         origin=IndexOrigin.ADAPTIVE,
     )
-    for index in unused.select_related("table"):
-        if capabilities_of(index.table).is_measured_here:  # else its uses are not known
-            indexes.drop(index.table, index.name)
+    with attempting_each("Not every unused index could be dropped") as attempt:
+        for index in unused.select_related("table"):
+            if capabilities_of(index.table).is_measured_here:  # else its uses are not known
+                with attempt():
+                    indexes.drop(index.table, index.name)
 
 
 @transaction.atomic

@@ -1,6 +1,7 @@
 """The metrics tables of an account: written by a job, read like any table."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,6 +19,7 @@ from storage.domain.service.service_properties import Metrics, ServiceProperties
 from storage.domain.values.names import is_analytics_name
 from storage.models import Account, AnalyticsProgress, Table
 from storage.operations.accounts import service_properties
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.counting import metrics
 from storage.operations.counting.metrics import DAY, HOUR, MINUTE, Sums
 from storage.operations.tables import tables
@@ -81,15 +83,16 @@ class Writer:
         hours = metrics.sums(min(first, metrics.hour_of(now)), now, HOUR)
         news = self._accounts_with_news(hours)
         books += _books(Q(pk__in=news - {book.account_id for book in books}))
-        for book in books:
-            if not (book.account_id in news or self._is_due(book, now, is_known=book.account_id in known)):
-                continue  # without a transaction
-            try:
-                with transaction.atomic():
+        with attempting_each("Not the metrics of every account could be written") as attempt:
+            for book in books:
+                if not (
+                    book.account_id in news or self._is_due(book, now, is_known=book.account_id in known)
+                ):
+                    continue  # without a transaction
+                # the account or one of its tables may be deleted meanwhile
+                with attempt(), suppress(StorageError, IntegrityError), transaction.atomic():
                     background.commit_asynchronously()
                     self._write_book(book, hours, now)
-            except (StorageError, IntegrityError):
-                continue  # the account or one of its tables was deleted
         self._written = {key: number for key, number in self._written.items() if key[2] > now - 2 * HOUR}
 
     def _accounts_with_news(self, hours: Sums) -> set[int]:

@@ -79,7 +79,7 @@ def _distribute(table: Table, by: Actor) -> Activity:
     try:
         free_local_rows(table)
         measure(table, background.distributed_sizes())
-    except DatabaseError:
+    except Exception:  # the table is distributed all the same, and a job of the server does the rest
         logger.warning("The space of %s on the coordinator is not free yet", table.name, exc_info=True)
     return done
 
@@ -203,16 +203,25 @@ def tidy(now: datetime) -> None:
     distributed = Table.objects.filter(distributed=True, deleted_at=None).select_related("account")
     if not distributed:
         return
-    sizes = background.distributed_sizes() if distributed_relations.is_coordinator() else {}
+    sizes: Mapping[str, Size] = {}
     with attempting_each("Not every distributed table could be measured") as attempt:
+        with attempt():
+            sizes = background.distributed_sizes() if distributed_relations.is_coordinator() else {}
         for table in distributed:
-            with attempt():  # its node may be down
-                _forget_changes(table, now)
-                table_relations.renew_function(table)
-                if table_relations.is_spread(table):
-                    if distributed_relations.local_bytes(relation_of(table)):
-                        free_local_rows(table)
-                    measure(table, sizes)
+            for act in (_forget_changes, _renew_function, _free_local_rows):
+                with attempt():  # its node may be down
+                    act(table, now)
+            with attempt():
+                measure(table, sizes)
+
+
+def _renew_function(table: Table, _now: datetime) -> None:
+    table_relations.renew_function(table)
+
+
+def _free_local_rows(table: Table, _now: datetime) -> None:
+    if table_relations.is_spread(table) and distributed_relations.local_bytes(relation_of(table)):
+        free_local_rows(table)
 
 
 def _forget_changes(table: Table, now: datetime) -> None:

@@ -25,6 +25,7 @@ from storage.domain.values.names import fold_table_name, is_analytics_name
 from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
 from storage.operations.accounts import accounts, service_properties
 from storage.operations.activity import activity
+from storage.operations.activity.attempts import attempting_each
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.relations import table_relations
 from storage.operations.tables import indexes
@@ -361,24 +362,18 @@ def counts(account_ids: Iterable[int]) -> dict[int, int]:
 def drop_expired_tables() -> int:
     """Drop deleted tables whose retention is over and that no other process is dropping; return their number."""
     count = 0
-    failed: list[Exception] = []
     over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
         # a snapshot may need its entities
         Q(deleted_at=None) | Exists(SnapshotTable.objects.filter(table=OuterRef("pk"), is_copied=False))
     )
-    for pk in over.values_list("pk", flat=True):
-        try:
-            with transaction.atomic():
+    # a node that has the rows of one may be down; others need not wait for it
+    with attempting_each("Not every deleted table could be dropped") as attempt:
+        for pk in over.values_list("pk", flat=True):
+            with attempt(), transaction.atomic():
                 # skip one that was restored meanwhile
                 table = over.select_for_update(skip_locked=True).filter(pk=pk).first()
-                if table is None:
-                    continue
-                table_relations.drop(table)
-                Table.objects.filter(pk=pk).delete()
-        except ServerBusy as error:  # a node that has its rows is down; others need not wait for it
-            failed.append(error)
-        else:
-            count += 1
-    if failed:
-        raise ExceptionGroup("Not every deleted table could be dropped", failed)
+                if table is not None:
+                    table_relations.drop(table)
+                    Table.objects.filter(pk=pk).delete()
+                    count += 1
     return count

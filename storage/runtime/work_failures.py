@@ -1,0 +1,82 @@
+"""Failures of the parts of periodic work: each is logged once, counted, and shown by the doctor until the part works.
+
+A part has the name of its work, or a name below it, such as ``tidy.activity``. The database keeps since when a part
+fails, so that another process, such as the command doctor, can tell.
+"""
+
+import logging
+from contextlib import suppress
+from datetime import datetime
+from threading import Lock
+from typing import Final, NamedTuple
+
+from django.db import DatabaseError
+from django.db.models.functions import Now
+
+from storage.domain.errors import StorageError
+from storage.models import PeriodicRun
+from storage.runtime import prometheus
+
+logger = logging.getLogger(__name__)
+
+# beside the names of what was done; older servers know none of them
+_PREFIX: Final = "failing:"
+_WORKS: Final = ""
+
+
+class FailingPart(NamedTuple):
+    name: str
+    since: datetime
+
+
+class WorkFailures:
+    """What this process knows of the parts that it has run."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}  # by part, how it failed the last time; empty: it works
+        self._lock = Lock()
+
+    def note(self, part: str, error: Exception, text: str = "") -> None:
+        """Count a failure; log it unless the part failed in the same way the last time."""
+        prometheus.count_work_failure(part)
+        kind = _kind_of(error)
+        with self._lock:
+            is_news = self._known.get(part) != kind
+            self._known[part] = kind
+        if is_news:
+            logger.error(
+                "%s (%s). It is tried again; the same failure is not logged again until this works.",
+                text or "A part of the periodic work failed",
+                part,
+                exc_info=None if isinstance(error, StorageError) else error,
+            )
+        with suppress(DatabaseError):  # it has been logged
+            PeriodicRun.objects.get_or_create(name=_PREFIX + part, defaults={"done_at": Now()})
+
+    def note_success(self, part: str) -> None:
+        """Forget the failures of a part; those of a former process when this one has run it for the first time."""
+        with self._lock:
+            before = self._known.get(part)
+            self._known[part] = _WORKS
+        if before == _WORKS:
+            return
+        if before is not None:
+            logger.warning("The part %s of the periodic work succeeds again.", part)
+        PeriodicRun.objects.filter(name=_PREFIX + part).delete()
+
+
+work_failures: Final = WorkFailures()
+
+
+def failing() -> list[FailingPart]:
+    """Return the parts whose last run failed, on any server."""
+    found = PeriodicRun.objects.filter(name__startswith=_PREFIX).order_by("name")
+    return [FailingPart(it.name.removeprefix(_PREFIX), it.done_at) for it in found]
+
+
+def _kind_of(error: BaseException) -> str:
+    """Return what tells failures apart, without what differs each time, such as the names of relations."""
+    if isinstance(error, BaseExceptionGroup):
+        return "+".join(sorted({_kind_of(it) for it in error.exceptions}))
+    state = getattr(error.__cause__, "sqlstate", None)
+    return f"{type(error).__name__} {state or ''}"
