@@ -221,6 +221,10 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "Choose the columns that make up the %(property)s, such as {%(example)s}: the file has no column of this "
         "name, but %(columns)s."
     ),
+    Reason.FILE_ROWS_KEYS_PROPOSED: _(
+        "Choose the columns that make up the %(property)s: the file has no column of this name, but %(columns)s."
+        " Proposed: PartitionKey %(partition_key)s, RowKey %(row_key)s. %(why)s."
+    ),
     Reason.FILE_MAPPING_TEMPLATE: _(
         "“%(text)s” is not a template: write names of columns in braces, as in {tenant}-{id}."
     ),

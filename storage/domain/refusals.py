@@ -287,6 +287,10 @@ class Reason(StrEnum):
         "Choose the columns that make up the {property}, such as {{{example}}}: the file has no column of this name,"
         " but {columns}."
     )
+    FILE_ROWS_KEYS_PROPOSED = (
+        "Choose the columns that make up the {property}: the file has no column of this name, but {columns}."
+        " Proposed: PartitionKey {partition_key}, RowKey {row_key}. {why}."
+    )
     FILE_MAPPING_TEMPLATE = (
         "{text!r} is not a template: write names of columns in braces, as in {{tenant}}-{{id}}."
     )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -16,10 +16,19 @@ from storage.editing.typed_csv import TYPE
 from storage.transfer import rejects
 from storage.transfer.format_proposals import (
     NO_FORMATS,
+    Certainty,
     ColumnFormats,
     FormatProposal,
     TextColumn,
     propose_formats,
+)
+from storage.transfer.key_proposals import (
+    NO_KEYS,
+    NO_SAMPLE,
+    KeyColumn,
+    KeyProposals,
+    KeySample,
+    propose_keys,
 )
 from storage.transfer.layout import FileFormat, Layout
 from storage.transfer.mapping import (
@@ -59,18 +68,30 @@ class ProposedColumn:
     formats: tuple[FormatProposal, ...] = ()
 
     @property
+    def likely_type(self) -> Edm:
+        """The type that the values have, or look like."""
+        if self.formats and self.formats[0].certainty is not Certainty.ALTERNATIVE:
+            return self.formats[0].type
+        return self.column.type or Edm.STRING
+
+    @property
     def is_sure(self) -> bool:
         return self.why is not TypeReason.GUESSED or self.values >= _SURE
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A mapping without reject-or-not decisions; a key that no column is named after is an empty text."""
+    """A mapping without reject-or-not decisions; a key that no column is named after is an empty text.
+
+    ``keys``: what such keys may be; ``sample``: the rows that were looked at, to see what others would be.
+    """
 
     mapping: ColumnMapping
     columns: tuple[ProposedColumn, ...]
     names: tuple[str, ...]  # of all columns
     rows: int  # that were looked at
+    keys: KeyProposals = field(default=NO_KEYS, kw_only=True)
+    sample: KeySample = field(default=NO_SAMPLE, kw_only=True)
 
 
 def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
@@ -100,7 +121,10 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
     unique = [_unique(it, targets) for it in columns]
     mapping = ColumnMapping(partition_key, row_key, tuple(it.column for it in unique))
     shown = tuple(name for name in names if name and not name.endswith(marks) and not _is_control(name))
-    return Proposal(mapping, tuple(unique), shown, len(rows))
+    sample = KeySample(rows)
+    proposed = [KeyColumn(it.column.source, it.likely_type) for it in columns]
+    keys_ = propose_keys(proposed, sample, partition_key, row_key)
+    return Proposal(mapping, tuple(unique), shown, len(rows), keys=keys_, sample=sample)
 
 
 def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> ColumnMapping:
@@ -112,7 +136,7 @@ def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> 
     )
     if not proposal.names:  # without rows, no key is missing
         return replace(mapping, partition_key="{PartitionKey}", row_key="{RowKey}")
-    require_keys(mapping, proposal.names)
+    require_keys(mapping, proposal.names, proposal.keys)
     in_keys = mapping.whole_keys()
     return replace(mapping, columns=tuple(it for it in mapping.columns if it.source not in in_keys))
 
@@ -122,15 +146,33 @@ def in_zone(proposal: Proposal, mapping: ColumnMapping, zone: str) -> ColumnMapp
     before, after = (Edm.STRING, Edm.DATETIME) if zone else (Edm.DATETIME, Edm.STRING)
     local = {it.column.source for it in proposal.columns if it.reason is GuessReason.NO_ZONE}
     columns = (
-        replace(it, type=after) if it.source in local and it.type is before else it for it in mapping.columns
+        replace(it, type=after) if it.source in local and it.type is before and not it.format else it
+        for it in mapping.columns
     )
     return replace(mapping, zone=zone, columns=tuple(columns))
 
 
-def require_keys(mapping: ColumnMapping, columns: Sequence[str]) -> None:
+def with_likely_keys(proposal: Proposal) -> ColumnMapping:
+    """Return the proposed mapping, with keys that it has not, if it is clear what they are."""
+    if not proposal.keys.is_clear:
+        return proposal.mapping
+    best = proposal.keys.proposals[0]
+    return replace(proposal.mapping, partition_key=best.partition_key, row_key=best.row_key)
+
+
+def require_keys(mapping: ColumnMapping, columns: Sequence[str], proposed: KeyProposals = NO_KEYS) -> None:
     """Raise MappingRefused unless a mapping makes both keys; ``columns`` are those of the file."""
     for name, text in (("PartitionKey", mapping.partition_key), ("RowKey", mapping.row_key)):
         if not text:
+            for best in proposed.proposals[:1]:
+                raise MappingRefused(
+                    Reason.FILE_ROWS_KEYS_PROPOSED,
+                    property=name,
+                    partition_key=best.partition_key,
+                    row_key=best.row_key,
+                    why=best.reason,
+                    columns=", ".join(columns),
+                )
             example = (*columns, "id")[0]
             raise MappingRefused(
                 Reason.FILE_ROWS_NO_KEY, property=name, example=example, columns=", ".join(columns)
