@@ -212,6 +212,21 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.FILE_ROWS_ENCODING: _("The file is not text in the encoding %(encoding)s."),
     Reason.FILE_ROWS_COLUMN_TWICE: _("The file has two columns named %(column)s."),
     Reason.FILE_ROWS_LONG_LINE: _("Line %(line)s is longer than any entity; is this a file of rows?"),
+    Reason.FILE_ROWS_ROWLESS: _(
+        "There is no row for a long way after line %(line)s: only blank lines, white space, or a quotation mark that is"
+        " never closed."
+    ),
+    Reason.FILE_ROWS_EXPANDS: _(
+        "The compressed file expands to more than %(times)s times its size, which no file of rows does. Import it"
+        " without compression."
+    ),
+    Reason.FILE_ROWS_ZIP_METHOD: _(
+        "The ZIP file has a password, or was not compressed with Deflate. Make it again without a password, with the"
+        " usual compression."
+    ),
+    Reason.FILE_ROWS_ZIP_DIRECTORY: _(
+        "The ZIP file lists too many files: more than %(megabytes)s MB of names."
+    ),
     Reason.FILE_ROWS_NOT_JSON: _("The file is not JSON at line %(line)s."),
     Reason.FILE_ROWS_NO_LIBRARY: _(
         "To read and write Parquet, install the extra parquet: pip install 'tablero-server[parquet]'."

@@ -273,6 +273,19 @@ class Reason(StrEnum):
     FILE_ROWS_ENCODING = "The file is not text in the encoding {encoding}."
     FILE_ROWS_COLUMN_TWICE = "The file has two columns named {column}."
     FILE_ROWS_LONG_LINE = "Line {line} is longer than any entity; is this a file of rows?"
+    FILE_ROWS_ROWLESS = (
+        "There is no row for a long way after line {line}: only blank lines, white space, or a quotation mark that is"
+        " never closed."
+    )
+    FILE_ROWS_EXPANDS = (
+        "The compressed file expands to more than {times} times its size, which no file of rows does. Import it"
+        " without compression."
+    )
+    FILE_ROWS_ZIP_METHOD = (
+        "The ZIP file has a password, or was not compressed with Deflate. Make it again without a password, with the"
+        " usual compression."
+    )
+    FILE_ROWS_ZIP_DIRECTORY = "The ZIP file lists too many files: more than {megabytes} MB of names."
     FILE_ROWS_NOT_JSON = "The file is not JSON at line {line}."
     FILE_ROWS_NO_LIBRARY = (
         "To read and write Parquet, install the extra parquet: pip install 'tablero-server[parquet]'."

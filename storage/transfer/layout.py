@@ -2,18 +2,19 @@
 
 import codecs
 import csv
-import gzip
 import io
 import re
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import IO, Any, Final, Self, cast
+from typing import IO, Any, Final, Self
 
-from storage.domain.refusals import Reason, Refused
+from storage.domain.refusals import Reason
+from storage.transfer import content
+from storage.transfer.content import Bounds
+from storage.transfer.content import Compression as Compression
+from storage.transfer.content import FileRefused as FileRefused
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
 DELIMITERS: Final = ",\t;|"
@@ -37,21 +38,11 @@ _LIST: Final = re.compile(r'"value"\s*:\s*\[')  # of the answer of a table servi
 _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n")
 
 
-class FileRefused(Refused):
-    """A file cannot be read as rows."""
-
-
 class FileFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     NDJSON = "ndjson"
     PARQUET = "parquet"
-
-
-class Compression(StrEnum):
-    NONE = "none"
-    GZIP = "gzip"
-    ZIP = "zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +97,14 @@ class Wishes:
 NO_WISHES: Final = Wishes()
 
 
-def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES) -> Layout:
+def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None = None) -> Layout:
     """Find out how to read a file from its beginning; raises FileRefused."""
-    head = stream.read(SAMPLE)
-    compression = _detect_compression(head)
+    compression = _detect_compression(stream.read(len(_ZIP)))
     member = ""
     if compression is Compression.ZIP:
         member = wishes.member or _only_member(stream)
-        with open_content(stream, Layout(FileFormat.CSV, compression, member=member)) as content:
-            sample = content.read(SAMPLE)
-    elif compression is Compression.GZIP:
-        sample = _decompress(head)
-    else:
-        sample = head
+    stream.seek(0)
+    sample = content.read_beginning(stream, SAMPLE, compression, member, bounds)
     if not sample.strip():
         if wishes.format is None:
             raise FileRefused(Reason.FILE_ROWS_EMPTY)
@@ -134,50 +120,17 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES) -> Layout:
     return layout if format_ is not FileFormat.CSV else _detect_dialect(layout, text, wishes)
 
 
-def open_content(stream: IO[bytes], layout: Layout) -> IO[bytes]:
-    """Return the stream of what is in a compressed one; that itself if it is not compressed."""
-    match layout.compression:
-        case Compression.GZIP:
-            return io.BufferedReader(cast("Any", gzip.GzipFile(fileobj=stream)))
-        case Compression.ZIP:
-            try:
-                return zipfile.ZipFile(stream).open(layout.member)
-            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, KeyError):
-                raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
-    return stream
-
-
-# what reading a compressed stream may raise when it is damaged or cut off
-DAMAGED: Final = (EOFError, OSError, zlib.error, zipfile.BadZipFile)
-
-
 def _detect_compression(head: bytes) -> Compression:
     if head.startswith(_GZIP):
         return Compression.GZIP
     return Compression.ZIP if head.startswith(_ZIP) else Compression.NONE
 
 
-def members(stream: IO[bytes]) -> list[str]:
-    """Return the names of the files in a ZIP file; raises FileRefused for another one."""
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            return [it.filename for it in archive.infolist() if not it.is_dir()]
-    except zipfile.BadZipFile:
-        raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
-
-
 def _only_member(stream: IO[bytes]) -> str:
-    found = members(stream)
+    found = content.members(stream)
     if len(found) != 1:
         raise FileRefused(Reason.FILE_ROWS_ZIP_FILES, number=len(found))
     return found[0]
-
-
-def _decompress(head: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, SAMPLE)
-    except zlib.error:
-        raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
 
 
 def detect_encoding(sample: bytes) -> str:

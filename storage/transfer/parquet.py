@@ -22,6 +22,7 @@ from storage.transfer.layout import FileRefused
 from storage.transfer.writing import UnexpectedProperty, value_text
 
 _ROWS: Final = 1000  # read at once
+_BUFFER: Final = 256 * 1024  # bytes of a column
 _GROUP_BYTES: Final = 16 << 20  # of entities that are compressed together
 _EDM: Final = b"edm"  # in the metadata of a column
 _UNITS: Final = {"s": TICKS_PER_SECOND, "ms": 10_000, "us": 10}
@@ -41,7 +42,7 @@ def read(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
     """Yield rows as members of JSON objects, with their annotations."""
     arrow = library()
     try:
-        file = arrow.parquet.ParquetFile(stream)
+        file = arrow.parquet.ParquetFile(stream, buffer_size=_BUFFER)  # else it holds whole groups of rows
         columns = [_Column(arrow, field) for field in file.schema_arrow]
         for batch in file.iter_batches(batch_size=_ROWS):
             yield from _rows(batch, columns)

@@ -11,14 +11,8 @@ from typing import IO, Any, Final, NamedTuple
 
 from storage.domain.refusals import Reason
 from storage.transfer import parquet
-from storage.transfer.layout import (
-    DAMAGED,
-    FileFormat,
-    FileRefused,
-    Layout,
-    errors_of,
-    open_content,
-)
+from storage.transfer.content import DAMAGED, Bounds, Rowless, open_content
+from storage.transfer.layout import FileFormat, FileRefused, Layout, errors_of
 
 # bytes of a line; an entity as JSON with every character escaped takes less
 LONGEST_LINE: Final = 16 << 20
@@ -59,13 +53,18 @@ class Row(NamedTuple):
 class Reader:
     """Iterates over the rows of a stream; ``position`` is where the next one begins.
 
-    Columns may be known before: see ``Layout.columns``.
+    Columns may be known before: see ``Layout.columns``. ``bounds`` counts what is read, and may end the reading.
     """
 
-    def __init__(self, stream: IO[bytes], layout: Layout, start: Position = START) -> None:
+    def __init__(
+        self, stream: IO[bytes], layout: Layout, start: Position = START, bounds: Bounds | None = None
+    ) -> None:
         self.layout = layout
         self.position = start
-        self._stream = stream
+        bounds = bounds or Bounds()
+        if layout.format is not FileFormat.PARQUET:  # which is not read in order
+            bounds.expect_rows(lambda: self.position.rows)
+        self._content = open_content(stream, layout.compression, layout.member, bounds)
         self._resumes = start.rows > 0
 
     def __iter__(self) -> Iterator[Row]:
@@ -75,6 +74,8 @@ class Reader:
                 for _ in range(self.position.rows):
                     next(rows)
             yield from rows
+        except Rowless:
+            raise FileRefused(Reason.FILE_ROWS_ROWLESS, line=self.position.lines) from None
         except DAMAGED as error:
             if isinstance(error, OSError) and error.errno:
                 raise  # of the disk
@@ -84,9 +85,9 @@ class Reader:
 
     def _lines(self) -> "_Lines":
         if self._resumes and self.layout.can_seek:
-            self._stream.seek(self.position.offset)
-            return _Lines(self._stream, self.layout, self.position)
-        return _Lines(open_content(self._stream, self.layout), self.layout, START)
+            self._content.seek(self.position.offset)
+            return _Lines(self._content, self.layout, self.position)
+        return _Lines(self._content, self.layout, START)
 
     def _read_csv(self) -> Iterator[Row]:
         layout, lines = self.layout, self._lines()
@@ -145,19 +146,16 @@ class Reader:
 
     def _read_json(self) -> Iterator[Row]:
         encoding = self.layout.encoding
-        content = open_content(self._stream, self.layout)
-        text = io.TextIOWrapper(content, encoding, errors_of(encoding), newline="")
+        text = io.TextIOWrapper(self._content, encoding, errors_of(encoding), newline="")
         document = _Document(text)
         for number, found in enumerate(document.objects(), 1):
             self.position = Position(number, document.line, 0)
             yield _row_of(document.line, found)
 
     def _read_parquet(self) -> Iterator[Row]:
-
-        with open_content(self._stream, self.layout) as content:
-            for number, fields in enumerate(parquet.read(content), 1):
-                self.position = Position(number, number, 0)
-                yield Row(number, fields)
+        for number, fields in enumerate(parquet.read(self._content), 1):
+            self.position = Position(number, number, 0)
+            yield Row(number, fields)
 
 
 def _row_of(line: int, found: object) -> Row:

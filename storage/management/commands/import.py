@@ -29,9 +29,10 @@ from storage.operations.entities import import_jobs, imports
 from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
 from storage.operations.jobs import files
 from storage.operations.tables import tables
+from storage.transfer.content import members
 from storage.transfer.entities import Chunk
 from storage.transfer.file import RowFile
-from storage.transfer.layout import FileFormat, Wishes, members
+from storage.transfer.layout import FileFormat, Wishes
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.proposals import Proposal
 
