@@ -1,6 +1,6 @@
 """Code snippets for an entity or a query: a template per client language, filled with its literals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pprint import pformat
 from typing import Any, Final
@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 
 from console.snippets import literals
 from console.snippets.literals import write_arguments
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import ODATA_TYPE, Entity, EntityKey
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.literals import write_literal
 from storage.domain.filters.writer import write
@@ -51,14 +51,16 @@ class Snippet:
 class Language:
     """A client language: its template has the name of its ``slug``.
 
-    ``quote`` writes a string and ``write_value`` a property. ``bind``: what stands for a string in a filter, by its
-    number and literal, for clients that bind or escape strings.
+    ``quote`` writes a string and ``write_value`` a property. ``declares`` tells whether a property needs its type
+    beside it, as a property of its own. ``bind``: what stands for a string in a filter, by its number and literal,
+    for clients that bind or escape strings.
     """
 
     slug: str
     name: str
     quote: Callable[[str], str]
     write_value: Callable[[EdmValue], str] = encoding.write
+    declares: Callable[[EdmValue], bool] = lambda _value: False
     bind: Callable[[int, str], str] | None = None
 
     def write(self, target: Target, entity: Entity) -> list[Snippet]:
@@ -83,19 +85,18 @@ class Language:
             is_written=True,
             types={value.type.short_name for entity in entities for value in entity.properties.values()},
             entities=[
-                (
-                    *map(self.quote, entity.key),
-                    [
-                        (self.quote(name), self.write_value(value))
-                        for name, value in entity.properties.items()
-                    ],
-                )
-                for entity in entities
+                (*map(self.quote, entity.key), list(self._write_properties(entity))) for entity in entities
             ],
             json=self.quote(_write_json(entities[0])),
             arguments=[self.quote(word) for argument in words.values() for word in argument],
             left_out=[name for name, argument in words.items() if not argument],
         )
+
+    def _write_properties(self, entity: Entity) -> Iterator[tuple[str, str]]:
+        for name, value in entity.properties.items():
+            yield self.quote(name), self.write_value(value)
+            if self.declares(value):
+                yield self.quote(name + ODATA_TYPE), self.quote(value.type.value)
 
     def write_query(self, target: Target, query: Query) -> str:
         texts: list[str] = []
@@ -132,8 +133,10 @@ class Language:
             "endpoint": self.quote(target.endpoint),
             "account": self.quote(target.account),
             "table": self.quote(target.table),
+            "table_address": self.quote(address),
             "token": self.quote(target.token) if target.token else "",
             "address": self.quote(f"{address}?{target.token}" if target.token else address),
+            "has_empty_key": any(not part for key in keys for part in key),
             "is_insecure": target.endpoint.startswith("http:"),
             "keys": [tuple(map(self.quote, key)) for key in keys],
             "urls": [_entity_url(address, key) for key in keys],
@@ -146,14 +149,14 @@ class Language:
 LANGUAGES: Final[Mapping[str, Language]] = {
     language.slug: language
     for language in (
-        Language("python", "Python", repr, literals.write_python, lambda number, _literal: f"@p{number}"),
+        Language("python", "Python", repr, literals.write_python, bind=lambda number, _literal: f"@p{number}"),
         # the tag puts the quotation marks around a text and doubles those in it
         Language(
             "javascript", "JavaScript", literals.quote_json, literals.write_javascript,
-            lambda _number, literal: f"${{{literal}}}",
+            bind=lambda _number, literal: f"${{{literal}}}",
         ),
         Language(
-            "csharp", "C#", literals.quote_json, literals.write_csharp,
+            "csharp", "C#", literals.quote_json, literals.write_csharp, literals.is_special_in_csharp,
             lambda number, _literal: f"{{text{number}}}",
         ),
         Language(
@@ -191,12 +194,17 @@ def _values(entity: Entity) -> dict[str, EdmValue]:
 
 
 def _write_json(entity: Entity) -> str:
-    """The entity as a request body: one line of ASCII JSON."""
+    """The entity as a request body: one line of ASCII JSON.
+
+    Every Double is annotated, and -0.0 is a string, because clients that read the body and write it again, as the Go
+    SDK does, write 1.0 as 1.
+    """
     members = []
     for name, value in _values(entity).items():
-        if encoding.needs_annotation(value):
-            members.append(f'{edm.quote(name + "@odata.type")}:"{value.type.value}"')
-        members.append(f"{edm.quote(name)}:{encoding.write(value)}")
+        if value.type is Edm.DOUBLE or encoding.needs_annotation(value):
+            members.append(f'{edm.quote(name + ODATA_TYPE)}:"{value.type.value}"')
+        text = encoding.write(value)
+        members.append(f"{edm.quote(name)}:{edm.quote(text) if literals.is_negative_zero(value) else text}")
     return "{" + ",".join(members) + "}"
 
 

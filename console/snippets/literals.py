@@ -1,6 +1,7 @@
 """Strings and property values as literals of each language; nothing in them can end a literal or hide a character."""
 
 import json
+import math
 import re
 from typing import Final
 
@@ -76,8 +77,7 @@ def write_csharp(value: EdmValue) -> str:
         case (Edm.INT64, int(number)):
             return f"{number}L" if number > -(2**63) else "long.MinValue"
         case (Edm.DOUBLE, float(number)):
-            names = {"nan": "double.NaN", "inf": "double.PositiveInfinity", "-inf": "double.NegativeInfinity"}
-            return names.get(repr(number), f"{number!r}d")
+            return f'"{_plain(value)}"' if is_special_in_csharp(value) else f"{number!r}d"
         case (Edm.DATETIME, _):
             return f'DateTimeOffset.Parse("{_plain(value)}")'
         case (Edm.GUID, _):
@@ -85,6 +85,17 @@ def write_csharp(value: EdmValue) -> str:
         case (Edm.BINARY, _):
             return f'Convert.FromBase64String("{_plain(value)}")'
     return encoding.write(value)
+
+
+def is_special_in_csharp(value: EdmValue) -> bool:
+    """Whether a Double is one that Azure.Data.Tables cannot send: it fails with infinities, and sends -0.0 as 0."""
+    return is_negative_zero(value) or (isinstance(value.value, float) and not math.isfinite(value.value))
+
+
+def is_negative_zero(value: EdmValue) -> bool:
+    """Whether a value is the Double -0.0, which equals 0.0."""
+    number = value.value
+    return isinstance(number, float) and number == 0 and math.copysign(1, number) < 0
 
 
 def write_arguments(name: str, value: EdmValue) -> list[str]:

@@ -1,0 +1,48 @@
+"""Programs in languages that must be compiled: C# with Azure.Data.Tables, Go with aztables.
+
+Their compilers are not asked for: without one, a test is skipped with the reason. C# is compiled by the .NET SDK
+(10 or newer) or by the program that the variable TEST_CSHARP names, which is called with the file.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from platformdirs import user_cache_path
+
+_CLIENT = "#:package Azure.Data.Tables@12.*\n"  # what `dotnet run FILE.cs` has to fetch
+_MODULE = Path(__file__).parent / "go"
+
+
+def csharp(folder: Path, code: str) -> list[str]:
+    """Return the command that compiles and runs a C# program; the file is written into ``folder``."""
+    program, sdk = os.environ.get("TEST_CSHARP"), shutil.which("dotnet")
+    if not program and not sdk:
+        pytest.skip("neither the .NET SDK is installed nor TEST_CSHARP set, which C# needs")
+    path = folder / "program.cs"
+    path.write_text(code if program else _CLIENT + code)
+    return [program, str(path)] if program else [str(sdk), "run", str(path)]
+
+
+def go(folder: Path, code: str) -> list[str]:
+    """Return the command that compiles and runs a Go program; the file is written into ``folder``."""
+    compiler = shutil.which("go")
+    if compiler is None:
+        pytest.skip("go is not installed, which the Go SDK needs")
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(_MODULE / name, folder)
+    (folder / "main.go").write_text(code)
+    return [compiler, "-C", str(folder), "run", "-mod=mod", "."]
+
+
+def go_environment() -> dict[str, str]:
+    """Return where Go keeps what it downloads and compiles, and how it is configured on this machine."""
+    cache = user_cache_path("tablero") / "go"
+    kept = {name: value for name, value in os.environ.items() if name.startswith("GO") or name == "HOME"}
+    return {
+        **kept,
+        "GOMODCACHE": str(cache / "modules"),
+        "GOCACHE": str(cache / "build"),
+        "GOTOOLCHAIN": "local",
+    }
