@@ -12,7 +12,8 @@ from rest_framework.views import set_rollback
 
 from storage.api import problems
 from storage.api.problems import FieldError, Problem, replace_surrogates
-from storage.domain.errors import ServerBusy, StorageError
+from storage.domain.errors import NotImplemented, ServerBusy, StorageError
+from storage.domain.refusals import Reason
 from storage.domain.requests import spans
 from storage.operations.access.api_tokens import TokenError
 from storage.operations.accounts.quotas import QuotaReached
@@ -44,6 +45,10 @@ def problem_of(error: Exception) -> Problem | None:
     match error:
         case Problem():
             return error
+        case NotImplemented():
+            # of a table in its present state; or of a query, as the Table service answers it
+            is_of_state = error.refusal.reason is not Reason.OTHER
+            return Problem(problems.CONFLICT if is_of_state else problems.INVALID, error.text, error.code)
         case StorageError():
             headers = {"Retry-After": str(RETRY_AFTER)} if isinstance(error, ServerBusy) else {}
             return Problem(

@@ -40,7 +40,8 @@ class Selection:
     """Which changes; an empty one selects all.
 
     ``since`` and ``until`` (exclusive) are in ticks, ``actors`` are ids of storage_historyactor, ``numbers`` are those
-    of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive. ``span`` is that of an edit.
+    of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive; ``entity`` has both, whole. ``span``
+    is that of an edit.
     """
 
     tables: tuple[int, ...] | None = None
@@ -51,6 +52,7 @@ class Selection:
     requests: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     key: str = ""
+    entity: EntityKey | None = None
     span: Span | None = None
 
     def condition(self, binder: Binder) -> str:
@@ -73,6 +75,10 @@ class Selection:
         if self.key:
             key = binder.bind(self.key)
             conditions.append(f"(strpos(h.pk, {key}) > 0 OR strpos(h.rk, {key}) > 0)")
+        if self.entity is not None:
+            conditions += [
+                f"h.{name} = {binder.bind(it)}" for name, it in zip(("pk", "rk"), self.entity, strict=True)
+            ]
         if self.span is not None:
             xid, first, last = (binder.bind(str(it)) for it in self.span)
             conditions.append(f"h.xid = {xid}::xid8 AND h.seq BETWEEN {first}::bigint AND {last}::bigint")

@@ -2,11 +2,17 @@
 
 import pytest
 
+from storage.domain.entities.entity import EntityKey
 from storage.models import Activity
+from storage.operations.changes import versions
+from storage.operations.entities import edits
+from storage.operations.tables import distribution
 from storage.sql.django import fetch
 from storage.sql.record import segment_name
+from storage.sql.relations import relation_of
 from tests.operations.test_changes import REQUESTS, actor, write
 from tests.operations.test_data_undo import content, upsert
+from tests.sql import citus
 
 UNDO = "accounts/acme/undo"
 
@@ -80,8 +86,58 @@ def test_refusals(call, mistake):
         ({"request": "x"}, "UUID"),
         ({"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "after from"),
         ({"since": "2026-01-02T00:00:00Z"}, "Unknown member"),
+        ({"PartitionKey": "p"}, "given together"),
     ):
         answer = ask("POST", UNDO, body)
         assert answer.status_code == 400, answer.content
         assert words in answer.content.decode()
     assert content(mistake) == {"a": 2, "b": 3, "c": 2}
+
+
+def test_a_distributed_table_undoes_single_changes_and_refuses_many(call, people):
+    with citus.installed():
+        distribution.distribute(people)
+        people.refresh_from_db()
+        edits.apply(people, [upsert(name, 1) for name in "ab"], by=actor(1, "script"))
+        ask = call("max")
+        for body in ({"table": "people"}, {"actor": "script"}, {"request": REQUESTS[1]}):
+            for dry in ({}, {"dry_run": True}):
+                refused = ask("POST", UNDO, {**body, **dry})
+                assert (refused.status_code, refused.json()["code"]) == (409, "NotImplemented"), (
+                    refused.content
+                )
+                assert "one by one" in refused.json()["detail"]
+        # those of a change set have one Timestamp, and so one number
+        single = {"table": "people", "PartitionKey": "p", "RowKey": "a"}
+        foreseen = ask("POST", UNDO, {**single, "dry_run": True}).json()["tables"]
+        assert [(it["deleted"], it["sample"][0]["effect"]) for it in foreseen] == [(1, "deleted")]
+        done = ask("POST", UNDO, single)
+        assert (done.status_code, done.json()["tables"][0]["deleted"]) == (200, 1), done.content
+        assert fetch(f"SELECT rk FROM {relation_of(people)}") == [("b",)]
+
+        edits.apply(people, [upsert("b", 2)], by=actor(1, "script"))
+        number = versions.newest(people, EntityKey("p", "b")).sequence
+        for effect in ("changed", "skipped"):
+            done = ask("POST", UNDO, {"ids": [number]}).json()
+            assert [it[effect] for it in done["tables"]] == [1]
+        assert (done["activity"], content_of(people)) == (None, {"b": 1})
+
+
+def content_of(table):
+    return {
+        rk: int(vals.partition(":")[2]) for rk, vals in fetch(f"SELECT rk, vals FROM {relation_of(table)}")
+    }
+
+
+def test_the_changes_of_one_entity(call, mistake):
+    ask = call("max")
+    done = ask("POST", UNDO, {"PartitionKey": "p", "RowKey": "a", "actor": "script"}).json()
+    assert [it["changed"] for it in done["tables"]] == [1]
+    assert content(mistake) == {"a": 1, "b": 3, "c": 2}
+    assert ask("POST", UNDO, {"PartitionKey": "", "RowKey": "a"}).json()["tables"] == []
+
+
+def test_what_a_query_cannot_ask_is_no_failure_of_the_server(call, people):
+    body = {"filter": "startswith(A, 'x')", "operations": [{"op": "delete"}]}
+    refused = call("max")("POST", "accounts/acme/tables/people/bulk-edit", body)
+    assert refused.status_code == 400, refused.content

@@ -12,6 +12,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.entities.moments import Moment
+from storage.domain.entities.restoring import Effect
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -24,6 +25,7 @@ from storage.domain.errors import (
 )
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.activity import Verb
+from storage.domain.service.recorded import Op
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
@@ -34,7 +36,9 @@ from storage.operations.accounts import account_settings, accounts, removal
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import changes, feed, past, versions
 from storage.operations.changes.feed import Feed
+from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.entities import edits, entities
+from storage.operations.jobs import running
 from storage.operations.relations import history, table_relations
 from storage.operations.snapshots import branches, sides, snapshots
 from storage.operations.snapshots.snapshots import SnapshotError
@@ -480,6 +484,61 @@ def test_edits_are_shown_and_undone_whether_made_before_or_since(table):
     for done in (before, since):
         undo.undo(done, ADA)
     assert content(table) == {}
+
+
+def undo_of(table, **selection):
+    """Undo what is selected, after a look that has to say the same."""
+    wanted = changes.ChangeFilter(table=table.name, **selection)
+    foreseen = data_undo.preview(table.account, wanted)
+    outcome = outcome_of(running.complete(data_undo.request(table.account, wanted), by=ADA))
+    assert outcome.detail() == foreseen.detail()
+    return {effect.value: outcome.number(effect) for effect in Effect if outcome.number(effect)}
+
+
+def test_single_changes_are_undone_whether_made_before_or_since(table, write):
+    other = EntityKey("q", "s")
+    write(Insert(entity(A=1)))
+    distribution.distribute(table)
+    table.refresh_from_db()
+    write(Insert(entity(other, A=1)))
+    update = write(Update(entity(A=2), ANY, merge=False))
+    deletion = write(Delete(other, ANY))
+    assert undo_of(table, ops=(Op.DELETE,)) == {"inserted": 1}
+    assert undo_of(table, numbers=(deletion,)) == {"skipped": 1}  # done already
+    assert undo_of(table, numbers=(update,)) == {"changed": 1}
+    assert content(table) == {"r": b'\n,"A":1', "s": b'\n,"A":1'}
+    assert kinds(table, other) == ["insert", "delete", "insert"]
+
+    first = changes.ChangeFilter(table="people", until=versions.page(table, KEY).entries[-2].at)
+    [former] = [it for it in changes.of_distributed(table.account, table, first, 9) if it.key == KEY]
+    assert former.before is None
+    assert undo_of(table, numbers=(former.sequence,)) == {"skipped": 1}  # it has newer work
+    write(Insert(entity(EntityKey("z", "z"), A=1)))
+    latest = versions.page(table, EntityKey("z", "z")).entries[0]
+    assert undo_of(table, numbers=(latest.sequence,)) == {"deleted": 1}
+    done = Activity.objects.filter(verb=Verb.ENTITY_REVERT).order_by("pk").last()
+    assert (done.actor, done.table_id, done.detail["deleted"]) == ("ada", table.pk, 1)
+
+
+def test_the_only_change_from_before_is_undone(table, write):
+    write(Insert(entity(A=1)))
+    distribution.distribute(table)
+    table.refresh_from_db()
+    assert undo_of(table) == {"deleted": 1}
+    assert content(table) == {}
+
+
+def test_several_changes_are_refused_and_none_is_made(table, write):
+    distribution.distribute(table)
+    table.refresh_from_db()
+    write(Insert(entity(A=1)))
+    write(Insert(entity(EntityKey("q", "s"), A=1)))
+    wanted = changes.ChangeFilter(table="people")
+    with pytest.raises(NotImplemented, match="one by one"):
+        data_undo.preview(table.account, wanted)
+    with pytest.raises(NotImplemented, match="one by one"):
+        running.complete(data_undo.request(table.account, wanted), by=ADA)
+    assert len(content(table)) == 2
 
 
 def test_a_node_that_is_down_is_no_error_of_the_server(table):

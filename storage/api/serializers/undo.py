@@ -9,12 +9,14 @@ from storage.api.serializers.fields import (
     InstantField,
     OptionalCharField,
     StrictBooleanField,
+    StrictCharField,
     StrictIntegerField,
     StrictSerializer,
 )
 from storage.domain.entities.restoring import Effect, Skip
 
 _SELECTION = ("ids", "from", "to", "actor", "request", "table")
+_KEYS = ("PartitionKey", "RowKey")
 
 
 class UndoSerializer(StrictSerializer):
@@ -38,11 +40,25 @@ class UndoSerializer(StrictSerializer):
 
     def get_fields(self) -> dict[str, Any]:
         since = InstantField(default=None, help_text="Changes at or after this time.")
-        return {"from": since, **super().get_fields()}  # a keyword
+        keys = {
+            name: StrictCharField(
+                default=None,
+                allow_blank=True,
+                help_text="Changes of the entity with these keys; both are needed.",
+            )
+            for name in _KEYS
+        }
+        return {"from": since, **super().get_fields(), **keys}  # a keyword
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
-        if not any(data[name] for name in _SELECTION):
-            raise ValidationError("Select the changes to undo: ids, from, to, actor, request or table.")
+        keys = [data[name] is not None for name in _KEYS]
+        if not any(data[name] for name in _SELECTION) and not any(keys):
+            raise ValidationError(
+                "Select the changes to undo: ids, from, to, actor, request, table or the keys of an entity."
+            )
+        if any(keys) and not all(keys):
+            missing = _KEYS[keys.index(False)]
+            raise ValidationError({missing: ["PartitionKey and RowKey are given together."]})
         if data["from"] and data["to"] and data["from"] >= data["to"]:
             raise ValidationError({"to": ["The time must be after from."]})
         return data

@@ -52,6 +52,7 @@ class UndoViewSet(AccountScopedViewSet):
             numbers=tuple(data["ids"]),
             since=data["from"],
             until=data["to"],
+            entity=None if data["PartitionKey"] is None else EntityKey(data["PartitionKey"], data["RowKey"]),
         )
         if data["dry_run"]:
             return self._answer_outcome(data_undo.preview(self.account, wanted, sample=_SAMPLE))

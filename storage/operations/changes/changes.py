@@ -10,7 +10,7 @@ from typing import Final, Self, TypeVar
 from django.db.models import F, Q
 
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.entities.entity import StoredEntity, encode_entity_key
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.service.recorded import ChangeGroup, ChangePage, RecordedChange
 from storage.domain.service.recorded import Op as Op
@@ -48,8 +48,8 @@ class ChangeFilter:
 
     ``actor`` is part of a name or of the label of a SAS token, ``caller`` the whole; ``actors`` are kinds and names.
     Addresses and clients may be any, but not with an ``actor_id``, as ChangeGroup has it. ``key`` is part of a
-    PartitionKey or RowKey, case-sensitive. ``until`` is exclusive. ``numbers`` are those of single changes, ``span`` is
-    that of an edit.
+    PartitionKey or RowKey, case-sensitive, ``entity`` has both. ``until`` is exclusive. ``numbers`` are those of single
+    changes, ``span`` is that of an edit.
     """
 
     table: str = ""
@@ -66,10 +66,14 @@ class ChangeFilter:
     span: Span | None = None
     since: datetime | None = None
     until: datetime | None = None
+    entity: EntityKey | None = None
 
     def dump(self) -> str:
         """Write the filter as a text, which may hold what PostgreSQL's JSON cannot."""
-        return json.dumps(asdict(self), default=datetime.isoformat)
+        found = asdict(self)
+        if self.entity is None:  # of which servers of older versions know nothing
+            del found["entity"]
+        return json.dumps(found, default=datetime.isoformat)
 
     @classmethod
     def load(cls, text: str) -> Self:
@@ -82,7 +86,9 @@ class ChangeFilter:
             "requests": tuple(found["requests"]),
             "numbers": tuple(found["numbers"]),
         }
-        return cls(**{**found, **times, **several, "span": found["span"] and tuple(found["span"])})
+        entity = EntityKey(*found["entity"]) if "entity" in found else None
+        span = found["span"] and tuple(found["span"])
+        return cls(**{**found, **times, **several, "span": span, "entity": entity})
 
 
 # the table is None if it is dropped
@@ -293,6 +299,17 @@ def with_images(
     return name_actors(account.pk, found)
 
 
+def of_distributed(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
+    """Return the first matching changes of a distributed table, those from before it was distributed among them."""
+    wanted = replace(wanted, table="", table_id=table.pk, span=None)
+    found = with_images(account, table, wanted, top)
+    selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
+    if selection is None or not record:
+        return found
+    former = statements.with_images(NO_TABLE, (table.name, table.pk), record, selection, top)
+    return [*name_actors(account.pk, run_limited(former)), *found][:top]
+
+
 def _complete(table: Table, change: RecordedChange) -> RecordedChange:
     """Return a change of a distributed table, whose number is its Timestamp, with the entity after it."""
     number = change.sequence
@@ -358,6 +375,7 @@ def select(account: Account, wanted: ChangeFilter) -> Selection | None:
         wanted.requests,
         wanted.numbers,
         wanted.key,
+        wanted.entity,
         wanted.span,
     )
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.db import transaction
+
 from storage.domain.access.roles import Capability
 from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
@@ -20,6 +22,7 @@ from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.jobs.kinds import JobRequest, Run, Step
 from storage.operations.relations import table_relations
 from storage.operations.relations.record import recorded_changes
+from storage.operations.undo import single_undo
 from storage.sql import changes as statements
 from storage.sql import restoring
 from storage.sql.relations import relation_name
@@ -50,6 +53,8 @@ def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoP
 
 
 def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TableOutcome:
+    if table.distributed:
+        return single_undo.preview(account, table, wanted)
     images = _images(account, table, wanted)
     if images is None:
         return TableOutcome(table.name, table)
@@ -98,6 +103,12 @@ class _UndoJob(OutcomeJob[Arguments]):
         account, wanted = accounts.writable(run.account), run.arguments.read_closed_filter()
         existing = _existing(account, changes.count_by_table(account, wanted))
         for table in existing:
+            if table.distributed and table.name not in progress.done:
+                with transaction.atomic():
+                    single_undo.apply(account, table, wanted, progress.outcome.table(table.name), by=run.by)
+                    progress.done.append(table.name)
+                    progress.save()
+                continue
             images = None if table.name in progress.done else _images(account, table, wanted)
             if images is not None:
                 outcome = progress.outcome.table(table.name)
@@ -137,7 +148,8 @@ def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
     tables = Table.objects.filter(pk__in=counts, account=account, deleted_at=None).select_related("account")
     found = list(tables.order_by("pk"))
     for table in found:
-        table_relations.refuse_distributed(table)
+        if counts[table.pk] > 1:
+            table_relations.refuse_distributed(table)
     return found
 
 
@@ -156,6 +168,6 @@ def _describe(wanted: ChangeFilter) -> dict[str, object]:
         "to": wanted.until and wanted.until.isoformat(),
         "who": wanted.actor or wanted.caller or ", ".join(name for _, name in wanted.actors),
         "request": ", ".join(wanted.requests[:10]),
-        "key": wanted.key,
+        "key": wanted.key or " ".join(wanted.entity or ()),
     }
     return {name: value for name, value in described.items() if value}
