@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
     dependencies = [("storage", "0038_quotas")]
 
     operations = [
-        migrations.RunSQL(moments.CREATE_JUMPS, migrations.RunSQL.noop),
+        migrations.RunSQL(moments.CREATE_NOTES, migrations.RunSQL.noop),
         migrations.RunSQL(moments.CREATE_FUNCTIONS, migrations.RunSQL.noop),
         migrations.RunPython(replace_functions, migrations.RunPython.noop),
     ]

@@ -1,18 +1,29 @@
-"""Whether the clock of this machine can be believed: it is compared with the time that has passed.
+"""Clocks that jump.
 
-A clock that jumps ahead makes everything expire at once. What has expired is then kept for a while, in which the clock
-can be set right, and in which an alarm can be noticed.
+Whether the clock of this machine can be believed: it is compared with the time that has passed. A clock that jumps
+ahead makes everything expire at once. What has expired is then kept for a while, in which the clock can be set right,
+and in which an alarm can be noticed.
+
+The clock of the database is noted by it, so that it knows when it has been set back: storage.sql.moments.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
 from typing import Final
 
+from storage.domain.errors import StorageError
+from storage.runtime.idleness import idleness
+from storage.sql import moments
+from storage.sql.lanes import Lanes
+
 logger = logging.getLogger(__name__)
 
 _ALLOWED: Final = 3600.0  # seconds of a jump that deletes nothing that matters
 _HELD: Final = 3600.0  # seconds after a jump in which nothing is deleted
+_NOTED_EVERY: Final = 1.0  # seconds
+_NOTED_WHILE_IDLE: Final = 5.0
 
 
 def passed() -> float:
@@ -47,3 +58,15 @@ class ClockWatch:
             return False
         self._known, self._held_until = (wall, passed), None
         return True
+
+
+async def keep_noting(lanes: Lanes) -> None:
+    """Have the database note its clock, until cancelled; its first run is before the first write."""
+    while True:
+        try:
+            await lanes.run(moments.present())
+        except StorageError:
+            pass  # the database is not available, which has been logged
+        except Exception:
+            logger.exception("The clock of the database could not be noted")
+        await asyncio.sleep(_NOTED_WHILE_IDLE if idleness.is_idle() else _NOTED_EVERY)

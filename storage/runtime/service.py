@@ -41,6 +41,7 @@ from storage.operations.tables import analytics, tables
 from storage.operations.tables.adaptive_indexes import SlowQuery
 from storage.runtime import presence, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
+from storage.runtime.clock import keep_noting
 from storage.runtime.job_news import JobNews
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.observer import Observer
@@ -112,6 +113,7 @@ class Service:
             self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=self._leave_former)
         self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
         self._background: asyncio.Task[None] | None = None
+        self._noting: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
 
@@ -127,12 +129,13 @@ class Service:
         if self._replicas is not None:
             self._replicas.open()
             replicas.set_of_this_process(self._replicas)
+        self._noting = asyncio.create_task(keep_noting(self._lanes))
         self._background = asyncio.create_task(self._run_background())
 
     async def close(self) -> None:
-        if self._background is not None:
-            self._background.cancel()
-            await asyncio.gather(self._background, return_exceptions=True)
+        for task in filter(None, (self._background, self._noting)):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         if self._replicas is not None:
             replicas.set_of_this_process(None)
             await self._replicas.close()

@@ -18,7 +18,7 @@ CREATE FUNCTION public.close_moment(moment bigint, latest bigint, relation regcl
     AS $$
 BEGIN
     IF moment > coalesce(pg_sequence_last_value('moment_floor'::regclass), 0) THEN
-        IF moment > greatest(greatest((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10, pg_sequence_last_value('moment_floor'::regclass) + 1), least(latest, (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 + 936000000000 - 1)) THEN
+        IF moment > greatest((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END), least(latest, (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 + 936000000000 - 1)) THEN
             RETURN NULL;
         END IF;
         PERFORM raise_moment_floor(moment);
@@ -49,9 +49,11 @@ CREATE FUNCTION public.entity_deleted_ahead(was bigint) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    ticks bigint := greatest(greatest((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10, pg_sequence_last_value('moment_floor'::regclass) + 1), was + 1);
+    ticks bigint := greatest((CASE WHEN abs((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10) END), was + 1);
 BEGIN
-    PERFORM raise_moment_floor(ticks);
+    IF ticks >= (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 THEN
+        PERFORM raise_moment_floor(ticks);  -- the entity may be inserted again
+    END IF;
     RETURN ticks;
 END
 $$;
@@ -385,21 +387,53 @@ CREATE FUNCTION public.keep_moment_floor() RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    is_remembered boolean := pg_sequence_last_value('moment_floor'::regclass) < coalesce(pg_sequence_last_value('moment_jump_to'::regclass), 0) + 25920000000000;
+    floor bigint;
+    noted bigint;
+    ticks bigint;
+    is_remembered boolean;
 BEGIN
-    IF (date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 > coalesce(pg_sequence_last_value('moment_floor'::regclass), 0) + 20000000 THEN
-        IF pg_sequence_last_value('moment_floor'::regclass) > 0 AND (date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 > pg_sequence_last_value('moment_floor'::regclass) + 936000000000 THEN
-            PERFORM pg_advisory_xact_lock(1952542054);
+    PERFORM pg_advisory_xact_lock(1952542054);
+    floor := coalesce(pg_sequence_last_value('moment_floor'::regclass), 0);
+    noted := coalesce(pg_sequence_last_value('moment_noted'::regclass), 0);
+    ticks := (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10;  -- read last: if it is earlier than one that was noted, it has been set back
+    is_remembered := floor < coalesce(pg_sequence_last_value('moment_jump_to'::regclass), 0) + 25920000000000;
+    IF ticks >= noted THEN
+        IF noted > 0 AND ticks > noted + 936000000000 THEN
             IF NOT is_remembered THEN
-                PERFORM setval('moment_jump_from', pg_sequence_last_value('moment_floor'::regclass));
+                PERFORM setval('moment_jump_from', noted + 300000000);
             END IF;
-            PERFORM setval('moment_jump_to', (date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10);
+            PERFORM setval('moment_jump_to', ticks);
         END IF;
-        PERFORM raise_moment_floor((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10);
-    ELSIF pg_sequence_last_value('moment_floor'::regclass) > (date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 + 936000000000 AND is_remembered AND (date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 >= coalesce(pg_sequence_last_value('moment_jump_from'::regclass), 0) THEN
-        PERFORM pg_advisory_xact_lock(1952542054);
-        PERFORM setval('moment_floor', (date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10);
+        PERFORM setval('moment_noted', ticks);
+        IF ticks - 1 > floor THEN
+            PERFORM setval('moment_floor', ticks - 1);
+        END IF;
+    ELSIF floor > ticks + 936000000000 AND is_remembered AND ticks >= coalesce(pg_sequence_last_value('moment_jump_from'::regclass), 0) - 300000000 THEN
+        PERFORM setval('moment_noted', ticks);
+        PERFORM setval('moment_floor', greatest(ticks, coalesce(pg_sequence_last_value('moment_jump_from'::regclass), 0)) - 1);
+    ELSIF noted + 300000000 - 1 > floor THEN
+        PERFORM setval('moment_floor', noted + 300000000 - 1);
     END IF;
+    RAISE EXCEPTION USING ERRCODE = 'TB005';
+EXCEPTION WHEN SQLSTATE 'TB005' THEN
+    NULL;
+END
+$$;
+
+CREATE FUNCTION public.next_moment(ticks bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    floor bigint := coalesce(pg_sequence_last_value('moment_floor'::regclass), 0);
+    noted bigint := coalesce(pg_sequence_last_value('moment_noted'::regclass), 0);
+    clock bigint := (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10;  -- read last, as above
+BEGIN
+    IF ticks > floor + 500000
+        OR clock < noted AND (floor < noted + 300000000 - 1 OR floor > clock + 936000000000)
+    THEN
+        PERFORM keep_moment_floor();
+    END IF;
+    RETURN greatest(ticks, pg_sequence_last_value('moment_floor'::regclass) + 1);
 END
 $$;
 
@@ -408,12 +442,14 @@ CREATE FUNCTION public.raise_moment_floor(ticks bigint) RETURNS void
     AS $$
 BEGIN
     IF ticks > coalesce(pg_sequence_last_value('moment_floor'::regclass), 0) AND ticks < (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 + 936000000000 THEN
-        -- one at a time: it must not be lowered
         PERFORM pg_advisory_xact_lock(1952542054);
         IF ticks > coalesce(pg_sequence_last_value('moment_floor'::regclass), 0) THEN
             PERFORM setval('moment_floor', ticks);
         END IF;
+        RAISE EXCEPTION USING ERRCODE = 'TB005';
     END IF;
+EXCEPTION WHEN SQLSTATE 'TB005' THEN
+    NULL;
 END
 $$;
 
@@ -784,6 +820,13 @@ CREATE SEQUENCE public.moment_jump_from
     CACHE 1;
 
 CREATE SEQUENCE public.moment_jump_to
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE SEQUENCE public.moment_noted
     START WITH 0
     INCREMENT BY 1
     MINVALUE 0
@@ -3140,12 +3183,13 @@ INSERT INTO public.django_migrations VALUES
 	(93, 'storage', '0050_links_and_presence', now()),
 	(94, 'storage', '0051_entity_moves', now()),
 	(95, 'storage', '0052_copied_tables', now()),
-	(96, 'usersessions', '0001_initial', now()),
-	(97, 'storage', '0014_squashed_0035_branch_is_whole', now()),
+	(96, 'storage', '0053_noted_clock', now()),
+	(97, 'usersessions', '0001_initial', now()),
 	(98, 'storage', '0008_squashed_0012_retired_key', now()),
 	(99, 'storage', '0001_squashed_0007_append_only', now()),
-	(100, 'console', '0007_squashed_0010_column_widths', now()),
-	(101, 'console', '0001_squashed_0005_queries', now());
+	(100, 'storage', '0014_squashed_0035_branch_is_whole', now()),
+	(101, 'console', '0007_squashed_0010_column_widths', now()),
+	(102, 'console', '0001_squashed_0005_queries', now());
 
 
 
@@ -3157,7 +3201,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 69, true);
 
 
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 101, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 102, true);
 
 
 

@@ -5,6 +5,13 @@ afterwards. A write that read the floor before it was raised holds a lock on its
 such writes have ended, all changes up to the moment are visible, and what is read as of it never changes. The floor is
 a sequence, because each statement sees its present value, whatever its snapshot is.
 
+A moment that is over also stays when it was not read before the clock is set back. For that the clock is noted, in
+another sequence: by the first write in any twentieth of a second, and by every server once a second. The floor is
+raised to it, so that a write whose clock is just above the floor takes the time of its clock, and has nothing else to
+look at. Any other calls ``next_moment``. A clock that is behind the one that was noted before has been set back; by how
+much is not known, but it cannot have come farther than ``_AHEAD`` after it was noted. Then the floor is raised to that.
+Sequences are in the log of the database, so that all of this outlives its restart, and that of the server.
+
 Statements on distributed relations may call no volatile functions, and cannot be read as of a moment: they use the
 clock alone.
 """
@@ -33,13 +40,33 @@ CLOCK: Final = ticks("statement_timestamp()")
 _PRESENT_CLOCK: Final = ticks("clock_timestamp()")
 # reading it with a subquery would take 3 µs instead of 0.3
 _FLOOR: Final = "pg_sequence_last_value('moment_floor'::regclass)"
+_NOTED: Final = "coalesce(pg_sequence_last_value('moment_noted'::regclass), 0)"
+# A write notes the clock when the floor is farther behind. To do so takes 10 µs, thirty times as long as to see that
+# it is not necessary.
+_NOTED_EVERY: Final = TICKS_PER_SECOND // 20
+# The clock is noted at least this often: every few seconds, by a server that is idle or starts again. Timestamps stand
+# still for so much longer than a clock was set back.
+_AHEAD: Final = 30 * TICKS_PER_SECOND
+
+
+def _is_usual(clock: str) -> str:
+    """Return the condition that a clock is above the floor, and was noted lately."""
+    # a single look at the floor: BETWEEN would take two
+    return f"abs({clock} - {_FLOOR} - {_NOTED_EVERY // 2}) < {_NOTED_EVERY // 2}"
+
+
+def _above_floor(clock: str) -> str:
+    """Return SQL of a Timestamp by a clock."""
+    return f"(CASE WHEN {_is_usual(clock)} THEN {clock} ELSE next_moment({clock}) END)"
+
+
 # An insertion may have to wait for a deletion, which took its Timestamp when its statement began. So this one is taken
 # as late as possible.
-NOW: Final = f"greatest({CLOCK}, {_FLOOR} + 1)"
-PRESENT: Final = f"greatest({_PRESENT_CLOCK}, {_FLOOR} + 1)"
+NOW: Final = _above_floor(CLOCK)
+PRESENT: Final = _above_floor(_PRESENT_CLOCK)
 
 _LOCK: Final = 0x74616D66  # the advisory lock of those who raise the floor
-_KEPT_EVERY: Final = 2 * TICKS_PER_SECOND
+_RAISED: Final = "TB005"  # the state of the exception that releases it
 # The floor is not raised farther ahead of the clock. A clock is often wrong by as much as time zones differ: a floor
 # that is no farther ahead waits for the clock.
 _FARTHEST: Final = 26 * 3600 * TICKS_PER_SECOND
@@ -55,50 +82,87 @@ _IN_ORDER: Final = "CASE WHEN {is_quick} THEN e.ts ELSE {history}_in_order({tabl
 _IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '100 us'"
 # the same for one of several rows
 _IS_QUICK_OF_SEVERAL: Final = f"abs({_PRESENT_CLOCK} - e.ts - 500) <= 500"
-# If it is ahead of the clock, the floor has to be raised: the entity may be inserted again.
 _DELETED: Final = (
-    f"CASE WHEN {CLOCK} > greatest({_FLOOR}, e.ts) THEN {CLOCK} ELSE entity_deleted_ahead(e.ts) END"
+    f"CASE WHEN {CLOCK} > e.ts AND {_is_usual(CLOCK)} THEN {CLOCK} ELSE entity_deleted_ahead(e.ts) END"
 )
 
 _JUMPED_FROM: Final = "coalesce(pg_sequence_last_value('moment_jump_from'::regclass), 0)"
 _JUMPED_TO: Final = "coalesce(pg_sequence_last_value('moment_jump_to'::regclass), 0)"
 
-# what the clock has jumped from and to, for keep_moment_floor
-CREATE_JUMPS: Final = """
+# the clock that was noted last, and what it has jumped from and to, for keep_moment_floor
+CREATE_NOTES: Final = """
+CREATE SEQUENCE IF NOT EXISTS moment_noted AS bigint MINVALUE 0 START 0;
 CREATE SEQUENCE IF NOT EXISTS moment_jump_from AS bigint MINVALUE 0 START 0;
 CREATE SEQUENCE IF NOT EXISTS moment_jump_to AS bigint MINVALUE 0 START 0;
 """
+# servers before 1.1 have noted the clock in the floor itself
+NOTE_FLOOR: Final = f"SELECT setval('moment_noted', {_FLOOR}) WHERE {_NOTED} = 0 AND {_FLOOR} > 0"
 CREATE_FUNCTIONS: Final = f"""
+-- No one may lower what another has raised. The exception releases the lock at once, not at the end of a transaction
+-- that others would wait for; it takes nothing back, as sequences are not part of transactions.
 CREATE OR REPLACE FUNCTION raise_moment_floor(ticks bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     IF ticks > coalesce({_FLOOR}, 0) AND ticks < {_PRESENT_CLOCK} + {_FARTHEST} THEN
-        -- one at a time: it must not be lowered
         PERFORM pg_advisory_xact_lock({_LOCK});
         IF ticks > coalesce({_FLOOR}, 0) THEN
             PERFORM setval('moment_floor', ticks);
         END IF;
+        RAISE EXCEPTION USING ERRCODE = '{_RAISED}';
     END IF;
+EXCEPTION WHEN SQLSTATE '{_RAISED}' THEN
+    NULL;
 END
 $$;
 CREATE OR REPLACE FUNCTION keep_moment_floor() RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    is_remembered boolean := {_FLOOR} < {_JUMPED_TO} + {_JUMP_FORGOTTEN};
+    floor bigint;
+    noted bigint;
+    ticks bigint;
+    is_remembered boolean;
 BEGIN
-    IF {CLOCK} > coalesce({_FLOOR}, 0) + {_KEPT_EVERY} THEN
-        IF {_FLOOR} > 0 AND {CLOCK} > {_FLOOR} + {_FARTHEST} THEN
-            PERFORM pg_advisory_xact_lock({_LOCK});
+    PERFORM pg_advisory_xact_lock({_LOCK});
+    floor := coalesce({_FLOOR}, 0);
+    noted := {_NOTED};
+    ticks := {_PRESENT_CLOCK};  -- read last: if it is earlier than one that was noted, it has been set back
+    is_remembered := floor < {_JUMPED_TO} + {_JUMP_FORGOTTEN};
+    IF ticks >= noted THEN
+        IF noted > 0 AND ticks > noted + {_FARTHEST} THEN
             IF NOT is_remembered THEN
-                PERFORM setval('moment_jump_from', {_FLOOR});
+                PERFORM setval('moment_jump_from', noted + {_AHEAD});
             END IF;
-            PERFORM setval('moment_jump_to', {CLOCK});
+            PERFORM setval('moment_jump_to', ticks);
         END IF;
-        PERFORM raise_moment_floor({CLOCK});
-    ELSIF {_FLOOR} > {CLOCK} + {_FARTHEST} AND is_remembered AND {CLOCK} >= {_JUMPED_FROM} THEN
-        PERFORM pg_advisory_xact_lock({_LOCK});
-        PERFORM setval('moment_floor', {CLOCK});
+        PERFORM setval('moment_noted', ticks);
+        IF ticks - 1 > floor THEN
+            PERFORM setval('moment_floor', ticks - 1);
+        END IF;
+    ELSIF floor > ticks + {_FARTHEST} AND is_remembered AND ticks >= {_JUMPED_FROM} - {_AHEAD} THEN
+        PERFORM setval('moment_noted', ticks);
+        PERFORM setval('moment_floor', greatest(ticks, {_JUMPED_FROM}) - 1);
+    ELSIF noted + {_AHEAD} - 1 > floor THEN
+        PERFORM setval('moment_floor', noted + {_AHEAD} - 1);
     END IF;
+    RAISE EXCEPTION USING ERRCODE = '{_RAISED}';
+EXCEPTION WHEN SQLSTATE '{_RAISED}' THEN
+    NULL;
+END
+$$;
+-- returns the Timestamp of a write whose clock is not just above the floor
+CREATE OR REPLACE FUNCTION next_moment(ticks bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    floor bigint := coalesce({_FLOOR}, 0);
+    noted bigint := {_NOTED};
+    clock bigint := {_PRESENT_CLOCK};  -- read last, as above
+BEGIN
+    IF ticks > floor + {_NOTED_EVERY}
+        OR clock < noted AND (floor < noted + {_AHEAD} - 1 OR floor > clock + {_FARTHEST})
+    THEN
+        PERFORM keep_moment_floor();
+    END IF;
+    RETURN greatest(ticks, {_FLOOR} + 1);
 END
 $$;
 -- returns the virtual transactions that may still write with a Timestamp up to the moment; null: it is in the future
@@ -129,14 +193,16 @@ LANGUAGE plpgsql AS $$
 DECLARE
     ticks bigint := greatest({NOW}, was + 1);
 BEGIN
-    PERFORM raise_moment_floor(ticks);
+    IF ticks >= {_PRESENT_CLOCK} THEN
+        PERFORM raise_moment_floor(ticks);  -- the entity may be inserted again
+    END IF;
     RETURN ticks;
 END
 $$;
 """
 CREATE: Final = f"""
 CREATE SEQUENCE moment_floor AS bigint MINVALUE 0 START 0;
-{CREATE_JUMPS}
+{CREATE_NOTES}
 {CREATE_FUNCTIONS}
 """
 _CREATE_IN_ORDER: Final = f"""
@@ -159,8 +225,9 @@ END
 $$
 """
 DROP: Final = """
-DROP FUNCTION entity_deleted_ahead; DROP FUNCTION close_moment;
+DROP FUNCTION entity_deleted_ahead; DROP FUNCTION close_moment; DROP FUNCTION next_moment;
 DROP FUNCTION keep_moment_floor; DROP FUNCTION raise_moment_floor; DROP SEQUENCE moment_floor;
+DROP SEQUENCE moment_noted;
 DROP SEQUENCE moment_jump_from; DROP SEQUENCE moment_jump_to
 """
 
@@ -204,7 +271,10 @@ def of_deletion(relation: str) -> str:
 
 
 # the same as a time, rounded up
-PRESENT_TIME: Final = f"greatest(statement_timestamp(), to_timestamp(({_FLOOR} + 10) / 10000000.0))"
+PRESENT_TIME: Final = (
+    f"CASE WHEN {_is_usual(CLOCK)} THEN statement_timestamp()"
+    f" ELSE to_timestamp((next_moment({CLOCK}) + 9) / 10 / 1000000.0) END"
+)
 
 
 def present_time() -> Combinable:

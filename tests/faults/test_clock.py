@@ -3,6 +3,8 @@
 import json
 import os
 import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
@@ -57,15 +59,30 @@ def clock(scratch, monkeypatch):
 
 
 @pytest.fixture
-def live(clock, start, scratch):
-    with group(scratch / "clocks") as nodes:
-        node = nodes.primary(environment=clock.environment)
-        added = {name: clock.environment[name] for name in clock.environment.keys() - os.environ.keys()}
-        env = {**added, "DATABASE_URL": node.url(), "TABLERO_SECRET": uuid4().hex}
-        hurried = {"storage.runtime.periodic": {"_INTERVAL": 0.5, "_OFTEN": 0.5}}
-        with start(scratch / "clocks" / "server", env=env, hurried=hurried) as live:
+def node(clock, scratch):
+    with group(scratch / f"clocks-{uuid4().hex[:8]}") as nodes:
+        yield nodes.primary(environment=clock.environment)
+
+
+@pytest.fixture
+def serve(node, clock, start):
+    """Start a server on the database, whose clock is the same."""
+    added = {name: clock.environment[name] for name in clock.environment.keys() - os.environ.keys()}
+    env = {**added, "DATABASE_URL": node.url(), "TABLERO_SECRET": uuid4().hex}
+
+    @contextmanager
+    def serve(hurried=None):
+        with start(node.folder.parent / "server", env=env, hurried=hurried) as live:
             live.node = node
             yield live
+
+    return serve
+
+
+@pytest.fixture
+def live(serve):
+    with serve({"storage.runtime.periodic": {"_INTERVAL": 0.5, "_OFTEN": 0.5}}) as live:
+        yield live
 
 
 class Writer:
@@ -75,6 +92,7 @@ class Writer:
         self.connection, self.table = connection, table
         self.versions = []  # the value and the Timestamp, in the order of the commits
         self.seen = {}  # what there was at each moment that was read
+        self.unread = {}  # the value at each other that was over
         connection.create_table(table)
 
     def write(self):
@@ -98,6 +116,12 @@ class Writer:
     def read(self, moment):
         self.seen[moment] = self.get(moment)
 
+    def look(self, clock):
+        """Note what there is as of now, without reading it."""
+        moment = datetime.fromtimestamp(clock.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        over = [value for value, at in self.versions if read_datetime(at) <= read_datetime(moment)]
+        self.unread[moment] = over[-1]
+
     def check(self):
         """Timestamps grow with the commits, each shows what was written with it, and no moment has changed."""
         assert all(a < b for a, b in pairwise(read_datetime(it[1]) for it in self.versions)), self.versions
@@ -105,6 +129,8 @@ class Writer:
             assert self.get(timestamp)["n"] == value
         for moment, seen in self.seen.items():
             assert self.get(moment) == seen
+        for moment, value in self.unread.items():
+            assert self.get(moment)["n"] == value
 
 
 def test_the_past_and_the_order_of_changes_outlive_jumps_of_the_clock(live, clock, table):
@@ -144,6 +170,30 @@ def test_the_past_and_the_order_of_changes_outlive_jumps_of_the_clock(live, cloc
         live.node.fetch("SELECT keep_moment_floor()")
         assert floor() > -HOUR
         clock.set(0)
+        writer.check()
+
+
+def test_what_is_over_stays_though_nobody_has_read_it(serve, clock, table):
+    """The server and the database end as by a crash before the clock is set back once more."""
+    with serve() as live, Connection(live) as connection:
+        writer = Writer(connection, table)
+        writer.write()
+        clock.set(5)
+        writer.look(clock)
+        clock.set(-115)
+        writer.write()
+        clock.set(60)
+        writer.check()
+        writer.write()
+        clock.set(65)
+        writer.look(clock)
+        live.kill()
+        live.node.stop()
+    clock.set(-10)
+    live.node.start()
+    with serve() as live, Connection(live) as writer.connection:
+        writer.write()
+        clock.set(300)
         writer.check()
 
 
