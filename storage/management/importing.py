@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +16,16 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from storage.domain.refusals import Reason
+from storage.editing.formats.counted_times import CountedTimeFormat
+from storage.editing.formats.dates import DateFormat
+from storage.editing.formats.format import Format
+from storage.editing.formats.numbers import NumberFormat
+from storage.editing.formats.reading import DATE_FORMATS, NUMBER_FORMATS, UnknownFormat, read_format
+from storage.editing.formats.words import BooleanWords
 from storage.operations.entities import imports
 from storage.transfer import proposals
 from storage.transfer.file import RowFile
+from storage.transfer.format_proposals import Certainty, FormatProposal
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
 from storage.transfer.mapping import ColumnMapping, Empty, MappingRefused, OnMisfit, read_type
 from storage.transfer.proposals import Proposal
@@ -31,6 +39,11 @@ def _read_pair(text: str) -> tuple[str, str]:
     if not separator or not name:
         raise argparse.ArgumentTypeError(f"{text!r} must be written as COLUMN=VALUE")
     return name, value
+
+
+def _read_format(text: str) -> tuple[str, str]:
+    name, _, value = text.rpartition("=")
+    return name or "*", value
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +62,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="such as '{tenant}-{id}'; {#row} is the number of the row, {#guid} a new GUID",
     )
     keys.add_argument("--type", metavar="COLUMN=TYPE", type=_read_pair, action="append", default=[])
+    keys.add_argument(
+        "--number-format", metavar="[COLUMN=]FORMAT", type=_read_format, action="append", default=[],
+        help=f"how numbers are written: {', '.join(NUMBER_FORMATS)}; without a column, in all that are numbers so",
+    )  # fmt: skip
+    keys.add_argument(
+        "--date-format", metavar="[COLUMN=]FORMAT", type=_read_format, action="append", default=[],
+        help=f"how dates are written: {', '.join(DATE_FORMATS)}, or a pattern such as dd.MM.yyyy; without a column, in"
+        " all that are dates so",
+    )  # fmt: skip
+    keys.add_argument(
+        "--boolean-words", metavar="[COLUMN=]TRUE/FALSE", type=_read_format, action="append", default=[],
+        help="words for true and false, such as ja/nein; without a column, in all that have only these",
+    )  # fmt: skip
     keys.add_argument("--rename", metavar="COLUMN=PROPERTY", type=_read_pair, action="append", default=[])
     keys.add_argument("--ignore", metavar="COLUMN", action="append", default=[])
     keys.add_argument(
@@ -139,12 +165,91 @@ def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping,
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
     else:
         proposal = file.propose(timezone.now())
+        _require_keys(proposal, options["partition_key"], options["row_key"])
         mapping = proposals.complete(proposal, options["partition_key"], options["row_key"])
         if options["zone"]:
             mapping = proposals.in_zone(proposal, mapping, options["zone"])
+    for option, kinds in _FORMAT_OPTIONS.items():
+        for name, text in options[option.replace("-", "_")]:
+            format_ = _find_format(option, kinds, text)
+            looked_at = proposal or file.propose(timezone.now())
+            mapping = _with_formats(looked_at, mapping, name, format_)
     mapping = _change(mapping, options)
     mapping.check(proposal.names if proposal is not None else file.layout.columns)
     return mapping, proposal
+
+
+_FORMAT_OPTIONS: Final = {
+    "number-format": (NumberFormat,),
+    "date-format": (DateFormat, CountedTimeFormat),
+    "boolean-words": (BooleanWords,),
+}
+
+
+def _find_format(option: str, kinds: tuple[type[Format], ...], text: str) -> Format:
+    try:
+        found = read_format(text)
+    except UnknownFormat as error:
+        raise CommandError(f"--{option}: {error}") from None
+    if not isinstance(found, kinds):
+        raise CommandError(f"--{option} does not take {found.spelling}, which is {found.singular}.")
+    return found
+
+
+def _with_formats(proposal: Proposal, mapping: ColumnMapping, name: str, format_: Format) -> ColumnMapping:
+    """Return a mapping with the format of a column, or of all (*) whose first values have it without exception."""
+    if name != "*":
+        return mapping.with_column(proposals.in_format(proposal, mapping.column(name), format_))
+    in_keys = mapping.whole_keys()
+    for column in proposals.find_columns_in(proposal, format_):
+        if column.source not in in_keys:
+            kept = mapping.column(column.source)
+            mapping = mapping.with_column(replace(kept, type=column.type, format=column.format))
+    return mapping
+
+
+def _require_keys(proposal: Proposal, partition_key: str, row_key: str) -> None:
+    """Raise CommandError with what the keys may be, if one is missing."""
+    found = proposals.propose_missing_keys(proposal, partition_key, row_key).proposals
+    if not found:
+        return
+    chosen = {
+        "PartitionKey": partition_key or proposal.mapping.partition_key,
+        "RowKey": row_key or proposal.mapping.row_key,
+    }
+    missing = [name for name, text in chosen.items() if not text]
+    columns = ", ".join(proposal.names)
+    wanted = f"Choose what makes up the {' and the '.join(missing)}"
+    lines = [f"{wanted}: the file has no column of this name, but {columns}. Proposed:"]
+    for it in found:
+        options = {
+            "PartitionKey": f"--partition-key {shlex.quote(it.partition_key)}",
+            "RowKey": f"--row-key {shlex.quote(it.row_key)}",
+        }
+        lines += [f"  {' '.join(options[name] for name in missing)}", f"      because {it.reason}"]
+    raise CommandError("\n".join(lines))
+
+
+def find_unused_formats(mapping: ColumnMapping, options: dict[str, Any]) -> list[str]:
+    """Return the formats that are wanted for all columns that have them, if there are none."""
+    used = [read_format(column.format) for column in mapping.columns if column.format]
+    wanted = (
+        text for option in _FORMAT_OPTIONS for name, text in options[option.replace("-", "_")] if name == "*"
+    )
+    return [text for text in wanted if not any(read_format(text).includes(it) for it in used)]
+
+
+def describe_options(column: str, proposal: FormatProposal) -> list[str]:
+    """Return the options that apply a proposal."""
+    if not proposal.format:
+        option = f"--type {shlex.quote(f'{column}={proposal.type.short_name}')}"
+    else:
+        format_ = read_format(proposal.format)
+        name = next(name for name, kinds in _FORMAT_OPTIONS.items() if isinstance(format_, kinds))
+        option = f"--{name} {shlex.quote(f'{column}={proposal.format}')}"
+    if proposal.certainty is Certainty.PARTIAL:
+        return [option, f"{option} --misfit {shlex.quote(f'{column}=string')}"]
+    return [option]
 
 
 def _change(mapping: ColumnMapping, options: dict[str, Any]) -> ColumnMapping:

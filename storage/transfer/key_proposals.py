@@ -282,9 +282,11 @@ class _Candidate:
         """Whether entities may be divided by it: by its name, or because few texts repeat."""
         if self.partition_rank == _SURE:
             return True
-        if self.type in _NOT_OF_KEYS or not self.repeats:
+        if self.type in _NOT_OF_KEYS:
             return False
-        return self.partition_rank > 0 or self.type is Edm.STRING
+        if self.partition_rank:
+            return self.repeats or len(self.texts) < _MANY
+        return self.repeats and self.type is Edm.STRING
 
 
 _SURE: Final = 3

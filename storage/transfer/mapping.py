@@ -129,6 +129,8 @@ class ColumnMapping:
             _check_known(column.source, columns)
             if not column.target:
                 continue
+            if column.format:
+                with_format(column, column.format)
             if not is_property_name(column.target):
                 raise MappingRefused(Reason.FILE_MAPPING_PROPERTY, text=column.target)
             if column.target in targets:

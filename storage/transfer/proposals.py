@@ -11,6 +11,9 @@ from storage.domain.entities.entity import ODATA_TYPE
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import guessing
+from storage.editing.formats.format import Format
+from storage.editing.formats.numbers import NumberFormat
+from storage.editing.formats.reading import read_format
 from storage.editing.guessing import Guess, GuessReason
 from storage.editing.typed_csv import TYPE
 from storage.transfer import rejects
@@ -121,10 +124,17 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
     unique = [_unique(it, targets) for it in columns]
     mapping = ColumnMapping(partition_key, row_key, tuple(it.column for it in unique))
     shown = tuple(name for name in names if name and not name.endswith(marks) and not _is_control(name))
-    sample = KeySample(rows)
-    proposed = [KeyColumn(it.column.source, it.likely_type) for it in columns]
-    keys_ = propose_keys(proposed, sample, partition_key, row_key)
-    return Proposal(mapping, tuple(unique), shown, len(rows), keys=keys_, sample=sample)
+    proposal = Proposal(mapping, tuple(unique), shown, len(rows), sample=KeySample(rows))
+    return replace(proposal, keys=propose_missing_keys(proposal))
+
+
+def propose_missing_keys(proposal: Proposal, partition_key: str = "", row_key: str = "") -> KeyProposals:
+    """Return what the keys may be that are neither chosen nor proposed by their name."""
+    columns = [KeyColumn(it.column.source, it.likely_type) for it in proposal.columns]
+    mapping = proposal.mapping
+    return propose_keys(
+        columns, proposal.sample, partition_key or mapping.partition_key, row_key or mapping.row_key
+    )
 
 
 def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> ColumnMapping:
@@ -136,7 +146,7 @@ def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> 
     )
     if not proposal.names:  # without rows, no key is missing
         return replace(mapping, partition_key="{PartitionKey}", row_key="{RowKey}")
-    require_keys(mapping, proposal.names, proposal.keys)
+    require_keys(mapping, proposal.names, propose_missing_keys(proposal, partition_key, row_key))
     in_keys = mapping.whole_keys()
     return replace(mapping, columns=tuple(it for it in mapping.columns if it.source not in in_keys))
 
@@ -150,6 +160,33 @@ def in_zone(proposal: Proposal, mapping: ColumnMapping, zone: str) -> ColumnMapp
         for it in mapping.columns
     )
     return replace(mapping, zone=zone, columns=tuple(columns))
+
+
+def in_format(proposal: Proposal, column: Column, format_: Format) -> Column:
+    """Return a column with a format, and the type that its first values have in it; else that it has, if possible."""
+    proposed = next((it for it in proposal.columns if it.column.source == column.source), None)
+    found = None if proposed is None else next((it for it in proposed.formats if _is_in(it, format_)), None)
+    if found is not None:
+        return replace(column, type=found.type, format=found.format)
+    type_ = column.type if column.type in format_.types else format_.types[0]
+    return replace(column, type=type_, format=format_.spelling)
+
+
+def find_columns_in(proposal: Proposal, format_: Format) -> list[Column]:
+    """Return the columns all of whose first values have a format, with it; whole numbers have any of numbers."""
+    is_of_numbers = isinstance(format_, NumberFormat) and not format_.percent and not format_.currency
+    columns = []
+    for it in proposal.columns:
+        found = next((found for found in it.formats if _is_in(found, format_)), None)
+        if found is not None and found.fitting == found.values:
+            columns.append(replace(it.column, type=found.type, format=found.format))
+        elif is_of_numbers and it.reason is GuessReason.FITS and it.column.type in (Edm.INT32, Edm.INT64):
+            columns.append(replace(it.column, format=format_.spelling))
+    return columns
+
+
+def _is_in(found: FormatProposal, format_: Format) -> bool:
+    return bool(found.format) and format_.includes(read_format(found.format))
 
 
 def with_likely_keys(proposal: Proposal) -> ColumnMapping:

@@ -114,6 +114,76 @@ def test_rows_that_do_not_fit(run, file, tmp_path, capsys):
     assert "3 left alone" in run("import", "shop/people", file, "--mapping", mapping, "--mode", "skip")
 
 
+GERMAN = """Filiale;Beleg;Betrag;Menge;Datum;Aktiv;Rabatt
+Köln;1001;1.234,56;1.200;28.11.2026;WAHR;12 %
+Köln;1002;99,90;3;01.12.2026;FALSCH;3,5 %
+Aachen;1003;-0,5;7;15.01.2027 13:45;WAHR;4 %
+"""
+ALL = ("--number-format", "comma", "--date-format", "dd.MM.yyyy", "--boolean-words", "wahr/falsch")
+
+
+def test_numbers_and_dates_as_people_write_them(run, tmp_path, capsys):
+    file, mapping = tmp_path / "german.csv", tmp_path / "mapping.json"
+    file.write_text(GERMAN)
+    keys = ("--partition-key", "{Filiale}", "--row-key", "{Beleg}")
+    said = run("import", "shop/sales", file, "--create", "--dry-run", *keys)
+    assert "Betrag  String  text, such as 1.234,56" in said  # nothing is applied by itself
+    assert (
+        "Betrag: All values are numbers with a decimal comma: 1.234,56 → 1234.56, -0,5 → -0.5, 99,90 → 99.90.\n"
+        "    --number-format Betrag=decimal-comma\n" in said
+    )
+    assert "Datum: All values are dates, day first: 28.11.2026 → 2026-11-28" in said
+    assert "    --boolean-words Aktiv=WAHR/FALSCH\n" in said
+    assert "    --number-format 'Rabatt=decimal-comma percent-as-fraction'\n" in said
+    assert "    --number-format 'Rabatt=decimal-comma percent-as-number'\n" in said
+
+    rabatt = ("--number-format", "Rabatt=decimal-comma percent-as-fraction")
+    said = run("import", "shop/sales", file, "--create", *ALL, *rabatt, *keys, "--save-mapping", mapping)
+    assert "Menge  Int32  numbers with a decimal comma" in said
+    assert "Dates and times without a time zone are those of UTC; --zone says otherwise." in said
+    first = {it["RowKey"]: it for it in exported(run, tmp_path)}["1001"]
+    assert {name: first[name] for name in ("Betrag", "Menge", "Datum", "Aktiv", "Rabatt")} == {
+        "Betrag": 1234.56, "Menge": 1200, "Datum": "2026-11-28T00:00:00Z", "Aktiv": True, "Rabatt": 0.12,
+    }  # fmt: skip
+
+    # for the next file
+    file.write_text("Filiale;Beleg;Betrag;Menge;Datum;Aktiv;Rabatt\nBonn;1;1,5;2;13/45/2026;;\n")
+    with pytest.raises(CommandError, match="1 of 1 rows"):
+        run("import", "shop/sales", file, "--mapping", mapping)
+    said = capsys.readouterr().out
+    assert "1  Datum is not a date, day first. '13/45/2026'" in said and "--misfit 'Datum=string'" in said
+
+
+def exported(run, folder):
+    run("export", "shop/sales", folder / "sales.ndjson")
+    return [json.loads(line) for line in (folder / "sales.ndjson").read_text().splitlines()]
+
+
+def test_formats_of_single_columns_and_those_of_no_column(run, file):
+    said = run("import", "shop/people", file, "--create", "--dry-run", "--date-format", "day-first", *KEYS)
+    assert "No column has only values in the format day-first. Name one: COLUMN=day-first" in said
+    assert "age: 2 of 3 values are whole numbers: 36, 41; 1 is not: 'n/a'.\n    --type age=Int32\n" in said
+    assert "    --type age=Int32 --misfit age=string\n" in said
+    said = run(
+        "import", "shop/people", file, "--create", "--dry-run", "--number-format", "age=decimal-point", *KEYS
+    )
+    assert "age  Double  numbers with a decimal point" in said
+    assert "1  age is not a number with a decimal point. 'n/a'" in said
+
+
+def test_missing_keys_are_proposed(run, file):
+    expected = (
+        "Choose what makes up the PartitionKey and the RowKey: the file has no column of this name, but country, id,"
+        " age. Proposed:\n  --partition-key '{country}' --row-key '{id}'\n      because PartitionKey: 3 different"
+        " values in 3 rows; RowKey: unique in 3 rows\n"
+    )
+    with pytest.raises(CommandError) as refused:
+        run("import", "shop/people", file, "--create")
+    assert str(refused.value).startswith(expected)
+    with pytest.raises(CommandError, match=r"up the RowKey: .*\n  --row-key '\{id\}'\n      because"):
+        run("import", "shop/people", file, "--create", "--partition-key", "x")
+
+
 def test_the_standard_input_and_output(monkeypatch, capfdbinary):
     accounts.add("shop")
     stream = io.BytesIO(FILE.encode())
@@ -128,6 +198,15 @@ def test_the_standard_input_and_output(monkeypatch, capfdbinary):
     [
         (("import", "shop/people", "{file}"), "create it with --create"),
         (("import", "shop/people", "{file}", "--create"), "no column of this name, but country, id, age"),
+        (
+            ("import", "shop/people", "{file}", "--create", *KEYS, "--number-format", "x"),
+            "'x' is not a format",
+        ),
+        (
+            ("import", "shop/people", "{file}", "--create", *KEYS, "--number-format", "age=dmy"),
+            "is a date, day first",
+        ),
+        (("import", "shop/people", "{file}", "--create", *KEYS, "--date-format", "ag=dmy"), "no column ag"),
         (("import", "nobody/people", "{file}"), "account nobody does not exist"),
         (("import", "shop/people", "{file}x", "--create"), "cannot be read: No such file"),
         (("import", "shop/people", "{file}", "--create", *KEYS, "--type", "age=Int16"), "Int16"),

@@ -37,3 +37,7 @@ class Format(ABC):
     @abstractmethod
     def rewrite(self, text: str) -> str:
         """Return a text as its type is usually written, with every digit; raises NotInFormat."""
+
+    def includes(self, other: "Format") -> bool:
+        """Return whether texts in another format are meant where people speak of this one."""
+        return self == other

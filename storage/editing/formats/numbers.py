@@ -181,6 +181,14 @@ class NumberFormat(Format):
         kind = "fractions" if self.percent is Percent.FRACTION else "numbers"
         return f"percentages with a decimal {_MARKS[self.decimals]}, as {kind}"
 
+    def includes(self, other: Format) -> bool:
+        """Return whether a number is written so; without a currency, amounts in any are meant too."""
+        return (
+            isinstance(other, NumberFormat)
+            and (self.decimals, self.percent) == (other.decimals, other.percent)
+            and (not self.currency or find_currency(self.currency) == find_currency(other.currency))
+        )
+
     def rewrite(self, text: str) -> str:
         parts = split_number(text)
         if parts is None or parts.is_percent is not (self.percent is not None):

@@ -68,6 +68,12 @@ class BooleanWords(Format):
     def plural(self) -> str:
         return self.singular
 
+    def includes(self, other: Format) -> bool:
+        """Return whether the words are the same, in any case."""
+        return isinstance(other, BooleanWords) and (
+            (fold_word(self.true), fold_word(self.false)) == (fold_word(other.true), fold_word(other.false))
+        )
+
     def rewrite(self, text: str) -> str:
         word = fold_word(text) if len(text) <= _LONGEST else ""
         if word == fold_word(self.true):

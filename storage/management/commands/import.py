@@ -12,10 +12,14 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
 
+from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
+from storage.editing.formats.reading import read_format
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.management.importing import (
     add_options,
+    describe_options,
+    find_unused_formats,
     format_of,
     open_rows,
     open_stream,
@@ -32,6 +36,7 @@ from storage.operations.tables import tables
 from storage.transfer.content import members
 from storage.transfer.entities import Chunk
 from storage.transfer.file import RowFile
+from storage.transfer.format_proposals import FormatProposal
 from storage.transfer.layout import FileFormat, Wishes
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.proposals import Proposal
@@ -122,6 +127,8 @@ class Command(DatabaseCommand):
         self._describe_layout(file)
         mapping, proposal = read_mapping(file, options)
         self._describe_mapping(mapping, proposal)
+        for text in find_unused_formats(mapping, options):
+            self.stdout.write(f"No column has only values in the format {text}. Name one: COLUMN={text}")
         if options["save_mapping"]:
             options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
         return _Source(Import(table, ImportMode(options["mode"]), command_actor(), name), file, mapping)
@@ -208,8 +215,24 @@ class Command(DatabaseCommand):
             if guess is not None and guess.column.type is column.type:
                 why = f"  {guess.reason or guess.why}"
                 why += f", such as {', '.join(guess.examples)}" if guess.examples else ""
+            if column.format:
+                why = f"  {read_format(column.format).plural}"
             type_ = column.type.short_name if column.type else "as in the file"
             self.stdout.write(f"{name}  {type_ if column.target else ''}{why}".rstrip())
+
+        for column in mapping.columns:
+            guess = guesses.get(column.source)
+            if guess is not None and column.target and column.type is guess.column.type and not column.format:
+                self._describe_formats(column.source, guess.formats)
+        if not mapping.zone and any(it.type is Edm.DATETIME and it.format for it in mapping.columns):
+            self.stdout.write("Dates and times without a time zone are those of UTC; --zone says otherwise.")
+
+    def _describe_formats(self, column: str, proposed: Sequence[FormatProposal]) -> None:
+        """Say what else a column can be read as, and by which options."""
+        for it in proposed:
+            self.stdout.write(f"{column}: {it.sentence}")
+            for option in describe_options(column, it):
+                self.stdout.write(f"    {option}")
 
     def _describe_rejects(self, outcome: ImportOutcome) -> None:
         for group in outcome.groups.listed():
