@@ -60,7 +60,7 @@ def _entity(context: Context, entity: StoredEntity) -> bytes:
     wanted = SYSTEM_PROPERTIES if context.select is None else context.select
     members = [*_control(context, entity, ticks), *write_keys(entity, frozenset(wanted))]
     if entity.content:
-        members.append(entity.content.lstrip(b"\n,"))
+        members.append(entity.content.lstrip(b"\n,").replace(b"\n", b""))
     if "Timestamp" in wanted:
         if context.format is Format.JSON_FULL:
             members.append(b'"Timestamp@odata.type":"Edm.DateTime"')

@@ -57,9 +57,13 @@ def check_always_cosmos(reply: Reply) -> None:
         assert reply.text.endswith("}\r\n"), "no line end after an error"
         _check_cosmos_error(reply)
     elif media_type.startswith("multipart/"):
-        for part in filter(lambda part: part.status >= 400, batches.read(reply)):
-            _check_cosmos_error(part)
+        for part in batches.read(reply):
+            if part.status >= 400:
+                _check_cosmos_error(part)
+            else:
+                check_one_line(part)
     elif reply.body:
+        check_one_line(reply)
         _check_cosmos_tags(reply)
 
 
@@ -116,11 +120,19 @@ def _check_success(reply: Reply, request: Outgoing) -> None:
     if (reply.header("Content-Type") or "").startswith("multipart/"):
         for part in batches.read(reply):
             _check_part(part)
+    check_one_line(reply)
     check_entity_tags(reply)
+
+
+def check_one_line(reply: Reply) -> None:
+    """JSON is one line: older .NET clients read a part of a batch by one ReadLine."""
+    if (reply.header("Content-Type") or "").startswith("application/json"):
+        assert b"\n" not in reply.body.rstrip(b"\r\n"), "JSON with a line feed"
 
 
 def _check_part(part: Reply) -> None:
     assert part.reason, "no reason phrase"
+    check_one_line(part)
     if part.status >= 400:
         assert TRAILER.search(error_of(part)[1]), "the message ends without RequestId and Time"
     else:
