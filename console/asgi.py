@@ -24,6 +24,7 @@ from storage.api import middleware as api  # noqa: E402
 from storage.api import problems, streams, uploads  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
 from storage.domain.requests import spans  # noqa: E402
+from storage.domain.requests.cleaning import addressed_names  # noqa: E402
 from storage.operations.jobs import files  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
@@ -136,9 +137,8 @@ class _TracedDjango(_Django):
     def resolve_request(self, request: Any) -> Any:
         """Note which page a request is for; of its arguments only what is no key of an entity."""
         match = super().resolve_request(request)
-        kwargs = match.kwargs
         spans.note({"http.route": f"/{match.route}"})
-        spans.note({f"tablero.{it}": str(kwargs[it]) for it in ("account", "table") if it in kwargs})
+        spans.note({f"tablero.{name}": text for name, text in addressed_names(match.kwargs).items()})
         return match
 
 

@@ -61,6 +61,7 @@ def _write_curl(request: RecordedRequest, endpoint: str) -> str:
     lines += [
         f"  --data-urlencode {quote_shell(f'{name}={value.replace(LEFT_OUT, _PLACEHOLDER)}')}"
         for name, value in request.options
+        if name != LEFT_OUT
     ]
     if request.version:
         lines.append(f"  -H {quote_shell(f'x-ms-version: {request.version}')}")

@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from console.queries.access_paths import PATHS, PathText
 from console.sas import mistakes
@@ -20,6 +20,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
+from storage.domain.requests.kept_addresses import AddressFault, AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.recorded import Outcome
 from storage.domain.service.recorded import Op, RecordedChange
@@ -52,6 +53,17 @@ _PARTS: Final[Mapping[PartKind, Promise]] = {
     PartKind.HEADER: gettext_lazy("The header %(name)s is at fault."),
     PartKind.PROPERTY: gettext_lazy("The property %(name)s is at fault."),
     PartKind.BODY: gettext_lazy("The body cannot be read."),
+}
+_RULES: Final[Mapping[AddressRule, Promise]] = {
+    AddressRule.ENCODING: gettext_lazy("An address is UTF-8, with reserved characters percent-encoded."),
+    AddressRule.TABLE_NAME: gettext_lazy(
+        "The name of a table has 3 to 63 letters and digits and starts with a letter."
+    ),
+    AddressRule.KEY: gettext_lazy(
+        "What is in parentheses is no key. A key is (PartitionKey='…',RowKey='…') with straight single quotation marks,"
+        " and its reserved characters, such as a slash, are percent-encoded."
+    ),
+    AddressRule.DEPTH: gettext_lazy("An address ends with the table or the entity."),
 }
 _LIMITS: Final[Mapping[Limit, Promise]] = {
     Limit.KEY: gettext_lazy("A PartitionKey and a RowKey hold at most 1,024 characters each."),
@@ -126,6 +138,14 @@ class RequestView:
         match cause:
             case Finding():
                 yield self._describe_finding(cause)
+            case AddressFault(rule, segments, length):
+                size = ngettext(
+                    "The address names no resource: %(number)s segment, %(length)s characters after the account.",
+                    "The address names no resource: %(number)s segments, %(length)s characters after the account.",
+                    segments,
+                )
+                yield mistakes.fill(size, number=str(segments), length=str(length))
+                yield format_html("{}", _RULES[rule])
             case Place(index):
                 text = _(
                     "Operation %(number)s of the change set was refused; the others were not made either."

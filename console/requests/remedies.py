@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.errors import StorageError
+from storage.domain.requests.cleaning import LEFT_OUT
 from storage.domain.requests.observed import Authentication
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
@@ -94,8 +95,9 @@ def _remedies(request: RecordedRequest, cause: Finding, role: Role) -> Iterator[
         yield Remedy(_("Edit the policy"), reverse("policies:show", args=(account, table)), "shield")
     if mistake in _OF_TOKEN and not policy:
         fields = {"kind": "account"} if "ss" in parameters else {}
-        fields |= {name: parameters[it] for it, name in _FIELDS.items() if parameters.get(it)}
-        letters = parameters.get("sp", "")
+        known = {name: value for name, value in parameters.items() if value != LEFT_OUT}
+        fields |= {name: known[it] for it, name in _FIELDS.items() if known.get(it)}
+        letters = known.get("sp", "")
         query: dict[str, str | list[str]] = {**fields, "permissions": list(letters)}
         yield Remedy(_("Renew the token"), reverse("sas:new", args=(account,), query=query), "ticket")
     is_known = request.authentication == Authentication.SAS and request.credential

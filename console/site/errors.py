@@ -15,9 +15,10 @@ from django.urls import Resolver404, resolve, reverse
 
 from console.site import appearance, rate_limits
 from console.site.access import AccountNotShown, RoleNeeded, account_context, user_of, users_with_role
-from console.site.log_fields import log_fields
+from console.site.log_fields import describe_address, log_fields
 from console.site.responses import is_script
 from storage.domain.errors import OperationTimedOut, ServerBusy
+from storage.domain.requests.cleaning import clean_method
 from storage.domain.service.quotas import DOWNLOADS
 from storage.operations.access import members
 from storage.operations.accounts import quotas
@@ -127,8 +128,8 @@ def failed(request: HttpRequest) -> HttpResponse:
         return _render_bare(request, "400.html", {}, status=400)
     logger.error(
         "%s %s failed: request %s",
-        request.method,
-        request.path,
+        clean_method(request.method or ""),
+        describe_address(request),
         number,
         exc_info=error,
         extra=log_fields(request),

@@ -1,9 +1,14 @@
 """What the server's log says of a request to the console or the management API, beside its message."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from django.http import HttpRequest
 from django.utils.functional import LazyObject
+
+from storage.domain.requests.cleaning import addressed_names
+
+_ARGUMENT: Final = re.compile(r"<(?:\w+:)?(\w+)>")  # in a route
 
 
 def log_fields(request: HttpRequest) -> dict[str, str]:
@@ -12,9 +17,18 @@ def log_fields(request: HttpRequest) -> dict[str, str]:
     return {
         "request_id": getattr(request, "number", ""),
         "user": _known_user(request),
-        "account": str(match.kwargs.get("account", "")) if match else "",
+        "account": addressed_names(match.kwargs).get("account", "") if match else "",
         "operation": match.view_name or "" if match else "",
     }
+
+
+def describe_address(request: HttpRequest) -> str:
+    """Return the address of a page with its account and table, without keys of entities and tokens of links."""
+    match = request.resolver_match
+    if match is None:
+        return "an unknown address"
+    names = addressed_names(match.kwargs)
+    return "/" + _ARGUMENT.sub(lambda argument: names.get(argument[1], argument[0]), match.route)
 
 
 def _known_user(request: HttpRequest) -> str:

@@ -16,10 +16,11 @@ from django.utils.cache import patch_vary_headers
 
 from console.site import errors, time_zones
 from console.site.addresses import split_url
-from console.site.log_fields import log_fields
+from console.site.log_fields import describe_address, log_fields
 from console.site.responses import is_script, wants_part
 from storage.api import middleware as api
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
+from storage.domain.requests.cleaning import clean_method
 from storage.domain.requests.observed import REFUSALS
 from storage.operations.health import database_version
 
@@ -67,8 +68,8 @@ def _log_refusal(request: HttpRequest, status: int) -> None:
     fields = log_fields(request)
     logger.info(
         "%s %s refused with %d to %s from %s: request %s",
-        request.method,
-        request.path,
+        clean_method(request.method or ""),
+        describe_address(request),
         status,
         fields["user"] or "an unknown user",
         request.META.get("REMOTE_ADDR", ""),

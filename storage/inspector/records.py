@@ -1,13 +1,29 @@
 """Reports as they are kept: without secrets, and without keys of entities."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
 from storage.domain import errors
 from storage.domain.errors import StorageError
-from storage.domain.requests.cleaning import LEFT_OUT, clean_option, clean_text
+from storage.domain.requests.cleaning import (
+    LEFT_OUT,
+    clean_date,
+    clean_label,
+    clean_md5,
+    clean_media_type,
+    clean_method,
+    clean_option,
+    clean_option_name,
+    clean_sas_value,
+    clean_table,
+    clean_version,
+)
+from storage.domain.requests.routes import SECONDARY
 from storage.domain.sas import SAS_NAMES
 from storage.domain.sas.explain import Meaning, explain
+from storage.domain.values.names import is_account_name
+from storage.inspector.facts import ManagedAccount
 from storage.inspector.reports import (
     FieldKind,
     Finding,
@@ -19,57 +35,179 @@ from storage.inspector.reports import (
     Verdict,
 )
 
-_LIMIT: Final = 512  # characters of a text
 _MOST: Final = 40  # of each kind
-_KEYS: Final = frozenset({Meaning.START_PARTITION, Meaning.START_ROW, Meaning.END_PARTITION, Meaning.END_ROW})
-_KEY_DETAILS: Final = ("partition_key", "row_key")
+_SCHEMES: Final = frozenset({"SharedKey", "SharedKeyLite"})
+_RESOURCE: Final = re.compile(r"(?:/?table)?/([a-z0-9]{3,24})/([A-Za-z0-9]{3,63})")
+_INSTANTS: Final = re.compile("[0-9TZ:.+… -]{0,100}")
+# what the inspector computes itself, or reads from the account
+_OWN: Final = frozenset(
+    {"key", "seconds", "now", "moment", "operation", "needed", "permissions", "types", "address"}
+)
 
 
-def dump_report(report: Report) -> dict[str, Any]:
-    """Write a report of a request as JSON, so that it can be shown later."""
+def dump_report(report: Report, path: str, account: ManagedAccount | None) -> dict[str, Any]:
+    """Write a report of a request as JSON, so that it can be shown later; ``path`` is what is kept of the address."""
     error = report.verdict.error if report.verdict is not None else None
+    cleaner = _Cleaner(path, account)
     return {
         "findings": [
-            {"mistake": it.mistake.name, **dict(_clean_details(it))} for it in report.findings[:_MOST]
+            {"mistake": it.mistake.name, **dict(cleaner.details(it))} for it in report.findings[:_MOST]
         ],
         "parameters": [
-            [
-                it.name,
-                LEFT_OUT if it.meaning is Meaning.SIGNATURE or it.meaning in _KEYS else _clean(it.value),
-            ]
+            [it.name, cleaner.sas_value(it.name, it.value)]
             for it in report.parameters[:_MOST]
             if it.meaning is not Meaning.UNKNOWN
         ],
         "fields": [
-            [_clean(it.name), _clean_field(it), it.part.value, it.is_signed]
+            [cleaner.field_name(it), cleaner.field(it), it.part.value, it.is_signed]
             for it in report.fields[:_MOST]
             if it.part is not FieldKind.OPTION or it.name not in SAS_NAMES
         ],
-        "lines": [
-            [it.name, LEFT_OUT if it.name in _KEYS and it.text else _clean(it.text)]
-            for it in report.lines[:_MOST]
-        ],
+        "lines": [[it.name, cleaner.line(it, report)] for it in report.lines[:_MOST]],
         "account": report.account,
         "key": report.key,
         "error": error.code if error is not None else "",
     }
 
 
-def _clean(text: str) -> str:
-    return clean_text(text)[:_LIMIT]
+class _Cleaner:
+    """Keeps values that have the form of their kind, and names of the account's own tables and policies."""
+
+    def __init__(self, path: str, account: ManagedAccount | None) -> None:
+        self._path = path
+        self._policies = {name for it in account.policies.values() for name in it} if account else set()
+
+    def field_name(self, field: RequestField) -> str:
+        return clean_option_name(field.name) if field.part is FieldKind.OPTION else field.name
+
+    def field(self, field: RequestField) -> str:
+        match field.part:
+            case FieldKind.METHOD:
+                return clean_method(field.value)
+            case FieldKind.ACCOUNT | FieldKind.SIGNER:
+                return _clean_account(field.value)
+            case FieldKind.RESOURCE:
+                return self._path
+            case FieldKind.OPTION | FieldKind.COMP:
+                return clean_option(field.name, field.value)
+            case FieldKind.DATE | FieldKind.OTHER_DATE:
+                return clean_date(field.value)
+            case FieldKind.CONTENT_TYPE:
+                return clean_media_type(field.value)
+            case FieldKind.CONTENT_MD5:
+                return clean_md5(field.value)
+            case FieldKind.VERSION:
+                return clean_version(field.value)
+            case FieldKind.SCHEME:
+                return _keep_one_of(field.value, _SCHEMES)
+            case _:
+                return LEFT_OUT
+
+    def line(self, line: SignedLine, report: Report) -> str:
+        match line.name:
+            case "":
+                return LEFT_OUT if line.text else ""
+            case "Method":
+                return clean_method(line.text)
+            case "Content-MD5":
+                return clean_md5(line.text)
+            case "Content-Type":
+                return clean_media_type(line.text)
+            case "Date":
+                return clean_date(line.text)
+            case "account" | "…" if report.parameters:
+                return _clean_account(line.text)
+            case "/…" | "/table/…" if report.parameters:
+                return _clean_resource(line.text)
+            case "/…":
+                component = (it for it in report.fields if it.part is FieldKind.COMP)
+                query = "".join(f"?comp={clean_option('comp', it.value)}" for it in component)
+                return f"/{report.account}{self._path}{query}"
+            case _:
+                return self.sas_value(line.name, line.text)
+
+    def sas_value(self, name: str, value: str) -> str:
+        return (
+            value if name == Meaning.IDENTIFIER and value in self._policies else clean_sas_value(name, value)
+        )
+
+    def details(self, found: Finding) -> Iterator[tuple[str, str]]:
+        details = dict(found.details)
+        for name, value in found.details:
+            yield name, self._detail(found.mistake, name, value, details.get("name", ""))
+
+    def _detail(self, mistake: Mistake, name: str, value: str, parameter: str) -> str:
+        match name:
+            case _ if name in _OWN:
+                return value
+            case "account" | "addressed":
+                return _clean_account(value)
+            case "name" | "names":
+                return _clean_names(value)
+            case "table":
+                return _clean_addressed_table(value)
+            case "policy" | "similar":
+                return value if value in self._policies else clean_label(value)
+            case "version":
+                return clean_sas_value("sv", value)
+            case "services":
+                return clean_sas_value("ss", value)
+            case "date":
+                return clean_date(value)
+            case "value":
+                return self.sas_value(parameter, value)
+            case "allowed":
+                return self._allowed(mistake, value)
+            case "signed" | "sent":
+                return self._signed(mistake, value, parameter)
+            case _:
+                return LEFT_OUT
+
+    def _allowed(self, mistake: Mistake, value: str) -> str:
+        if mistake is Mistake.NETWORK:  # of the account
+            return value
+        return clean_table(value) if mistake is Mistake.OTHER_TABLE else clean_sas_value("sip", value)
+
+    def _signed(self, mistake: Mistake, value: str, parameter: str) -> str:
+        match mistake:
+            case Mistake.PARAMETER_CHANGED if parameter in SAS_NAMES:
+                return self.sas_value(parameter, value)
+            case Mistake.PARAMETER_CHANGED:
+                return _clean_resource(value)
+            case Mistake.TIME_PRECISION:
+                return value if _INSTANTS.fullmatch(value) else LEFT_OUT
+            case Mistake.OTHER_SCHEME:
+                return _keep_one_of(value, _SCHEMES)
+            case Mistake.METHOD:
+                return value if clean_method(value.upper()) != LEFT_OUT else LEFT_OUT
+            case Mistake.ACCOUNT_DIFFERS:
+                return _clean_account(value)
+            case _:
+                return clean_media_type(value)
 
 
-def _clean_details(found: Finding) -> Iterator[tuple[str, str]]:
-    for name, value in found.details:
-        yield name, LEFT_OUT if name in _KEY_DETAILS else _clean(value)
+def _keep_one_of(text: str, texts: Container[str]) -> str:
+    return text if text in texts else LEFT_OUT
 
 
-def _clean_field(field: RequestField) -> str:
-    if field.part is FieldKind.SIGNATURE:
-        return LEFT_OUT
-    if field.part is FieldKind.OPTION:
-        return clean_option(field.name, field.value)[:_LIMIT]
-    return _clean(field.value)
+def _clean_account(text: str) -> str:
+    """Keep the name of an account, once or twice as a wrong path has it."""
+    names = text.removesuffix(SECONDARY).split("/")
+    return text if len(names) <= len(("once", "twice")) and all(map(is_account_name, names)) else LEFT_OUT
+
+
+def _clean_names(text: str) -> str:
+    """Keep names of parameters, or the resource of a token, which is signed without a name."""
+    return text if all(it in SAS_NAMES for it in text.split(", ")) else _clean_resource(text)
+
+
+def _clean_resource(text: str) -> str:
+    return text if _RESOURCE.fullmatch(text) else LEFT_OUT
+
+
+def _clean_addressed_table(text: str) -> str:
+    """Keep the name of a table, also as an address has it."""
+    return text if not text or clean_table(text.removesuffix("()")) else LEFT_OUT
 
 
 def load_report(kept: Mapping[str, Any]) -> Report:

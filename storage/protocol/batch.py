@@ -4,6 +4,7 @@ https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-tra
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation, operation_of
@@ -32,7 +33,7 @@ from storage.domain.requests.routes import (
     resolve_target,
 )
 from storage.domain.values.kinds import AccountKind
-from storage.protocol import cosmos, entities, multipart
+from storage.protocol import cosmos, entities, json_format, multipart
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.errors import ErrorFormat, ErrorOrigin, write_error
@@ -281,14 +282,14 @@ def _observe_failure(call: Call, part: Part, error: StorageError, index: int) ->
     _observe_refusal(call, error, index)
     if not call.account.properties.logging.write:
         return
-    try:
+    known, resource = None, f"/{call.account.name}"
+    with suppress(StorageError):
         inner = _inner_call(call, part)
-    except StorageError:
-        known, resource = None, f"/{call.account.name}"
-    else:
         request = inner.request
         conditional = b"if-match" in part.head.headers
         known = resolve_operation(request.target, request.method, request.options, conditional=conditional)
+        inner.fold(request.target.table)
+        json_format.check_keys(request.target.key, call.rules)
         resource = _resource(inner, request.target.key)
     call.observed.parts = [observed.ObservedOperation(known, error.status, error.code, resource)]
 

@@ -19,6 +19,7 @@ from uuid import uuid4
 import httptools
 from uvicorn.config import Config
 
+from storage.domain.access.addresses import read_client
 from storage.domain.errors import (
     HostInformationNotPresent,
     HttpVersionNotSupported,
@@ -494,7 +495,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, error: StorageError) -> None:
         """Answer a request that cannot be read, and close; the answer to an earlier request goes out first."""
         self._is_refused = True
-        logger.info("Refused a request: %s", error.text)
+        logger.info("Refused a request: %s", error.message)
         if self._stage is not _BODY:
             if self._is_answering:
                 self._exchanges[-1].keep_alive = False
@@ -536,14 +537,21 @@ class HttpConnection(asyncio.Protocol):
 def _forwarded(
     proxies: tuple[str, ...], scheme: str, client: tuple[str, int], fields: Headers
 ) -> tuple[str, tuple[str, int]]:
-    """What a trusted proxy says of the client; uvicorn decides, whose middleware does nothing else to a scope."""
+    """What a trusted proxy says of the client, no address if it says something else.
+
+    uvicorn decides, whose middleware does nothing else to a scope.
+    """
     scope: MutableMapping[str, Any] = {"type": "http", "scheme": scheme, "client": client, "headers": fields}
     coroutine: Any = _middleware(proxies)(scope, None, None)  # type: ignore[arg-type]
     try:
         coroutine.send(None)
     except StopIteration:
         pass
-    return scope["scheme"], scope["client"]
+    if scope["client"] == client:
+        return scope["scheme"], client
+    host, port = scope["client"]
+    address = read_client(host)
+    return scope["scheme"], ("" if address is None else str(address), port)
 
 
 @lru_cache

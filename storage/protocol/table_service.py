@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
-from storage.domain.requests.cleaning import clean_table
+from storage.domain.requests.cleaning import clean_agent, clean_table
 from storage.domain.requests.observed import REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.request_log import should_log
@@ -121,10 +121,16 @@ class TableService:
         observed.sent = perf_counter()
         self._record(head, observed)
         if response.logging is not NO_LOGGING and should_log(response.logging, observed.operation):
-            entry = log_entry(head, observed, response.version, response.headers)
+            entry = log_entry(
+                head, observed, response.version, response.headers, self._settings.host_suffixes
+            )
             self._service.observer.log(observed, entry)
 
     def _record(self, head: RequestHead, observed: ObservedRequest) -> None:
+        if observed.possible_table and self._service.knows_table(
+            observed.account_id, observed.possible_table
+        ):
+            observed.table = observed.possible_table
         observer = self._service.observer
         if observer.record(observed):
             sent = SentRequest(head.method, head.path, head.query, head.headers, head.scheme, head.client)
@@ -155,7 +161,7 @@ class TableService:
                 resolved = resolve_request(
                     request, head.fields, authorized.account.name, authorized.account.kind
                 )
-                observed.table, observed.operation = clean_table(resolved.target.table), resolved.operation
+                _observe_target(observed, resolved)
                 check_target(authorized.grant, resolved.operation, resolved.target)
                 check_options(request.options)
                 terms = consistency.read_terms(request, authorized.account)
@@ -261,11 +267,22 @@ def _observe_caller(
     observed: ObservedRequest, head: RequestHead, request: IncomingRequest, account: KnownAccount | None
 ) -> None:
     if account is not None:
-        observed.account_id, observed.account = account.id, account.name
+        observed.account_id, observed.account, observed.kind = account.id, account.name, account.kind
     observed.secondary = request.address.secondary
     observed.address = request.client[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
     observed.port = head.port
-    observed.agent = request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT]
+    observed.agent = clean_agent(request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT])
+
+
+def _observe_target(observed: ObservedRequest, resolved: ResolvedRequest) -> None:
+    observed.operation = resolved.operation
+    _observe_name(observed, resolved.target.table)
+
+
+def _observe_name(observed: ObservedRequest, name: str) -> None:
+    """Note the name of a table; in a Cosmos account, where nearly every text is one, it may be something else."""
+    observed.table = clean_table(name, observed.kind) if name else ""
+    observed.possible_table = "" if observed.table or observed.kind is AccountKind.STORAGE else name
 
 
 def _observe_table(
@@ -278,7 +295,7 @@ def _observe_table(
     if observed.operation is None and not observed.table and request is not None and account is not None:
         with suppress(StorageError):
             resolved = resolve_request(request, head.fields, account.name, account.kind)
-            observed.table = clean_table(resolved.target.table)
+            _observe_name(observed, resolved.target.table)
             return resolved.operation
     return observed.operation
 

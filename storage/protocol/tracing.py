@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath, plan_access
+from storage.domain.requests.cleaning import clean_words
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.spans import Parent, current
 from storage.protocol.call import ServerSettings
@@ -104,13 +105,17 @@ def _describe(span: Span, head: RequestHead, observed: ObservedRequest) -> None:
         ("tablero.account", observed.account),
         ("tablero.table", observed.table),
         ("user_agent.original", observed.agent.decode("latin-1")),
-        ("az.client_request_id", head.headers.get(b"x-ms-client-request-id", b"").decode("latin-1")),
+        ("az.client_request_id", clean_words(_client_request_id(head))),
     ):
         if value:
             attributes[name] = _text(value)
     if observed.error or not observed.status:
         attributes[ERROR] = observed.error or "ClientDisconnected"
     span.failed = observed.status >= 500
+
+
+def _client_request_id(head: RequestHead) -> str:
+    return head.headers.get(b"x-ms-client-request-id", b"")[:_TEXT_LIMIT].decode("latin-1")
 
 
 def _access_path(observed: ObservedRequest) -> AccessPath | None:

@@ -150,6 +150,9 @@ class Catalog:
     def cached_table(self, account: KnownAccount, folded_name: str) -> KnownTable | None:
         return self._tables.get((account.id, folded_name)) if monotonic() < self._expires_at else None
 
+    def has_cached(self, account_id: int, folded_name: str) -> bool:
+        return (account_id, folded_name) in self._tables
+
     def forget_table(self, account: KnownAccount, folded_name: str) -> None:
         self._tables.pop((account.id, folded_name), None)
 

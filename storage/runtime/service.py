@@ -169,6 +169,10 @@ class Service:
         """Return a table by its folded name; raises TableNotFound."""
         return await self._catalog_of(account).table(account, table)
 
+    def knows_table(self, account_id: int, folded_name: str) -> bool:
+        """Return whether a table was used lately, without asking the database."""
+        return self._catalog.has_cached(account_id, folded_name)
+
     def _catalog_of(self, account: KnownAccount) -> Catalog | StandbyCatalog:
         if account.standby and self._standby is not None:
             return self._standby

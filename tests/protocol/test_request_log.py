@@ -17,13 +17,13 @@ def logged(query=b"", path=b"/people/Staff", headers=(), answered=()):
 def test_tells_address_and_headers():
     found = logged(
         b"$top=1",
-        headers=[(b"if-match", b'W/"x"'), (b"referer", b"http://x/"), (b"x-ms-client-request-id", b"mine")],
+        headers=[(b"if-match", b"*"), (b"referer", b"http://x/"), (b"x-ms-client-request-id", b"mine")],
         answered=[(b"ETag", b'W/"y"')],
     )
 
     assert found.url == "http://example.org:10002/people/Staff?$top=1"
     assert found.key == "/people/Staff"
-    assert (found.etag, found.conditions, found.referrer) == ('W/"y"', 'If-Match=W/"x"', "http://x/")
+    assert (found.etag, found.conditions, found.referrer) == ('W/"y"', "If-Match=*", "http://x/")
     assert (found.client_request_id, found.content_length) == ("mine", 7)
     assert found.response_header_size == 13
 
@@ -69,11 +69,26 @@ def test_tells_no_signature_that_got_into_the_path(path):
     assert "XXXXX" in found.url and "XXXXX" in found.key
 
 
+def test_tells_nothing_of_what_is_no_address_option_or_header():
+    names = (b"referer", b"x-ms-client-request-id", b"content-md5", b"if-match", b"if-modified-since")
+    found = logged(
+        b"$filter=Name%20eq%20Ada&$top=5&odd=Ada&comp=Ada&NextRowKey=Ada&se=2026-01-01&sp=Ada",
+        b"/people/Staff('Ada')",
+        [(name, b"sig=Ada") for name in names],
+    )
+    assert found.url == (
+        "http://example.org:10002/people/…(…)?$filter=Name eq …&$top=5&comp=…&NextRowKey=…&se=2026-01-01&sp=…&…"
+    )
+    assert found.key == "/people/…(…)"
+    assert (found.referrer, found.client_request_id, found.content_md5) == ("…", "…", "…")
+    assert found.conditions == "If-Match=…;If-Modified-Since=…"
+
+
 def test_tells_only_the_beginning_of_what_is_long():
     long = b"x" * 60_000
     found = logged(
         b"$filter=" + long,
-        b"/people/" + long,
+        b"/people/Staff(PartitionKey='" + long + b"',RowKey='')",
         [(name, long) for name in (b"referer", b"x-ms-client-request-id", b"content-md5", b"if-match")],
     )
 

@@ -10,6 +10,7 @@ from storage.api.serializers.fields import InstantField, QueryParameters
 from storage.domain.access.grants import Operation
 from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
+from storage.domain.requests.kept_addresses import AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.recorded import Outcome
 from storage.models import RecordedRequest
@@ -70,7 +71,16 @@ class EarlierChangeSerializer(serializers.Serializer[Any]):
     further = serializers.IntegerField(help_text="Other changes that the client had not seen either.")
 
 
+class AddressFaultSerializer(serializers.Serializer[Any]):
+    rule = serializers.ChoiceField(
+        choices=[it.value for it in AddressRule], help_text="That the address breaks."
+    )
+    segments = serializers.IntegerField(help_text="Of the path below the account.")
+    length = serializers.IntegerField(help_text="Of the path below the account, in characters as sent.")
+
+
 class RequestFaultSerializer(serializers.Serializer[Any]):
+    address = AddressFaultSerializer(required=False, help_text="Why the address names no resource.")
     part = serializers.ChoiceField(choices=[it.value for it in PartKind], required=False)
     name = serializers.CharField(required=False, help_text="Of an option, a header or a property.")
     position = serializers.IntegerField(
@@ -101,10 +111,12 @@ class RequestRecordSerializer(serializers.Serializer[Any]):
     operation = serializers.CharField()
     method = serializers.CharField()
     table = serializers.CharField(source="table_name")
-    path = serializers.CharField(help_text="Without the keys of an entity.")
+    path = serializers.CharField(
+        help_text="Of the resource, without keys; `…` for what is no part of an address."
+    )
     options = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="Names and values of the query string, without values of entities and without a SAS.",
+        help_text="Names and values of the query string, without values of entities, unknown options and a SAS.",
     )
     seconds = serializers.FloatField()
     ingress = serializers.IntegerField(help_text="Bytes of the body that was sent.")

@@ -1,31 +1,270 @@
-"""What is kept of addresses, options and filters: names, operators and places, but no keys and values of entities."""
+"""What is kept of a request: what was understood of it, never the text of what was not.
+
+Each part that is kept is a name that the service knows, or a value with the form of its kind: an integer, a date, a
+media type. Everything else is left out, so that no signature, key or value of an entity is kept wherever a client puts
+it. Addresses are in `kept_addresses`.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
+from storage.domain.access.addresses import read_range
 from storage.domain.errors import StorageError
 from storage.domain.filters.lexer import Token, TokenKind, tokenize_leniently
 from storage.domain.filters.parser import parse
 from storage.domain.filters.writer import write
 from storage.domain.sas import SAS_NAMES
+from storage.domain.values.etag import NEVER, read_if_match
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import PROPERTY_NAME_LIMIT, fold_table_name, is_account_name
 
 LEFT_OUT: Final = "…"
-_QUOTED: Final = re.compile(r"('|%27)(?:(?!\1).|\1\1)*(?:\1|$)", re.IGNORECASE | re.DOTALL)
 _LIMIT: Final = 2048  # characters
+_MOST_OPTIONS: Final = 50
+
+# signatures in messages, which may name what a client has sent
+
+_S, _I, _G = (
+    rf"(?:{letter}|%(?:25)*{codes})" for letter, codes in (("s", "[57]3"), ("i", "[46]9"), ("g", "[46]7"))
+)
 # also with letters of the name or the characters around it percent-encoded, once or several times
 _SIGNATURE: Final = re.compile(
-    r"""
-    ( (?: ^ | [?&;] | %(?:25)*(?:3f|26|3b) )
-      (?: s | %(?:25)*[57]3 ) (?: i | %(?:25)*[46]9 ) (?: g | %(?:25)*[46]7 )
-      (?: = | %(?:25)*3d ) )
-    .*? (?= [&\#] | %(?:25)*26 | $ )
-    """,
+    rf"""({_S}{_I}{_G} ["']? (?:\s|%(?:25)*20)* (?: [=:] | %(?:25)*3[ad] )) .*? (?= [&\#] | %(?:25)*26 | $ )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-# options whose values say what is asked for, not of what
-_PLAIN: Final = frozenset({"$select", "$top", "$format", "comp", "restype", "timeout", "api-version"})
+# a signature with its name, credentials of a header, 32 or 64 bytes in base64, a JSON web token
+_SECRET: Final = re.compile(
+    r"""
+      sig["']? \s* [=:] | accountkey | sharedkey | sharedaccess | \b(?:bearer|basic|digest) \s+ [A-Za-z0-9+/=_.~-]{12}
+    | (?<![A-Za-z0-9+/_-]) (?: [A-Za-z0-9+/_-]{43}= | [A-Za-z0-9+/_-]{86}== ) | eyJ [A-Za-z0-9_-]{8,} \.
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_ENCODED: Final = 5  # times that a text may be percent-encoded
+
+
+def redact_signatures(text: str) -> str:
+    """Replace the value of every signature in a URL or a part of one."""
+    return _SIGNATURE.sub(r"\1XXXXX", text)
+
+
+def holds_secret(text: str) -> bool:
+    """Return whether a text has a signature or other credentials in it, percent-encoded or not."""
+    for _ in range(_ENCODED):
+        if _SECRET.search(text):
+            return True
+        decoded = unquote(text)
+        if decoded == text:
+            return False
+        text = decoded
+    return "%" in text
+
+
+def clean_words(text: str) -> str:
+    """Leave out what holds credentials of a text that a client may choose, such as its name or the id of a request."""
+    if not holds_secret(text):
+        return text
+    words = " ".join(LEFT_OUT if holds_secret(word) else word for word in text.split())
+    return LEFT_OUT if holds_secret(words) else words
+
+
+@lru_cache(maxsize=1024)
+def clean_agent(raw: bytes) -> bytes:
+    """Return what is kept of a User-Agent."""
+    return clean_words(raw.decode("latin-1")).encode("latin-1", "replace")
+
+
+# names and values with a form of their own
+
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+_VERSION: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INTEGER: Final = re.compile("-?[0-9]{1,18}")
+_MD5: Final = re.compile("[A-Za-z0-9+/]{22}==")
+_COSMOS_TABLE: Final = re.compile(r"[\w-]+")  # of those that have no signs of addresses in their names
+_LABEL: Final = re.compile("[A-Za-z0-9 _.-]{1,64}")
+_DATE: Final = re.compile(
+    "(?:[0-9 ,:.TZ+/-]|mon|tue|wed|thu|fri|sat|sun|day|nes|urs|ur|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|"
+    "gmt|utc|am|pm){0,40}",
+    re.IGNORECASE,
+)
+_MEDIA_TYPE: Final = re.compile(
+    r"json|atom|(?:application/(?:json|atom\+xml|xml|http|octet-stream|x-www-form-urlencoded)|multipart/mixed|"
+    r"text/(?:plain|xml|html|csv)|(?:application|text|\*)/\*)",
+    re.IGNORECASE,
+)
+_MEDIA_PARAMETER: Final = re.compile(
+    r"odata(?:\.metadata)?=(?:none|minimal|full|verbose|nometadata|minimalmetadata|fullmetadata)|streaming=(?:true|false)|"
+    r"charset=(?:utf-?8|utf-16|us-ascii|iso-8859-1)|type=(?:entry|feed)|ieee754compatible=(?:true|false)|q=[0-9.]{1,5}",
+    re.IGNORECASE,
+)
+# of all services, because a client may take one for the other
+_COMPONENTS: Final = frozenset(
+    {"acl", "batch", "block", "blocklist", "blobs", "copy", "lease", "list", "messages", "metadata"}
+    | {"properties", "query", "range", "snapshot", "stats", "tags", "tier", "undelete", "userdelegationkey"}
+)
+_RESOURCES: Final = frozenset(
+    {"account", "container", "directory", "file", "filesystem", "queue", "service", "share", "table"}
+)
+
+
+def _keep_if(pattern: re.Pattern[str]) -> Callable[[str], str]:
+    return lambda text: text if not text or pattern.fullmatch(text) else LEFT_OUT
+
+
+def _keep_one_of(words: frozenset[str]) -> Callable[[str], str]:
+    return lambda text: text if not text or text in words else LEFT_OUT
+
+
+clean_version: Final = _keep_if(_VERSION)
+clean_integer: Final = _keep_if(_INTEGER)
+clean_md5: Final = _keep_if(_MD5)
+clean_date: Final = _keep_if(_DATE)
+
+
+def clean_method(method: str) -> str:
+    return method if method in METHODS else LEFT_OUT
+
+
+def clean_etag(text: str) -> str:
+    """Keep an ETag of the service, or the one that any entity has."""
+    try:
+        condition = read_if_match(text)
+    except StorageError:
+        return LEFT_OUT
+    return text if condition.expected != NEVER else LEFT_OUT
+
+
+def clean_media_type(text: str) -> str:
+    """Keep what the protocol has of a media type with its parameters, or of several."""
+    if not text:
+        return text
+    cleaned = []
+    for choice in text.split(","):
+        kind, *parameters = (part.strip() for part in choice.split(";"))
+        parts = [kind if _MEDIA_TYPE.fullmatch(kind) else LEFT_OUT]
+        parts += (it if _MEDIA_PARAMETER.fullmatch(it.replace(" ", "")) else LEFT_OUT for it in parameters)
+        cleaned.append(";".join(parts))
+    found = ",".join(cleaned)
+    return text if found == text.replace(" ", "") else found
+
+
+def clean_table(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
+    """Return the name of a table; nothing for what none can have, or in Cosmos accounts only one with signs in it."""
+    try:
+        fold_table_name(name, kind)
+    except StorageError:
+        return ""
+    return name if kind is AccountKind.STORAGE or _COSMOS_TABLE.fullmatch(name) else ""
+
+
+def addressed_names(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return the account and the table that the address of a page names, if they can be some."""
+    account, table = (str(arguments.get(name, "")) for name in ("account", "table"))
+    found = {"account": account if is_account_name(account) else "", "table": clean_table(table)}
+    return {name: text for name, text in found.items() if text}
+
+
+def clean_property(name: str) -> str:
+    """Return the name of a property; what can be none is left out."""
+    return name if name.isidentifier() and len(name) <= PROPERTY_NAME_LIMIT else LEFT_OUT
+
+
+def clean_label(text: str) -> str:
+    """Return the name of something that people name, such as a policy, if it consists of usual characters."""
+    return text if not text or _LABEL.fullmatch(text) else LEFT_OUT
+
+
+def _clean_select(text: str) -> str:
+    names = (name.strip() for name in text.split(","))
+    return ",".join(name if name in ("", "*") else clean_property(name) for name in names)
+
+
+# of values of shared access signatures, which may be malformed, the characters of their kind
+_SAS_VALUES: Final[Mapping[str, Callable[[str], str]]] = {
+    "sv": _keep_if(re.compile("[0-9-]{1,12}")),
+    "tn": lambda text: clean_table(text) or LEFT_OUT,
+    "sp": _keep_if(re.compile("[rwdlacuptfixymeo]{1,20}")),
+    "ss": _keep_if(re.compile("[bqtf]{1,8}")),
+    "srt": _keep_if(re.compile("[sco]{1,8}")),
+    "st": _keep_if(re.compile("[0-9TZ:.+ -]{1,40}")),
+    "se": _keep_if(re.compile("[0-9TZ:.+ -]{1,40}")),
+    "sip": lambda text: (
+        text if not text or read_range(text) or re.fullmatch("[0-9.-]{1,40}", text) else LEFT_OUT
+    ),
+    "spr": _keep_if(re.compile("[htps,]{1,12}")),
+    "si": clean_label,
+    "ses": clean_label,
+}
+
+
+def clean_sas_value(name: str, value: str) -> str:
+    """Return what may be kept of a parameter of a shared access signature: no signature, and no keys of its range."""
+    clean = _SAS_VALUES.get(name)
+    if clean is None:
+        return LEFT_OUT if value else ""
+    return clean(value)
+
+
+# options
+
+
+_SAS_NAMES: Final = frozenset(name.lower() for name in SAS_NAMES)
+# by names in lower case; the value of one without a function is left out
+_OPTIONS: Final[Mapping[str, Callable[[str], str] | None]] = {
+    "$filter": lambda text: clean_filter(text)[0],
+    "$select": _clean_select,
+    "$top": clean_integer,
+    "$skip": clean_integer,
+    "$format": clean_media_type,
+    "comp": _keep_one_of(_COMPONENTS),
+    "restype": _keep_one_of(_RESOURCES),
+    "timeout": clean_integer,
+    "api-version": clean_version,
+    **dict.fromkeys(("nextpartitionkey", "nextrowkey", "nexttablename")),
+    # of OData, and not of this service
+    **dict.fromkeys(
+        ("$orderby", "$skiptoken", "$expand", "$inlinecount", "$count", "$search", "$apply", "$compute")
+    ),
+    **dict.fromkeys(
+        ("$levels", "$id", "$value", "$links", "$callback", "$deltatoken", "$index", "$schemaversion")
+    ),
+}
+
+
+def clean_option_name(name: str) -> str:
+    """Return the name of an option of the query string as it was sent, if it is one in any letter case."""
+    return name if name.lower() in _OPTIONS else LEFT_OUT
+
+
+def clean_option(name: str, value: str) -> str:
+    """Return what may be kept of the value of an option in the query string."""
+    clean = _OPTIONS.get(name.lower())
+    return LEFT_OUT if clean is None else clean(value)[:_LIMIT]
+
+
+def clean_options(query: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the options of a query string with what may be kept of their values, without the fields of a SAS.
+
+    Options that the service does not know are one that is left out.
+    """
+    has_unknown = False
+    for part in query[:_LIMIT].split(b"&")[:_MOST_OPTIONS] if query else ():
+        name, _, value = (
+            unquote_to_bytes(it.replace(b"+", b" ")).decode(errors="replace") for it in part.partition(b"=")
+        )
+        if name.lower() in _OPTIONS:
+            yield name, clean_option(name, value)
+        else:
+            has_unknown = has_unknown or name.lower() not in _SAS_NAMES
+    if has_unknown:
+        yield LEFT_OUT, LEFT_OUT
+
+
+# filters
+
 _RELATIONS: Final = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 # in any case, with those of other dialects, which people write by mistake
 _WORDS: Final = _RELATIONS | frozenset(
@@ -68,46 +307,6 @@ _MARKS: Final = frozenset(
 )
 
 
-def redact_signatures(text: str) -> str:
-    """Replace the value of every signature in a URL or a part of one."""
-    return _SIGNATURE.sub(r"\1XXXXX", text)
-
-
-def clean_text(text: str) -> str:
-    """Leave out signatures and what is in single quotation marks, plain or percent-encoded: keys of entities."""
-    return _QUOTED.sub(lambda quoted: f"'{LEFT_OUT}'", redact_signatures(text))
-
-
-def clean_table(name: str) -> str:
-    """Return what may be kept of the name of a table, in the place of which a client may have sent anything."""
-    return name if name.isalnum() else clean_text(name)
-
-
-def clean_path(path: bytes) -> str:
-    """Decode a path and leave out the keys of an entity."""
-    return clean_text(unquote_to_bytes(path[:_LIMIT]).decode(errors="replace"))
-
-
-def clean_option(name: str, value: str) -> str:
-    """Return what may be kept of the value of an option in the query string."""
-    if name == "$filter":
-        return clean_filter(value)[0]
-    return value[:_LIMIT] if name in _PLAIN else LEFT_OUT
-
-
-def clean_options(query: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the options of a query string with what may be kept of their values, without the fields of a SAS."""
-    for part in query[:_LIMIT].split(b"&") if query else ():
-        name, _, value = (
-            unquote_to_bytes(it.replace(b"+", b" ")).decode(errors="replace") for it in part.partition(b"=")
-        )
-        if name.lower() not in _SAS_NAMES:
-            yield clean_text(name), clean_option(name, value)
-
-
-_SAS_NAMES: Final = frozenset(name.lower() for name in SAS_NAMES)
-
-
 def clean_filter(text: str, span: tuple[int, int] | None = None) -> tuple[str, tuple[int, int] | None]:
     """Return a filter without its values, and the place in it of what is at ``span`` in the one that was sent."""
     if span is None:
@@ -116,8 +315,22 @@ def clean_filter(text: str, span: tuple[int, int] | None = None) -> tuple[str, t
         except StorageError:
             pass
         else:
-            return ("" if root is None else write(root, lambda _: LEFT_OUT))[:_LIMIT], None
+            if root is None:
+                return "", None
+            if not _has_bare_names(tokenize_leniently(text)):
+                return write(root, lambda _: LEFT_OUT)[:_LIMIT], None
     return _clean_tokens(tokenize_leniently(text[:_LIMIT]), span)
+
+
+def _has_bare_names(tokens: list[Token]) -> bool:
+    """Return whether a name stands alone, as a Boolean property does and a value without its quotation marks."""
+    words = [token.text.lower() if token.kind is TokenKind.NAME else "" for token in tokens]
+    neighbours = zip(["", *words], [*words[1:], ""], strict=False)
+    return any(
+        word not in _WORDS and _RELATIONS.isdisjoint(both)
+        for word, both in zip(words, neighbours, strict=False)
+        if word
+    )
 
 
 def _clean_tokens(tokens: list[Token], span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:

@@ -9,6 +9,7 @@ from storage.domain.access.grants import Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
+from storage.domain.values.kinds import AccountKind
 
 REFUSALS: Final = (401, 403, 429)  # statuses that tell a caller that it may not do this, or not now
 KEY_NAMES: Final = ("key1", "key2")
@@ -63,14 +64,16 @@ class ObservedRequest:
     started: float
     account_id: int = 0
     account: str = ""
+    kind: AccountKind = AccountKind.STORAGE
     secondary: bool = False
     operation: Operation | None = None
     table: str = ""  # as addressed
+    possible_table: str = ""  # as addressed, where it may be something else
     authentication: Authentication = Authentication.ANONYMOUS  # as attempted
     credential: Credential | None = None  # once verified
     address: str = ""  # of the client
     port: int = 0
-    agent: bytes = b""
+    agent: bytes = b""  # without credentials
     request_id: str = ""
     status: int = 0
     error: str = ""  # the service's code

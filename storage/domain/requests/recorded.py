@@ -7,6 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import PartKind, RequestMemoryFull, RequestPart, StorageError
+from storage.domain.requests.cleaning import clean_option_name, clean_property
+from storage.domain.requests.kept_addresses import AddressFault
 from storage.domain.requests.observed import ObservedRequest
 
 _SPAN_PARTS: Final = (PartKind.OPTION, PartKind.BODY)  # those of which a fault can have a position
@@ -98,11 +100,21 @@ def outcome_of(status: int, fault: Fault | None) -> Outcome:
     return Outcome.REFUSED if decisive >= 400 else Outcome.DONE
 
 
-def dump_fault(fault: Fault, span: tuple[int, int] | None) -> dict[str, Any] | None:
+def dump_fault(
+    fault: Fault | None, span: tuple[int, int] | None, address: AddressFault | None = None
+) -> dict[str, Any] | None:
     """Write what is kept of a fault beside its code; ``span``: its place in the filter that is kept, if there."""
     kept: dict[str, Any] = {}
+    if address is not None:
+        kept["address"] = {
+            "rule": address.rule.value,
+            "segments": address.segments,
+            "length": address.length,
+        }
+    if fault is None:
+        return kept or None
     if fault.part is not None:
-        kept |= {"part": fault.part.kind.value, "name": fault.part.name[:_NAME_LIMIT]}
+        kept |= {"part": fault.part.kind.value, "name": _clean_name(fault.part)}
     if fault.span is not None:
         kept["position"] = fault.span[0]
     if span is not None:
@@ -112,6 +124,17 @@ def dump_fault(fault: Fault, span: tuple[int, int] | None) -> dict[str, Any] | N
     if fault.limit:
         kept["limit"] = fault.limit
     return kept or None
+
+
+def _clean_name(part: RequestPart) -> str:
+    """Return the name of a part, which a client may choose unless it is a header that the service reads."""
+    match part.kind:
+        case PartKind.OPTION:
+            return clean_option_name(part.name)
+        case PartKind.PROPERTY:
+            return clean_property(part.name)[:_NAME_LIMIT]
+        case _:
+            return part.name
 
 
 class KeptRequest(NamedTuple):

@@ -13,6 +13,7 @@ from storage.domain.errors import PartKind, StorageError
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.filters.parser import parse
 from storage.domain.requests.cleaning import LEFT_OUT
+from storage.domain.requests.kept_addresses import AddressFault, AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.recorded import Outcome
 from storage.editing.filters.quick_fixes import diagnose
@@ -88,7 +89,7 @@ class Slow:
     candidates: tuple[str, ...]  # properties whose index would have spared it rows
 
 
-Cause = Finding | Place | Part | Message | Limit | EarlierChange | Closed | Slow
+Cause = Finding | AddressFault | Place | Part | Message | Limit | EarlierChange | Closed | Slow
 
 _VALUE: Final = f"'{LEFT_OUT}'"  # a value in the place of one that is not kept
 _QUOTED: Final = re.compile("'[^']*'")
@@ -105,6 +106,15 @@ _PATHS: Final = {
     AccessPath.PARTITION_SCAN: "It read a whole partition.",
     AccessPath.PARTITION_RANGE: "It read several partitions.",
     AccessPath.TABLE_SCAN: "It read the whole table.",
+}
+_RULES: Final = {
+    AddressRule.ENCODING: "it is not percent-encoded UTF-8.",
+    AddressRule.TABLE_NAME: "no table can have the name in it.",
+    AddressRule.KEY: (
+        "what is in parentheses is no key. A key is (PartitionKey='…',RowKey='…'), with these quotation marks, and with"
+        " reserved characters percent-encoded."
+    ),
+    AddressRule.DEPTH: "nothing is below a table or an entity.",
 }
 _LIMITS: Final = {
     Limit.KEY: "A PartitionKey and a RowKey hold at most 1,024 characters each.",
@@ -128,6 +138,8 @@ def causes(request: RecordedRequest) -> Iterator[Cause]:
     """Yield why it was refused, then why it was slow."""
     yield from load_findings(request.report) if request.report is not None else ()
     fault: dict[str, Any] = request.fault or {}
+    if "address" in fault:
+        yield AddressFault(**{**fault["address"], "rule": AddressRule(fault["address"]["rule"])})
     if "place" in fault:
         yield Place(fault["place"])
     if "part" in fault:
@@ -176,6 +188,11 @@ def _describe(cause: Cause) -> Iterator[str]:
     match cause:
         case Finding():
             yield describe(cause)
+        case AddressFault(rule, segments, length):
+            size = (
+                f"{segments} segment{'s' if segments != 1 else ''} and {length} characters below the account"
+            )
+            yield f"The address ({size}) names no resource: {_RULES[rule]}"
         case Place(index):
             yield f"The operation at position {index} of the change set was refused."
         case Part(kind, name, position):

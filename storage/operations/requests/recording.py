@@ -15,7 +15,15 @@ from django.db.models import Max, Min, QuerySet
 from storage.domain import sas
 from storage.domain.errors import InvalidAuthenticationInfo, PartKind, StorageError
 from storage.domain.filters.access_plan import plan_access
-from storage.domain.requests.cleaning import clean_filter, clean_options, clean_path, clean_table
+from storage.domain.requests.cleaning import (
+    clean_filter,
+    clean_method,
+    clean_options,
+    clean_table,
+    clean_version,
+    clean_words,
+)
+from storage.domain.requests.kept_addresses import UNKNOWN, KeptAddress, keep_address
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.options import read_options
 from storage.domain.requests.recorded import (
@@ -33,6 +41,7 @@ from storage.inspector.requests import inspect_request
 from storage.models import Account, RecordedRequest
 from storage.operations.access import inspection
 from storage.operations.requests.earlier_changes import find_earlier_change, is_explained
+from storage.operations.tables import tables
 from storage.sql import background
 from storage.sql.django import execute, storable_text
 from storage.sql.failures import Canceled
@@ -52,6 +61,7 @@ _ORDER: Final = 0x72657173  # of the advisory lock, an arbitrary number
 
 class _Pending(NamedTuple):
     row: RecordedRequest
+    address: KeptAddress
     sent: SentRequest
     fault: Fault | None
     now: float  # when the request arrived, in seconds since 1970
@@ -67,11 +77,15 @@ class RequestLog:
     def add(self, kept: KeptRequest, began: float, alike: int = 0) -> None:
         """Take a request; ``began`` is in seconds since 1970, ``alike`` the number of others that are only counted."""
         if len(self._pending) < _UNWRITTEN:
-            self._pending.append(_Pending(_row(kept, began, alike), kept.sent, kept.fault, began))
+            address = _address(kept)
+            self._pending.append(
+                _Pending(_row(kept, address, began, alike), address, kept.sent, kept.fault, began)
+            )
 
     def write(self) -> None:
         if not self._pending:
             return
+        _name_tables(self._pending)
         _explain(self._pending)
         _find_earlier_changes(self._pending, time.monotonic() + _WAIT)
         with transaction.atomic():
@@ -100,7 +114,16 @@ class RequestLog:
         """Do nothing: what could not be written is bounded by number."""
 
 
-def _row(kept: KeptRequest, began: float, alike: int) -> RecordedRequest:
+def _address(kept: KeptRequest) -> KeptAddress:
+    sent = kept.sent
+    try:
+        address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, settings.HOST_SUFFIXES)
+    except StorageError:
+        return UNKNOWN
+    return keep_address(address, sent.method, kept.observed.kind)
+
+
+def _row(kept: KeptRequest, address: KeptAddress, began: float, alike: int) -> RecordedRequest:
     observed, sent, fault = kept
     table, operation = _operation(observed, sent)
     options, place = _options(sent, fault)
@@ -109,14 +132,14 @@ def _row(kept: KeptRequest, began: float, alike: int) -> RecordedRequest:
         account_id=observed.account_id,
         at=datetime.fromtimestamp(began, UTC),
         request_id=UUID(observed.request_id),
-        client_request_id=_header(sent, b"x-ms-client-request-id", 128),
+        client_request_id=storable_text(clean_words(_header(sent, b"x-ms-client-request-id")), 128),
         outcome=outcome_of(observed.status, fault),
         status=observed.status,
         error=fault.code if fault is not None else "",
         operation=operation,
-        method=storable_text(sent.method, 16),
+        method=clean_method(sent.method),
         table_name=storable_text(table, 255),
-        path=storable_text(clean_path(sent.path), 1024),
+        path=storable_text(address.text(), 1024),
         options=[[storable_text(name, 128), storable_text(value, 4096)] for name, value in options],
         seconds=max(0.0, observed.sent - observed.started),
         ingress=observed.ingress,
@@ -125,10 +148,10 @@ def _row(kept: KeptRequest, began: float, alike: int) -> RecordedRequest:
         credential=storable_text(_credential(observed, sent), 256),
         address=storable_text(observed.address, 64),
         agent=storable_text(observed.agent.decode("latin-1"), 256),
-        version=_header(sent, b"x-ms-version", 16),
+        version=clean_version(_header(sent, b"x-ms-version")),
         access_path=access.path.value if access is not None else "",
         candidates=sorted(access.index_candidates() or ()) or None if access is not None else None,
-        fault=_storable(dump_fault(fault, place)) if fault is not None else None,
+        fault=_storable(dump_fault(fault, place, address.fault)),
         alike=alike,
     )
 
@@ -139,17 +162,17 @@ def _operation(observed: ObservedRequest, sent: SentRequest) -> tuple[str, str]:
         return observed.table, observed.operation or ""
     try:
         address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, settings.HOST_SUFFIXES)
-        target = resolve_target(address.rest, sent.method, address.account)
+        target = resolve_target(address.rest, sent.method, address.account, observed.kind)
         options = read_options(sent.query)
         conditional = b"if-match" in sent.headers
         operation = resolve_operation(target, sent.method, options, conditional=conditional)
     except StorageError:
         return "", ""
-    return clean_table(target.table), operation or ""
+    return clean_table(target.table, observed.kind), operation or ""
 
 
-def _header(sent: SentRequest, name: bytes, limit: int) -> str:
-    return storable_text(sent.headers.get(name, b"").decode("latin-1"), limit)
+def _header(sent: SentRequest, name: bytes) -> str:
+    return sent.headers.get(name, b"").decode("latin-1")
 
 
 def _options(sent: SentRequest, fault: Fault | None) -> tuple[list[tuple[str, str]], tuple[int, int] | None]:
@@ -172,7 +195,21 @@ def _credential(observed: ObservedRequest, sent: SentRequest) -> str:
     return ""
 
 
-# explanations
+# tables and explanations
+
+
+def _name_tables(pending: Sequence[_Pending]) -> None:
+    """Name the tables that are in addresses in the place of a name, or with signs in it: those that exist."""
+    unsure: dict[int, list[_Pending]] = {}
+    for it in pending:
+        if it.address.name and not it.address.is_known:
+            unsure.setdefault(it.row.account_id, []).append(it)
+    for account_id, rows in unsure.items():
+        existing = tables.existing(account_id, {it.address.folded for it in rows})
+        for it in rows:
+            if it.address.folded in existing:
+                it.row.path = storable_text(it.address.text(is_known=True), 1024)
+                it.row.table_name = storable_text(it.address.name, 255)
 
 
 def _explain(pending: Sequence[_Pending]) -> None:
@@ -193,7 +230,7 @@ def _explain(pending: Sequence[_Pending]) -> None:
         facts = known.get(rows[0].row.account_id)
         if facts is None or time.thread_time() > deadline:
             continue
-        report = explain(rows[0].sent, facts, rows[0].now)
+        report = explain(rows[0].sent, facts, rows[0].now, rows[0].row.path)
         for it in rows:
             it.row.report = report
 
@@ -232,8 +269,8 @@ def _facts(account: Account) -> Facts:
     )
 
 
-def explain(sent: SentRequest, facts: Facts, now: float) -> dict[str, Any] | None:
-    """Return why access was refused, as storage.inspector.records.dump_report writes it."""
+def explain(sent: SentRequest, facts: Facts, now: float, path: str) -> dict[str, Any] | None:
+    """Return why access was refused, as storage.inspector.records.dump_report writes it; ``path``: as it is kept."""
     try:
         address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, facts.suffixes)
     except StorageError:
@@ -241,7 +278,8 @@ def explain(sent: SentRequest, facts: Facts, now: float) -> dict[str, Any] | Non
     incoming = IncomingRequest(
         address, sent.method, sent.path, sent.query, sent.headers, sent.scheme, sent.client
     )
-    kept: dict[str, Any] = _storable(dump_report(inspect_request(incoming, replace(facts, now=now))))
+    report = inspect_request(incoming, replace(facts, now=now))
+    kept: dict[str, Any] = _storable(dump_report(report, path, facts.accounts.get(address.account)))
     return kept
 
 

@@ -1,6 +1,6 @@
 """Create, change, delete and restore tables, and Query Tables."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -78,6 +78,12 @@ def names(account: Account, *, top: int | None = None) -> list[str]:
 def named(account: Account | OuterRef, folded_name: str | OuterRef) -> Tables:
     """Select the table that has a name now, if there is one; also for the rows of an outer query."""
     return Table.objects.filter(account=account, folded_name=folded_name, deleted_at=None)
+
+
+def existing(account_id: int, folded_names: Collection[str]) -> set[str]:
+    """Return those of some names that tables of an account have."""
+    tables = Table.objects.filter(account_id=account_id, folded_name__in=folded_names, deleted_at=None)
+    return set(tables.values_list("folded_name", flat=True))
 
 
 def deleted_before(limit: datetime) -> Tables:
