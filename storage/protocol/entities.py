@@ -55,7 +55,15 @@ async def get(call: Call) -> Answer:
     )
     moment = as_of.read(request)
     try:
-        found = await call.service.get(call.account, folded, target.key, wanted, moment, call.terms)
+        found = await call.service.get(
+            call.account,
+            folded,
+            target.key,
+            wanted,
+            moment,
+            call.terms,
+            includes_deleted=call.grant.reads_deleted_tables,
+        )
     except StorageError:
         call.observed.refused_key = target.key
         raise
@@ -71,7 +79,14 @@ async def query(call: Call) -> Answer:
     wanted = read_entity_query(call.request.options, annotations=form.annotations, kind=call.account.kind)
     call.observed.query = wanted
     moment = as_of.read(call.request)
-    page = await call.service.query(call.account, folded, call.grant.keys.narrow(wanted), moment, call.terms)
+    page = await call.service.query(
+        call.account,
+        folded,
+        call.grant.keys.narrow(wanted),
+        moment,
+        call.terms,
+        includes_deleted=call.grant.reads_deleted_tables,
+    )
     body, following = formats.write_page(call.context(form, table), page)
     headers = [call.content_type(form), *as_of.write(moment, call.account.kind)]
     if following is not None:

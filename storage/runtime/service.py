@@ -316,15 +316,22 @@ class Service:
         query: EntityQuery,
         moment: Moment | None = None,
         terms: ReadTerms | None = None,
+        *,
+        includes_deleted: bool = False,
     ) -> StoredEntity:
-        """Query Entity, of now or as of a moment; without ``terms``, at the level strong."""
+        """Query Entity, of now or as of a moment; without ``terms``, at the level strong.
+
+        ``includes_deleted``: as of a moment, also of a table that has been deleted since.
+        """
 
         if moment is not None:
 
             def get_then(then: Past) -> Awaitable[StoredEntity]:
                 return self._lanes.run(as_of(pages.point(relation_name(then.table_id), key, query), then))
 
-            return await self._as_of(account, table, moment, get_then, lambda _: throughput.READ)
+            return await self._as_of(
+                account, table, moment, get_then, lambda _: throughput.READ, includes_deleted=includes_deleted
+            )
 
         async def get(known: KnownTable) -> StoredEntity:
             statement = pages.point(known.relation, key, query)
@@ -341,8 +348,13 @@ class Service:
         query: EntityQuery,
         moment: Moment | None = None,
         terms: ReadTerms | None = None,
+        *,
+        includes_deleted: bool = False,
     ) -> Page[StoredEntity]:
-        """Query Entities, of now or as of a moment; without ``terms``, at the level strong."""
+        """Query Entities, of now or as of a moment; without ``terms``, at the level strong.
+
+        ``includes_deleted``: as of a moment, also of a table that has been deleted since.
+        """
 
         def cost(page: Page[StoredEntity]) -> float:
             return throughput.QUERY + throughput.ENTITY * len(page.entities)
@@ -355,7 +367,9 @@ class Service:
                 )
                 return self._lanes.walk(steps, partial(as_of, past=then))
 
-            return await self._as_of(account, table, moment, walk_then, cost)
+            return await self._as_of(
+                account, table, moment, walk_then, cost, includes_deleted=includes_deleted
+            )
 
         async def walk(known: KnownTable) -> Page[StoredEntity]:
             wanted = replace(query, indexed=known.indexed) if known.indexed else query
@@ -382,11 +396,15 @@ class Service:
         moment: Moment,
         run: Callable[[Past], Awaitable[T]],
         cost: Callable[[T], float],
+        *,
+        includes_deleted: bool,
     ) -> T:
         """Run a statement on the table that had a name at a moment, whatever has the name now."""
 
         async def find_and_run() -> T:
-            found, then = await in_thread(past.find_by_name, account.row, table, moment)
+            found, then = await in_thread(
+                past.find_by_name, account.row, table, moment, includes_deleted=includes_deleted
+            )
             known = KnownTable(found.pk, then.source, found.name, {}, found.throughput)
             return await self._run_on(account, known, lambda _: run(then), cost)
 

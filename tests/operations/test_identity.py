@@ -77,6 +77,8 @@ async def detail_of(identity, text, error=AuthenticationFailed):
 async def test_grants_what_the_role_allows(identity):
     assert await ask(identity, token()) == (ROLES[READER], "ada")
     assert await ask(identity, token(roles=[CONTRIBUTOR])) == (ROLES[CONTRIBUTOR], "ada")
+    # what deleted tables held is for account keys
+    assert [grant.reads_deleted_tables for grant in (OWNER, *ROLES.values())] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,16 @@ class Grant:
         if not self.keys.covers(key):
             raise ResourceNotFound if self.legacy else AuthorizationFailure
 
+    @property
+    def reads_deleted_tables(self) -> bool:
+        """Whether it reads what a deleted table held, as of a time at which that table was there.
+
+        A token or role was given for what the account has, and names tables at most by name: it must not read what a
+        former table of the name held. Whether it could have read that table then is not known either, as policies and
+        roles of then are not kept. With a key one could sign any token, and it is the owner's.
+        """
+        return self.kind is GrantKind.OWNER
+
     def allows(self, operation: Operation, table: str | None = None) -> bool:
         return self.kind is GrantKind.OWNER or self._refusal(operation, table) is None
 

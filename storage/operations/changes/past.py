@@ -108,9 +108,16 @@ def changes_since(table: Table, moment: Moment) -> Record | None:
     return kept.after(at)
 
 
-def find_by_name(account: Account, name: str, moment: Moment) -> tuple[Table, Past]:
-    """Return the table that had a name at a moment, as ``find`` does; raises TableNotFound if none had."""
+def find_by_name(
+    account: Account, name: str, moment: Moment, *, includes_deleted: bool = True
+) -> tuple[Table, Past]:
+    """Return the table that had a name at a moment, as ``find`` does; raises TableNotFound if none had.
+
+    ``includes_deleted``: also a table that has been deleted since; else there seems to have been none.
+    """
     table = find_table(account, name, moment)
+    if table.deleted_at is not None and not includes_deleted:
+        raise TableNotFound
     return table, find(table, moment)
 
 
