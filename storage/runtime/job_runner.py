@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Event
+from threading import BoundedSemaphore, Event
 from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
@@ -64,14 +64,14 @@ KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _AL
 
 _INTERVAL: Final = 1.0  # seconds between looks at jobs that cannot be run yet, and after a failure
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the steps that run
+_waiting_lane: Final = BoundedSemaphore(1)
 
 
 async def run(news: JobNews) -> None:
     """Run jobs until cancelled; then the steps that run are waited for."""
     ends = Event()
     loop = asyncio.get_running_loop()
-    # one thread has no job whose step is long, so that a small job never waits for its end
-    lanes = (KINDS, {name: kind for name, kind in KINDS.items() if kind.is_transactional})
+    lanes = _lanes()
     with_threads = ThreadPoolExecutor(max_workers=len(lanes), thread_name_prefix="job")
     threads = [
         loop.run_in_executor(with_threads, carried(partial(_run, kinds, news, ends))) for kinds in lanes
@@ -84,6 +84,15 @@ async def run(news: JobNews) -> None:
         news.announce()
         with_threads.shutdown(wait=False)
         await asyncio.wait(threads, timeout=_SHUTDOWN_TIMEOUT)
+
+
+def _lanes() -> list[Kinds]:
+    """Return the kinds of each thread: nothing waits for the files of users, nor a small job for a long step."""
+    lanes: list[Kinds] = []
+    for parses_files in (False, True):
+        lane = {name: kind for name, kind in KINDS.items() if kind.parses_files is parses_files}
+        lanes += [lane, {name: kind for name, kind in lane.items() if kind.is_transactional}]
+    return [lane for lane in lanes if lane]
 
 
 def _run(kinds: Kinds, news: JobNews, ends: Event) -> None:
@@ -122,8 +131,11 @@ def run_all() -> None:
 
 
 def finish(job: Job) -> Job:
-    """Wait for the end of a job; it runs in this thread unless a server runs it already."""
-    return running.finish(job, KINDS)
+    """Wait for the end of a job; it runs in this thread unless a server runs it already.
+
+    Files of users are parsed by a single thread of those that wait, so that the others keep their connections.
+    """
+    return running.finish(job, KINDS, _waiting_lane if KINDS[job.kind].parses_files else None)
 
 
 def capability_to_change(job: Job, user: Starter) -> Capability:

@@ -112,7 +112,7 @@ def _name(found: dict[str, str]) -> str:
 # no request gets a connection, although the database is back
 POOL: Final = {
     "min_size": 0,
-    "max_size": 8,
+    "max_size": 10,
     "timeout": 5,
     "reconnect_timeout": 0.5,
     "connection_class": InterruptibleConnection,

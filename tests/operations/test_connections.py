@@ -30,7 +30,7 @@ async def test_counts_those_of_all_processes():
             after.counts.processes == before.counts.processes + 2
             and after.counts.ours >= before.counts.ours + 3
             and after.others >= before.others + 1
-            and after.most == before.most + 2 * 26
+            and after.most == before.most + 2 * 28
         )
 
     await eventually(are_counted)

@@ -1,19 +1,22 @@
 """Imports as jobs: each chunk once, wherever they are interrupted, with the rejected rows as a file."""
 
 import gzip
+import threading
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.errors import ServerBusy
 from storage.domain.filters.query import EntityQuery
 from storage.domain.service.jobs import JobStatus
 from storage.models import Activity, Job
 from storage.operations.accounts import accounts
 from storage.operations.entities import entities, import_jobs
-from storage.operations.entities.import_jobs import IMPORT_JOB, arguments_for, open_rows
+from storage.operations.entities.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB, arguments_for, open_rows
 from storage.operations.entities.imports import ImportMode
-from storage.operations.jobs import files, jobs, pacing, running
+from storage.operations.jobs import files, jobs, kinds, pacing, process_end, running
 from storage.operations.tables import tables
 from storage.operations.undo import undo
 from storage.transfer import proposals
@@ -21,7 +24,7 @@ from storage.transfer import proposals
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ADA = Actor(ActorKind.USER, "ada")
-KINDS = {IMPORT_JOB.name: IMPORT_JOB}
+KINDS = {it.name: it for it in (IMPORT_JOB, IMPORT_CHECK_JOB)}
 TEXT = "id,name\n" + "".join(f"{number},x{number}\n" for number in range(95)) + "a/b,y\n"
 
 
@@ -36,13 +39,13 @@ def table():
     return tables.create(accounts.add("acme"), "people")
 
 
-def start(table, content):
+def start(table, content, kind=IMPORT_JOB):
     file = files.create("people.csv", account=table.account, by=ADA)
     files.upload(file, [content])
     rows = open_rows(file)
     mapping = proposals.complete(rows.propose(timezone.now()), "p", "{id}")
     arguments = arguments_for(file, rows, mapping, ImportMode.INSERT)
-    return jobs.start(IMPORT_JOB, arguments, account=table.account, table=table, files=[file], by=ADA)
+    return jobs.start(kind, arguments, account=table.account, table=table, files=[file], by=ADA)
 
 
 def count(table):
@@ -91,3 +94,67 @@ def test_what_a_cancelled_import_has_written_can_be_undone(table):
     assert job.activity.detail["interrupted"] is True
     undo.undo(job.activity, SERVER)
     assert count(table) == 0
+
+
+BOTH = pytest.mark.parametrize("kind", [IMPORT_JOB, IMPORT_CHECK_JOB], ids=lambda kind: kind.name)
+# rows that are far apart: most of what is read of this file is read without one
+FAR_APART = TEXT.encode() + b"\n" * 900_000 + b"b,z\n" * 10
+
+
+@BOTH
+def test_no_file_is_read_in_a_transaction(table, kind, monkeypatch):
+    job, read, where = start(table, TEXT.encode(), kind), files.FileReader.readinto, []
+
+    def note_and_read(self, buffer):
+        where.append(connection.in_atomic_block)
+        return read(self, buffer)
+
+    monkeypatch.setattr(files.FileReader, "readinto", note_and_read)
+    running.run(job.pk, KINDS, lambda seconds: False)
+    job.refresh_from_db()
+    assert (job.status, set(where)) == (JobStatus.DONE, {False})
+
+
+@BOTH
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_job_is_cancelled_although_no_row_appears(table, kind, compress, monkeypatch):
+    monkeypatch.setattr(kinds, "_LOOK", 0)
+    job = start(table, compress(FAR_APART), kind)
+
+    def rest(seconds):
+        """While it is read, it is asked whether the process ends: then another one cancels the job."""
+        if not seconds and not Job.objects.get(pk=job.pk).wish:
+            jobs.cancel(job, by=ADA)
+        return False
+
+    running.run(job.pk, KINDS, rest)
+    job.refresh_from_db()
+    assert (job.status, count(table)) == (JobStatus.CANCELLED, 0)
+
+
+@BOTH
+def test_a_job_is_left_where_it_was_when_the_process_ends(table, kind, monkeypatch):
+    monkeypatch.setattr(kinds, "_LOOK", 0)
+    job = start(table, FAR_APART, kind)
+    running.run(job.pk, KINDS, lambda seconds: True)
+    job.refresh_from_db()
+    assert (job.status, job.done, job.ended_at) == (JobStatus.RUNNING, 0, None)
+    running.run_all(KINDS)
+    job.refresh_from_db()
+    assert (job.status, job.counts["inserted"]) == (JobStatus.DONE, 96 if kind is IMPORT_JOB else 105)
+
+
+def test_who_waits_for_a_place_holds_no_connection_and_hears_of_the_end_of_the_process(table):
+    lane, job = threading.BoundedSemaphore(1), start(table, TEXT.encode())
+    assert running.finish(start(table, TEXT.encode()), KINDS, lane).status == JobStatus.DONE
+    with lane:
+        process_end.announce()
+        try:
+            with pytest.raises(ServerBusy):
+                running.finish(job, KINDS, lane)
+        finally:
+            process_end.revoke()
+        assert connection.connection is None
+    job.refresh_from_db()
+    assert job.status == JobStatus.WAITING
+    assert running.finish(job, KINDS, lane).status == JobStatus.DONE

@@ -6,7 +6,7 @@ nothing but the rejected rows; a process that takes it over begins again.
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from threading import Lock
@@ -75,7 +75,7 @@ class ImportState:
 class ImportJob(JobKind[ImportArguments, ImportState]):
     """Write the rows of an uploaded file into a table; the rejected ones are a file of the job."""
 
-    name = "entity.import"
+    name, parses_files = "entity.import", True
     arguments, state, capability = ImportArguments, ImportState, Capability.WRITE
 
     def unit(self, arguments: ImportArguments) -> Unit:
@@ -85,9 +85,12 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
         assert run.job.started_at is not None
         return Step(ImportState(run.job.started_at.isoformat()), total=_total(run))
 
+    def prepare(self, run: Run[ImportArguments], state: ImportState) -> Chunk | None:
+        return _next_chunk(run, state, Position(*state.position))
+
     def step(self, run: Run[ImportArguments], state: ImportState) -> Step[ImportState]:
         start = Position(*state.position)
-        chunk = _next_chunk(run, state, start)
+        chunk: Chunk | None = run.prepared
         if chunk is None:
             return Step(state, is_finished=True)
         wanted = _import(run, state)
@@ -128,7 +131,7 @@ IMPORT_JOB: Final = ImportJob()
 class ImportCheckJob(JobKind[ImportArguments, NoState]):
     """Say what the import of a file would do; the rows that it would reject are a file of the job."""
 
-    name, is_transactional = "entity.import-check", False
+    name, is_transactional, parses_files = "entity.import-check", False, True
     arguments, state, capability = ImportArguments, NoState, Capability.WRITE
 
     def unit(self, arguments: ImportArguments) -> Unit:
@@ -141,7 +144,7 @@ class ImportCheckJob(JobKind[ImportArguments, NoState]):
         files.discard_results(run.job)  # of a process that was interrupted
         run.save(Step(state, starts_over=True))
         wanted = Import(_table_or_new(run), ImportMode(run.arguments.mode), run.by)
-        source = open_rows(_file(run), run.arguments.read_layout())
+        source = open_rows(_file(run), run.arguments.read_layout(), check=run.look)
         kind, last, in_bytes = AccountKind(run.account.kind), START, run.arguments.unit is Unit.BYTES
         chunks = source.chunks(run.arguments.read_mapping(), kind, wanted.began)
         with Check(wanted) as check:
@@ -236,9 +239,17 @@ def groups_of(check: Job) -> list[RejectGroup]:
     return [RejectGroup.load(it) for it in json.loads(left)] if left else []
 
 
-def open_rows(file: JobFile, layout: Layout | None = None, wishes: Wishes = NO_WISHES) -> RowFile:
-    """Return a file of jobs as rows, found out or as they are known to be; raises FileRefused."""
-    return RowFile(lambda: files.open_file(file), wishes, layout)
+def open_rows(
+    file: JobFile,
+    layout: Layout | None = None,
+    wishes: Wishes = NO_WISHES,
+    check: Callable[[], object] = lambda: None,
+) -> RowFile:
+    """Return a file of jobs as rows, found out or as they are known to be; raises FileRefused.
+
+    ``check`` is called while it is read, many times in a second, and may raise what ends that.
+    """
+    return RowFile(lambda: files.open_file(file), wishes, layout, check)
 
 
 def _table_or_new(run: Run[ImportArguments]) -> Table:
@@ -273,9 +284,12 @@ def _import(run: Run[ImportArguments], state: ImportState) -> Import:
 
 @dataclass(slots=True)
 class _OpenFile:
-    chunks: Iterator[Chunk]
+    """``size`` and ``look`` are those of the present step."""
+
     position: Position
+    chunks: Iterator[Chunk] = field(default_factory=lambda: iter(()))
     size: int = 0
+    look: Callable[[], object] = lambda: None
 
 
 _open: Final[OrderedDict[int, _OpenFile]] = OrderedDict()
@@ -286,12 +300,12 @@ def _next_chunk(run: Run[ImportArguments], state: ImportState, start: Position) 
     with _opening:
         found = _open.pop(run.job.pk, None)
     if found is None or found.position != start:  # a step was rolled back, or done by another process
-        found = _OpenFile(iter(()), start)
-        source = open_rows(_file(run), run.arguments.read_layout())
+        found = _OpenFile(start)
+        source = open_rows(_file(run), run.arguments.read_layout(), check=lambda: found.look())
         kind, now = AccountKind(run.account.kind), datetime.fromisoformat(state.began)
         mapping = run.arguments.read_mapping()
         found.chunks = source.chunks(mapping, kind, now, start, lambda: found.size)
-    found.size = run.size
+    found.size, found.look = run.size, run.look
     chunk = next(found.chunks, None)
     if chunk is not None:
         found.position = chunk.position

@@ -26,6 +26,7 @@ Example, a job that deletes the entities of a table::
     job = jobs.start(DELETION, Arguments("2024-"), account=account, table=table, by=actor)
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -42,6 +43,7 @@ A = TypeVar("A")  # the arguments
 S = TypeVar("S")  # the state
 
 FIRST_SIZE: Final = 256
+_LOOK: Final = 0.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +85,19 @@ class Run(Generic[A]):
 
     ``by`` is who started the job, with the request id of the job: all its changes in the history have that, so that
     they can be undone together. ``size`` is how many entities the next step should be about; it is adjusted so that a
-    step takes about a fifth of a second.
+    step takes about a fifth of a second. ``prepared`` is what JobKind.prepare returned for the step.
     """
 
     job: Job
     arguments: A
     by: Actor
     size: int = FIRST_SIZE
+    prepared: Any = None
     _save: Callable[[Step[Any]], None] = field(default=lambda _: None, repr=False)
     _rest: Callable[[], None] = field(default=lambda: None, repr=False)
     _check: Callable[[], None] = field(default=lambda: None, repr=False)
+    _is_ending: Callable[[], bool] = field(default=lambda: False, repr=False)
+    _looked_at: float = field(default_factory=time.monotonic, repr=False)
 
     @property
     def account(self) -> Account:
@@ -118,6 +123,18 @@ class Run(Generic[A]):
     def check(self) -> None:
         """Raise JobInterrupted when the job is to be paused or cancelled; also in the middle of a transaction."""
         self._check()
+
+    def look(self) -> None:
+        """Raise JobInterrupted when the job is to be left: paused or cancelled, or because the process ends.
+
+        It is cheap, so that what takes long without saving anything calls it many times in a second.
+        """
+        if time.monotonic() - self._looked_at < _LOOK:
+            return
+        if self._is_ending():
+            raise JobInterrupted
+        self._check()
+        self._looked_at = time.monotonic()
 
     def rest(self) -> None:
         """Leave the database to requests between two transactions of a long step; raises JobInterrupted too."""
@@ -165,11 +182,19 @@ class JobKind(ABC, Generic[A, S]):
     reads_files: ClassVar[Capability] = Capability.READ
     is_transactional: ClassVar[bool] = True
     goes_on: ClassVar[bool] = False
+    parses_files: ClassVar[bool] = False
     secrets: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def begin(self, run: Run[A]) -> Step[S]:
         """Do what comes before the first step, in a transaction: check, count, and say where the first step begins."""
+
+    def prepare(self, run: Run[A], state: S) -> object:
+        """Do what a step needs and takes long, such as reading a file, before its transaction begins.
+
+        Call Run.look in the meantime. ``step`` finds what is returned as ``run.prepared``.
+        """
+        return None
 
     @abstractmethod
     def step(self, run: Run[A], state: S) -> Step[S]:

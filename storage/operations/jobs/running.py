@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from threading import BoundedSemaphore
 from typing import Any, Final, Self
 
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -20,7 +21,7 @@ from storage.domain.requests.spans import Attributes, span
 from storage.domain.service.jobs import FAILURES_KEPT, JobStatus, Wish
 from storage.models import Activity, Job
 from storage.operations.activity import activity
-from storage.operations.jobs import files, jobs
+from storage.operations.jobs import files, jobs, process_end
 from storage.operations.jobs.jobs import JobError
 from storage.operations.jobs.kinds import (
     FIRST_SIZE,
@@ -41,6 +42,7 @@ _LOCKS: Final = 0x7461626A  # class of the advisory locks; the other key is the 
 _MOST_ATTEMPTS: Final = 5  # at a step, before a job has failed that ends its process each time
 _SLICE: Final = 5.0  # seconds after which another job takes its turn
 _LOOK: Final = 0.2  # seconds between looks at a job that another process runs
+_LONGEST_LOOK: Final = 1.0
 _SETUP_SHARE: Final = 10  # a turn lasts at least so many times what its step takes before it saves first
 _RATE_SPAN: Final = 5.0  # seconds over which a rate is smoothed
 
@@ -87,11 +89,25 @@ def run_all(kinds: Kinds) -> None:
         pass
 
 
-def finish(job: Job, kinds: Kinds) -> Job:
-    """Run a job in this thread unless another process runs it already, and wait for its end."""
+def finish(job: Job, kinds: Kinds, lane: BoundedSemaphore | None = None) -> Job:
+    """Run a job in this thread unless another one runs it already, and wait for its end.
+
+    With a ``lane``, only as many threads run jobs as it has places; the others wait, without a database connection, for
+    a place or for the server's own threads. Raises ServerBusy when the process ends before the job.
+    """
+    pause = _LOOK
     while job.ended_at is None and (job.status != JobStatus.PAUSED or job.wish):
-        if not run(job.pk, kinds, lambda seconds: False):
-            time.sleep(_LOOK)
+        with ExitStack() as held:
+            is_free = lane is None or lane.acquire(blocking=False)
+            if is_free and lane is not None:
+                held.callback(lane.release)
+            has_run = is_free and run(job.pk, kinds, process_end.wait)
+        if not has_run:
+            if not connection.in_atomic_block:
+                connection.close()
+            pause = min(_LONGEST_LOOK, pause * 1.2)
+        if process_end.wait(0 if has_run else pause):
+            raise ServerBusy
         job.refresh_from_db()
     return job
 
@@ -142,6 +158,7 @@ def _run_within(request: JobRequest[Any, Any], by: Actor) -> Job:
     step = kind.begin(run)
     while not step.is_finished:
         save(step)
+        run.prepared = kind.prepare(run, step.state)
         step = kind.step(run, step.state)
     save(step)
     job.activity = kind.end(run, step.state, JobStatus.DONE) or step.activity
@@ -273,7 +290,16 @@ class _Runner:
 
     def _run(self, size: int) -> Run[Any]:
         arguments = self.kind.read_arguments(self.job.arguments)
-        return Run(self.job, arguments, jobs.started_by(self.job), size, self._save, self._rest, self._check)
+        return Run(
+            self.job,
+            arguments,
+            jobs.started_by(self.job),
+            size,
+            _save=self._save,
+            _rest=self._rest,
+            _check=self._check,
+            _is_ending=lambda: self.rest(0),
+        )
 
     def _step(self, size: int) -> bool:
         """Do the next step; return whether the job has ended."""
@@ -285,6 +311,8 @@ class _Runner:
     def _take_step(self, run: Run[Any]) -> Step[Any]:
         state = self.kind.read_state(self.job.state)
         if self.kind.is_transactional or state is None:
+            if state is not None:
+                run.prepared = self.kind.prepare(run, state)
             with transaction.atomic():
                 step = self.kind.begin(run) if state is None else self.kind.step(run, state)
                 self._store(step)

@@ -142,7 +142,7 @@ class _CopyJob(JobKind[Arguments, NoState]):
 
 
 class _CopyInJob(_CopyJob):
-    name, is_outgoing = "account.copy-in", False
+    name, is_outgoing, parses_files = "account.copy-in", False, True
 
 
 class _CopyOutJob(_CopyJob):
