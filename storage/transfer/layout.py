@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import IO, Any, Final, Self
 
 from storage.domain.refusals import Reason
@@ -67,8 +68,13 @@ class Layout:
     @property
     def can_seek(self) -> bool:
         """Whether reading can begin at any row, by its place in bytes."""
-        is_plain = self.compression is Compression.NONE and not self.encoding.startswith(("utf-16", "utf-32"))
+        is_plain = self.compression is Compression.NONE and self.has_byte_lines
         return is_plain and self.format in (FileFormat.CSV, FileFormat.NDJSON)
+
+    @property
+    def has_byte_lines(self) -> bool:
+        """Whether the byte of a line feed ends a line, and stands for nothing else."""
+        return self.line_end == "\n" and _has_byte_line_feeds(self.encoding)
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> Self:
@@ -80,6 +86,22 @@ class Layout:
             "columns": tuple(found["columns"]),
         }
         return cls(**known)
+
+
+# whose characters of several bytes have no byte of a line feed in them
+_SEVERAL_BYTES: Final = re.compile("utf_8|gb|big5|cp9[345]|shift|euc|johab")
+
+
+@lru_cache(maxsize=256)
+def _has_byte_line_feeds(encoding: str) -> bool:
+    try:
+        name = codecs.lookup(encoding).name.replace("-", "_")
+        text = bytes(range(256)).decode(name, "replace")
+    except (LookupError, ValueError):
+        return False
+    has_no_states = not name.startswith(("iso2022", "hz", "utf_7"))
+    is_of_single_bytes = has_no_states and len(text) == 256 and text.count("\n") == 1 and text[10] == "\n"
+    return is_of_single_bytes or _SEVERAL_BYTES.match(name) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,11 +66,13 @@ class Reader:
             bounds.expect_rows(lambda: self.position.rows)
         self._content = open_content(stream, layout.compression, layout.member, bounds)
         self._resumes = start.rows > 0
+        # versions up to 1.0 did not count the bytes of all files in which that is possible
+        self._seeks = layout.can_seek and start.offset > 0
 
     def __iter__(self) -> Iterator[Row]:
         rows = _READERS[self.layout.format](self)
         try:
-            if self._resumes and not self.layout.can_seek:
+            if self._resumes and not self._seeks:
                 for _ in range(self.position.rows):
                     next(rows)
             yield from rows
@@ -84,7 +86,7 @@ class Reader:
     # lines
 
     def _lines(self) -> "_Lines":
-        if self._resumes and self.layout.can_seek:
+        if self._resumes and self._seeks:
             self._content.seek(self.position.offset)
             return _Lines(self._content, self.layout, self.position)
         return _Lines(self._content, self.layout, START)
@@ -186,7 +188,7 @@ class _Lines:
         self._encoding = layout.encoding
         self._errors = errors_of(layout.encoding)
         self._stream: Any = stream
-        self._is_text = not layout.encoding.startswith("utf-8") or layout.line_end == "\r"
+        self._is_text = not layout.has_byte_lines
         if self._is_text:
             # where a line ends cannot be seen in the bytes, or not easily
             self._errors = "surrogateescape" if self._errors == "strict" else self._errors

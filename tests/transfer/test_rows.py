@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from storage.transfer.layout import FileRefused, detect
+from storage.transfer.layout import FileRefused, Wishes, detect
 from storage.transfer.rows import LONGEST_LINE, Reader, RowFault
 
 
@@ -32,6 +32,42 @@ def test_goes_on_from_every_row(data):
         for _ in range(number):
             next(rows)
         assert list(reader(data, first.position)) == every[number:]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "id,name\n1,Müller\n2,crème brûlée\n3,5 €\n"),
+        ("cp1251", "id,name\n1,Привет\n2,мир\n3,да\n"),
+        ("cp1254", 'id,name\n1,"Şahin\nAğa"\n2,İzmir\n3,x\n'),
+        ("shift-jis", "id,name\n1,表示\n2,ソート\n3,能\n"),  # whose second bytes are ASCII
+        ("gb18030", "id,name\n1,客户\n2,𠀀\n3,x\n"),
+        ("big5", "id,name\n1,功能\n2,許\n3,x\n"),
+        ("euc-kr", "id,name\n1,고객\n2,이름\n3,x\n"),
+        ("iso-2022-jp", "id,name\n1,表示\n2,ソート\n3,能\n"),
+        ("utf-16-le", "id,name\n1,Ċ\n2,ਊ\n3,x\n"),  # with bytes of line feeds in them
+        ("cp500", "id,name\n1,x\n2,y\n3,z\n"),
+    ],
+)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_goes_on_in_every_encoding(encoding, text, line_end):
+    """Where bytes can be counted, they are; else reading begins again."""
+    data = text.replace("\n", line_end).encode(encoding)
+    layout = detect(io.BytesIO(data), Wishes(encoding=encoding))
+    every = list(Reader(io.BytesIO(data), layout))
+    assert [row.fault for row in every] == [None] * 3
+    assert every[0].fields["name"] == text.partition("1,")[2].partition("\n2,")[0].strip('"').replace(
+        "\n", line_end
+    )
+    for number in range(1, 4):
+        first = Reader(io.BytesIO(data), layout)
+        rows = iter(first)
+        for _ in range(number):
+            next(rows)
+        for position in (first.position, first.position._replace(offset=0)):  # as versions up to 1.0 had it
+            assert list(Reader(io.BytesIO(data), layout, position)) == every[number:]
+        if layout.can_seek:
+            assert data[: first.position.offset].count(b"\n") == first.position.lines
 
 
 def test_the_exact_fields_and_lines_of_csv():

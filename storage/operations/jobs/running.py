@@ -350,6 +350,8 @@ class _Runner:
         job.state = activity.in_json(self.kind.write(step.state))
         job.done += step.done
         job.total = job.total if step.total is None else step.total
+        if step.is_finished and job.total is not None:
+            job.total = job.done  # it was an estimate, or has blank lines at its end: nothing is left
         job.rate = self._rate(step)
         job.counts = {
             **job.counts,
