@@ -6,7 +6,7 @@ from typing import Final
 
 from console.requests.filters import LogQuery
 from console.site.times import write_local_time
-from storage.domain.requests.recorded import Outcome
+from storage.domain.requests.outcomes import Outcome
 from storage.operations.requests.timeline import Bucket
 
 HEIGHT: Final = 48

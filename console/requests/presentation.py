@@ -22,7 +22,7 @@ from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.kept_addresses import AddressFault, AddressRule
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import Outcome
+from storage.domain.requests.outcomes import Outcome
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.ticks import to_ticks
 from storage.inspector import Finding, Mistake

@@ -9,6 +9,7 @@ from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath, plan_access
 from storage.domain.requests.cleaning import clean_words
 from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.requests.spans import Parent, current
 from storage.protocol.call import ServerSettings
 from storage.protocol.http_exchange import Write
@@ -111,7 +112,7 @@ def _describe(span: Span, head: RequestHead, observed: ObservedRequest) -> None:
             attributes[name] = _text(value)
     if observed.error or not observed.status:
         attributes[ERROR] = observed.error or "ClientDisconnected"
-    span.failed = observed.status >= 500
+    span.failed = is_server_failure(observed.status)
 
 
 def _client_request_id(head: RequestHead) -> str:

@@ -111,6 +111,7 @@ async def test_names_the_part_that_was_refused(service, send):
         assert (await send(method, path, body, {**JSON, **headers})).status in (400, 501)
 
     found = await kept(service)
+    assert {it.outcome for it in found} == {"refused"}  # also what is not implemented
 
     assert [(it.fault["part"], it.fault["name"]) for it in found] == [
         ("option", "$filter"),

@@ -12,7 +12,7 @@ from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.kept_addresses import AddressRule
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import Outcome
+from storage.domain.requests.outcomes import Outcome
 from storage.models import RecordedRequest
 from storage.operations.requests import explanations
 from storage.operations.requests.requests import RequestClass

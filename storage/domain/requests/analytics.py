@@ -12,6 +12,7 @@ from typing import Final
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
+from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 
@@ -87,8 +88,7 @@ def categorize(status: int, error: str) -> Category:
         return Category.THROTTLING
     if error == "OperationTimedOut":
         return Category.SERVER_TIMEOUT
-    # a client that probes for an unimplemented operation must not lower the availability
-    return Category.CLIENT_OTHER if status < 500 or status == 501 else Category.SERVER_OTHER
+    return Category.SERVER_OTHER if is_server_failure(status) else Category.CLIENT_OTHER
 
 
 def column_name(kind: Category, authentication: Authentication) -> str:

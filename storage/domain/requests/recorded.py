@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from storage.domain.entities.entity import EntityKey
@@ -10,6 +9,7 @@ from storage.domain.errors import PartKind, RequestMemoryFull, RequestPart, Stor
 from storage.domain.requests.cleaning import clean_option_name, clean_property
 from storage.domain.requests.kept_addresses import AddressFault
 from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.outcomes import Outcome, outcome_of_status
 
 _SPAN_PARTS: Final = (PartKind.OPTION, PartKind.BODY)  # those of which a fault can have a position
 _NAME_LIMIT: Final = 64  # characters
@@ -26,14 +26,6 @@ class RequestLogSettings(NamedTuple):
     keep: timedelta = timedelta(days=7)
     rows: int = 50_000
     sample: int = 5
-
-
-class Outcome(StrEnum):
-    """What became of a request; a change set of which a part was refused is refused, although it is answered 202."""
-
-    DONE = "done"
-    REFUSED = "refused"
-    FAILED = "failed"  # by the server, or because the client closed the connection
 
 
 class SentRequest(NamedTuple):
@@ -94,10 +86,8 @@ def _named_part(error: StorageError) -> RequestPart | None:
 
 
 def outcome_of(status: int, fault: Fault | None) -> Outcome:
-    decisive = status if fault is None or status >= 400 else fault.status
-    if not decisive or decisive >= 500:
-        return Outcome.FAILED
-    return Outcome.REFUSED if decisive >= 400 else Outcome.DONE
+    """Return the outcome of a request, also of a change set that was answered 202 and refused."""
+    return outcome_of_status(status if fault is None or status >= 400 else fault.status)
 
 
 def dump_fault(

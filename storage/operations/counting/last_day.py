@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import Sum
 
+from storage.domain.requests.outcomes import Outcome, is_server_failure, outcome_of_status
 from storage.operations.counting.metrics import HOUR, HOURS, first_hour, hour_counts, place_of
 
 
@@ -58,8 +59,8 @@ def last_day(account_id: int, now: datetime) -> Day:
     for start, status, error, requests, server_time in counted.annotate(Sum("requests"), Sum("server_time")):
         hour = hours[place_of(start, first)]
         hour.requests += requests
-        hour.refused += requests if 400 <= status < 500 else 0
-        hour.failed += requests if status >= 500 else 0
+        hour.refused += requests if outcome_of_status(status) is Outcome.REFUSED else 0
+        hour.failed += requests if is_server_failure(status) else 0
         seconds += server_time
         if error:
             errors[error] += requests

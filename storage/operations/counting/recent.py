@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 
 from storage.domain.requests.metrics import LATENCY_BOUNDS
+from storage.domain.requests.outcomes import is_server_failure
 from storage.models import RequestCount
 
 
@@ -39,7 +40,7 @@ def recent_requests(now: datetime, span: timedelta) -> dict[int, RecentRequests]
     ).iterator():
         total = found.setdefault(account_id, RecentRequests())
         total.requests += requests
-        total.failed += requests if status >= 500 else 0
+        total.failed += requests if is_server_failure(status) else 0
         total.refused += requests if status in (401, 403) else 0
         total.latencies = [one + other for one, other in zip(total.latencies, latencies, strict=True)]
     return found

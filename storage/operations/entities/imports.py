@@ -25,6 +25,7 @@ from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import EntityAlreadyExists, StorageError
 from storage.domain.refusals import Reason
+from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus, Unit
 from storage.models import Activity, Table
@@ -454,7 +455,7 @@ def _change_alone(relation: str, change: Insert | Upsert, recorder: Recorder | N
         with transaction.atomic():  # a refusal may be an error of PostgreSQL
             sql.run(statements.change(relation, change, recorder))
     except StorageError as error:
-        if error.status >= 500:
+        if is_server_failure(error.status):
             raise
         return error
     return None

@@ -15,7 +15,7 @@ from storage.domain.filters.parser import parse
 from storage.domain.requests.cleaning import LEFT_OUT
 from storage.domain.requests.kept_addresses import AddressFault, AddressRule
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import Outcome
+from storage.domain.requests.outcomes import Outcome
 from storage.editing.filters.quick_fixes import diagnose
 from storage.inspector import Finding
 from storage.inspector.records import load_findings

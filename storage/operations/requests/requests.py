@@ -14,7 +14,7 @@ from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, V
 from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import Outcome
+from storage.domain.requests.outcomes import Outcome
 from storage.models import Account, PropertyIndex, RecordedRequest, RegisteredSas
 from storage.operations.tables import tables
 from storage.sql.django import limited

@@ -11,7 +11,7 @@ from typing import Final
 from django.db.models import Count, F, QuerySet, Sum
 
 from storage.domain.requests.observed import Authentication
-from storage.domain.requests.recorded import Outcome
+from storage.domain.requests.outcomes import Outcome
 from storage.models import Account, RecordedRequest, RequestCount
 from storage.operations.counting import metrics
 from storage.operations.requests.requests import SAS_LABEL

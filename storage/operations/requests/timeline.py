@@ -14,7 +14,7 @@ from django.db.models import Count, F, IntegerField, Sum, Value
 from django.db.models.functions import Cast, Extract, Floor
 
 from storage.domain.errors import StorageError
-from storage.domain.requests.recorded import Outcome
+from storage.domain.requests.outcomes import Outcome, outcome_of_status
 from storage.domain.requests.series import SeriesKind
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
@@ -121,7 +121,7 @@ def _count_all(
     for place, counted in enumerate(found):
         for kind, traffic in counted.kinds.items():
             if _is_wanted(kind, wanted):
-                counts.add(place, _outcome(kind.status), kind.status, kind.error, traffic.requests)
+                counts.add(place, outcome_of_status(kind.status), kind.status, kind.error, traffic.requests)
 
 
 def _is_wanted(kind: SeriesKind, wanted: RequestFilter) -> bool:
@@ -130,12 +130,6 @@ def _is_wanted(kind: SeriesKind, wanted: RequestFilter) -> bool:
         and wanted.code in ("", kind.error)
         and wanted.operation in (None, kind.operation)
     )
-
-
-def _outcome(status: int) -> Outcome:
-    if not status or status >= 500:
-        return Outcome.FAILED
-    return Outcome.REFUSED if status >= 400 else Outcome.DONE
 
 
 def _count_kept(counts: _Counts, wanted: RequestFilter, periods: Range) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
+from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.requests.spans import current
 from storage.runtime.telemetry.exporting import Telemetry
 from storage.runtime.telemetry.traces import ERROR, Span
@@ -47,7 +48,7 @@ class TracedPages:
 def _note_response(span: Span, message: MutableMapping[str, Any]) -> None:
     status = message["status"]
     span.attributes["http.response.status_code"] = status
-    span.failed = status >= 500
+    span.failed = is_server_failure(status)
     if span.failed:
         span.attributes.setdefault(ERROR, str(status))
     for name, value in message["headers"]:

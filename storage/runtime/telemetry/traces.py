@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Final, Protocol
 
 from storage.domain.errors import StorageError
+from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.requests.spans import Attributes, Parent, current
 
 ERROR: Final = "error.type"
@@ -98,7 +99,7 @@ class Span:
         )  # a request may go on in another context than it began in: a token would be refused
         if isinstance(error, Exception):
             self.attributes[ERROR] = error.code if isinstance(error, StorageError) else type(error).__name__
-            self.failed = not isinstance(error, StorageError) or error.status >= 500
+            self.failed = not isinstance(error, StorageError) or is_server_failure(error.status)
         self.finish()
 
 

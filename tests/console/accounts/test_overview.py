@@ -28,7 +28,8 @@ def count(account, moment, requests, status=200, error=""):
 def test_says_what_was_asked_and_what_went_wrong(now, visit, account):
     count(account, now, 6)
     count(account, hour_of(now) - timedelta(hours=5), 4, 404, "ResourceNotFound")
-    count(account, hour_of(now) - timedelta(hours=5), 2, 409, "EntityAlreadyExists")
+    count(account, hour_of(now) - timedelta(hours=5), 1, 409, "EntityAlreadyExists")
+    count(account, hour_of(now) - timedelta(hours=5), 1, 501, "NotImplemented")
     count(account, hour_of(now) - timedelta(hours=23), 1, 500, "OperationTimedOut")
     count(account, hour_of(now) - timedelta(hours=23, minutes=1), 100)
 

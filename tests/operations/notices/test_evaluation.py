@@ -202,6 +202,11 @@ def count(account, at, status=200, requests=100, bound=0.01):
     )
 
 
+def test_what_the_service_does_not_have_is_no_failure_of_the_server(account):
+    count(account, NOW, status=501, requests=100)
+    assert kinds() == []
+
+
 def test_errors_and_latencies_resolve_after_a_calm(account, hook):
     count(account, NOW)
     count(account, NOW, status=404, requests=30)
