@@ -35,7 +35,6 @@ from storage.operations.accounts import service_properties
 from storage.operations.changes import past
 from storage.operations.entities import entities
 from storage.operations.entities.entities import Steps
-from storage.operations.jobs import process_end
 from storage.operations.relations import table_relations
 from storage.operations.relations.history import Actors
 from storage.operations.tables import analytics, tables
@@ -124,7 +123,6 @@ class Service:
         interrupt_older(moment)
 
     async def open(self) -> None:
-        process_end.revoke()
         await self._lanes.open(recovery=_RECOVERY)
         await self._catalog.open()
         await self.observer.open()
@@ -135,7 +133,6 @@ class Service:
         self._background = asyncio.create_task(self._run_background())
 
     async def close(self) -> None:
-        process_end.announce()
         for task in filter(None, (self._background, self._noting)):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from storage.operations.jobs import process_end
 from storage.protocol.http_connection import Applications, HttpConnection
 from storage.protocol.uvicorn_parts import import_from_string
 from storage.server import descriptors, garbage, tls
@@ -87,6 +88,11 @@ class Server(uvicorn.Server):
             self.config.ssl.load_cert_chain(self._options.tls_cert, self._options.tls_key)
         except (OSError, Refusal) as error:
             logger.error("%s The server goes on with the certificate it has.", error)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let threads of requests know, when the time for requests is over: they cannot be cancelled."""
+        await super().shutdown(sockets)
+        process_end.announce()
 
     def drain(self) -> None:
         self.should_exit = True

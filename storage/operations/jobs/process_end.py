@@ -11,7 +11,7 @@ def announce() -> None:
 
 
 def revoke() -> None:
-    """Say that the process goes on, as one does that serves again, such as in tests."""
+    """Take it back, as tests do: their process goes on."""
     _is_ending.clear()
 
 
