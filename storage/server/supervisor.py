@@ -214,10 +214,7 @@ class Supervisor:
         """A postmaster whose supervisor was killed still runs where the kernel did not tell it."""
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
             pid = int((self.database / "postmaster.pid").read_text().splitlines()[0])
-            name = subprocess.run(
-                ["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=True
-            )
-            if "postgres" in name.stdout:
+            if "postgres" in name_of_process(pid):
                 os.kill(pid, how)
 
     def _stop_at_once(self, *_: object) -> None:
@@ -242,6 +239,14 @@ def children_of(pid: int) -> list[int]:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
+
+
+def name_of_process(pid: int) -> str:
+    """Return the name of a program that runs. A small Linux has no `ps`, and macOS no /proc."""
+    if sys.platform == "linux":
+        return Path(f"/proc/{pid}/comm").read_text()
+    command = ["ps", "-o", "comm=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def work_of_children(pid: int) -> int:

@@ -1,6 +1,7 @@
 """The embedded PostgreSQL, with everything that may be killed killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,8 +74,9 @@ def test_whatever_is_killed_of_the_database_comes_back(used):
         wait_for(lambda: is_ready(live))
 
         postmaster = live.postmaster()
-        psutil.Process(postmaster).parent().kill()  # the supervisor, which takes PostgreSQL along
-        wait_for(lambda: not psutil.pid_exists(postmaster))
+        database = psutil.Process(postmaster)
+        database.parent().kill()  # the supervisor, which takes PostgreSQL along
+        wait_for(lambda: not is_alive(database))
         wait_for(lambda: new_postmaster(live, postmaster))
         wait_for(lambda: is_ready(live))
         # and what was restarted is restarted again
@@ -112,6 +114,24 @@ def test_postgresql_that_does_not_end_in_order_is_shut_down_at_once(scratch, mon
     os.close(other)
 
     assert child.returncode == -signal.SIGQUIT
+
+
+def test_a_postgresql_without_supervisor_is_asked_to_stop_also_where_there_is_no_ps(scratch, monkeypatch):
+    program = scratch / "postgres"
+    shutil.copy(shutil.which("sleep"), program)
+    database = scratch / "orphaned"
+    database.mkdir()
+    watching = object.__new__(supervisor.Supervisor)
+    watching.database = database
+    monkeypatch.setenv("PATH", str(database))
+    with subprocess.Popen([program, "600"]) as orphan:
+        (database / "postmaster.pid").write_text(f"{orphan.pid}\n")
+        try:
+            wait_for(lambda: supervisor.name_of_process(orphan.pid) == "postgres\n")  # a moment after its start
+            watching._ask_orphan_to_stop(signal.SIGINT)
+            assert orphan.wait(60) == -signal.SIGINT
+        finally:
+            orphan.kill()
 
 
 BUSY = """
