@@ -22,7 +22,7 @@ from storage.server import embedded, garbage, installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
-from tests import distribution, durations, emptying
+from tests import distribution, durations, emptying, tools
 from tests.live_server import LiveServer, start_server
 from tests.seeds import SHARED, seeded, shared_folder
 
@@ -195,18 +195,4 @@ def server(scratch) -> LiveServer:
 @pytest.fixture(scope="session")
 def require():
     """`require("node", "the JavaScript SDK")`: the path of a program; else the test is skipped, in CI it fails."""
-
-    def look_for(tool: str, purpose: str) -> str:
-        path = shutil.which(tool)
-        if path is None:
-            missing(f"{tool} is not installed, which {purpose} needs")
-        return path
-
-    return look_for
-
-
-def missing(reason: str) -> None:
-    """End this test because the machine lacks something: skipped with the reason, or failed in CI."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+    return tools.require

@@ -1,7 +1,5 @@
 """PgBouncer as Debian packages it, in front of a test's PostgreSQL."""
 
-import os
-import shutil
 import subprocess
 import time
 from contextlib import contextmanager
@@ -11,6 +9,7 @@ import psycopg
 
 from storage.server import installation, options
 from storage.server.data_folder import DataFolder
+from tests import tools
 from tests.ports import held_port
 
 SERVER_CONNECTIONS = 4
@@ -41,10 +40,6 @@ class Pooler:
     pooled: str
 
 
-def program():
-    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-
-
 @contextmanager
 def running(folder, data, name):
     """A pooler, with its files in ``folder``, of the database ``name`` in the PostgreSQL of a data folder."""
@@ -57,7 +52,7 @@ def running(folder, data, name):
     with held_port() as port:
         path.write_text(CONFIGURATION.format(host=host, name=name, port=port, connections=SERVER_CONNECTIONS))
         path.chmod(0o644)
-        process = subprocess.Popen([program(), "-q", str(path)], cwd="/", **postgres.popen)
+        process = subprocess.Popen([tools.find("pgbouncer"), "-q", str(path)], cwd="/", **postgres.popen)
         url = f"postgresql://tablero@127.0.0.1:{port}"
         try:
             _fill(f"{url}/pooled", process)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from tests import tools
 from tests.bench import processes
 from tests.bench.requests import Client
 from tests.ports import free_port
@@ -28,6 +28,7 @@ ACCOUNT = "devstoreaccount1"
 AZURITE_FOLDER = "azurite"
 START = 600
 """Seconds a server may take to start: a first start of the product creates its database, Azurite reads its file."""
+UNKNOWN = "unknown version"
 OURS, RELAXED, PEER = "Tablero", "Tablero relaxed", "Azurite"
 
 
@@ -161,23 +162,24 @@ def find_azurite() -> Azurite:
     Azurite names the oldest Node.js it runs on. If the machine's is older, the npm package `node` brings another.
     """
     modules = user_cache_path("tablero") / "npm" / "node_modules"
-    if not shutil.which("npm"):
+    npm, installed = tools.find("npm"), tools.find("node")
+    if npm is None or installed is None:
         raise UnavailableError("Azurite needs Node.js and npm, which are not installed")
-    install("azurite@latest", modules)
+    install(npm, "azurite@latest", modules)
     package = json.loads((modules / "azurite" / "package.json").read_text())
     wanted = int((re.search(r"\d+", package["engines"]["node"]) or ["0"])[0])
     bundled = modules / "node" / "bin" / "node"
-    node = next((name for name in ("node", str(bundled)) if major(node_version(name)) >= wanted), None)
+    node = next((name for name in (installed, str(bundled)) if major(node_version(name)) >= wanted), None)
     if node is None:
-        install(f"node@{wanted}", modules)
+        install(npm, f"node@{wanted}", modules)
         node = str(bundled)
     script = modules / "azurite" / "dist" / "src" / "table" / "main.js"
     return Azurite([node, str(script)], f"{package['version']} on Node.js {node_version(node)}")
 
 
-def install(package: str, modules: Path) -> None:
+def install(npm: str, package: str, modules: Path) -> None:
     modules.mkdir(parents=True, exist_ok=True)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(modules.parent), package]
+    command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(modules.parent), package]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode and not (modules / package.partition("@")[0] / "package.json").exists():
         raise UnavailableError(f"npm could not install {package}: {done.stderr.strip()[-300:]}")
@@ -185,7 +187,7 @@ def install(package: str, modules: Path) -> None:
 
 def node_version(program: str) -> str:
     """The version of a Node.js, empty if the program does not run."""
-    if not shutil.which(program):
+    if not Path(program).exists():
         return ""
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip().removeprefix("v")
@@ -196,7 +198,9 @@ def major(version: str) -> int:
 
 
 def commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown version"
+    git = tools.find("git")
+    if git is None:
+        return UNKNOWN
+    command = [git, "describe", "--always", "--dirty"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or UNKNOWN

@@ -1,7 +1,6 @@
 """A server with a console, Chromium, and pages whose every fault fails the test."""
 
 import os
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -10,10 +9,10 @@ import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 from playwright.sync_api import expect, sync_playwright
 
+from tests import tools
 from tests.browser.page import PATIENCE, Watch, patient
 from tests.browser.pool import Pool
 from tests.browser.turns import wait_for_turns
-from tests.conftest import missing
 from tests.live_server import start_server
 from tests.seeds import seeded
 
@@ -22,13 +21,6 @@ wait_for_turns()
 # tests wait for the end of what the page waits for, on machines that are slow at times
 PATIENT = {"console.site.waiting": {"PATIENCE": PATIENCE / 1000}}
 # the shell draws the same pages for a third less of the processor
-PROGRAMS = (
-    "chromium-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-)
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -37,9 +29,7 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="package")
 def chromium():
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
-        missing("Chromium is not installed, which the tests of the console need")
+    program = tools.require("chromium", "the console")
     # only for this package: while Playwright lives, its event loop counts as running, and no other may run here
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--headless", *ARGUMENTS])

@@ -234,11 +234,10 @@ def test_from_a_burst_of_errors_to_who_made_them(journey, exceptions):
     expect(callers.locator("tbody tr").first).to_contain_text("31")
 
 
-def test_from_an_exception_of_the_javascript_sdk(journey, console, sdk_folder, orders):
+def test_from_an_exception_of_the_javascript_sdk(require, journey, console, sdk_folder, orders):
     script = JAVASCRIPT.format(connection=console.connection_string, table=TABLE)
-    done = subprocess.run(
-        ["node", "-e", script], cwd=sdk_folder, check=True, stdout=subprocess.PIPE, text=True, timeout=180
-    )
+    command = [require("node", "the JavaScript SDK"), "-e", script]
+    done = subprocess.run(command, cwd=sdk_folder, check=True, stdout=subprocess.PIPE, text=True, timeout=180)
     going = journey("JavaScript, no such entity")
     while "data-request" not in going.page.request.get(LOG, params={"q": done.stdout}).text():
         pass

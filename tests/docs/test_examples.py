@@ -16,6 +16,7 @@ import pytest
 import requests
 from azure.data.tables import TableServiceClient
 
+from tests import tools
 from tests.docs import forked
 from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
 from tests.live_server import LiveServer, start_server
@@ -95,6 +96,8 @@ def shell(
     bash = require("bash", "the examples for a shell")
 
     def run_lines(*lines: str, **variables: str) -> str:
+        for name in tools.used_in("\n".join(lines)):
+            require(name, "the example")
         # not exported: the commands of manage.py know the variables of the server only
         given = [f"{name}='{value}'" for name, value in {"TABLERO_URL": server.url, **variables}.items()]
         home = {**environment, "HOME": str(tmp_path)}
@@ -213,13 +216,14 @@ def test_consumers_of_the_change_feed_survive_restarts(
     server: LiveServer,
     shell: Callable[..., str],
     tmp_path: Path,
-    sdk_folder: Path,
+    request: pytest.FixtureRequest,
     require: Callable[[str, str], str],
     language: str,
 ) -> None:
-    require("node", "the JavaScript SDK")
-    (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
     info, command = CONSUMERS[language]
+    if language == "javascript":
+        command = [require("node", "the JavaScript SDK"), *command[1:]]
+        (tmp_path / "node_modules").symlink_to(request.getfixturevalue("sdk_folder") / "node_modules")
     [program] = blocks(DOCS / "change-feed.md", info)
     (tmp_path / command[1]).write_text(program)
     shell(f"python3 manage.py user add {language} --admin")

@@ -2,10 +2,8 @@
 
 import json
 import re
-import shutil
 import subprocess
 
-import pytest
 import yaml
 from prometheus_client import REGISTRY
 
@@ -50,8 +48,8 @@ def test_panels_and_alerts_are_told_apart():
     assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] for rule in rules())
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
-def test_promtool_reads_them(tmp_path):
+def test_promtool_reads_them(require, tmp_path):
+    promtool = require("promtool", "Prometheus")
     _, shown = expressions()
     recorded = [
         {
@@ -62,4 +60,4 @@ def test_promtool_reads_them(tmp_path):
     ]
     of_dashboard = tmp_path / "dashboard.yml"
     of_dashboard.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": recorded}]}))
-    subprocess.run(["promtool", "check", "rules", ALERTS, of_dashboard], check=True)
+    subprocess.run([promtool, "check", "rules", ALERTS, of_dashboard], check=True)

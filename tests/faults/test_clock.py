@@ -7,14 +7,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import formatdate
 from itertools import pairwise
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from storage.domain.values.edm import read_datetime
 from storage.runtime.clock import ClockWatch
-from tests.conftest import missing
 from tests.faults import connection as requests_of
 from tests.faults.connection import Connection, Request, entity_path
 from tests.replication.postgres import group, wait_for
@@ -49,11 +47,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock(scratch, monkeypatch):
-    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-    if library is None:
-        missing("libfaketime is not installed")
-    clock = Clock(library, scratch / "clock")
+def clock(require, scratch, monkeypatch):
+    clock = Clock(require("faketime", "a clock that jumps"), scratch / "clock")
     monkeypatch.setattr(requests_of, "_now", lambda: formatdate(clock.time(), usegmt=True).encode())
     return clock
 

@@ -1,7 +1,6 @@
 """Disks that are full, or that the system makes read-only because of an error."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -114,14 +113,14 @@ def says_full(live):
 
 
 @needs_mounts
-@pytest.mark.skipif(not shutil.which("mkfs.ext4", path="/usr/sbin:/sbin"), reason="there is no mkfs.ext4")
-def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(start, scratch, table):
+def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(require, start, scratch, table):
     """As ext4 does after an error of its device, with files open; it is repaired and mounted again."""
+    mkfs, fsck = (require(name, "a disk with errors") for name in ("mkfs.ext4", "fsck.ext4"))
     folder, image, repaired = scratch / "ext4", scratch / "image", scratch / "repaired"
     folder.mkdir()
     with image.open("wb") as file:
         file.truncate(300 << 20)
-    subprocess.run(["/usr/sbin/mkfs.ext4", "-q", image], check=True)
+    subprocess.run([mkfs, "-q", image], check=True)
     data = folder / "data"
     with mounted(folder, "-o", "loop", image):
         seeded(data)
@@ -141,7 +140,7 @@ def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(start, scratch
         assert f"The file system of {data} is read-only. Repair it, and mount it again." in refusal(data)
     # a copy, since the file system lives on where other tests have taken its mount along into a namespace of theirs
     subprocess.run(["cp", "--sparse=always", image, repaired], check=True)
-    subprocess.run(["/usr/sbin/fsck.ext4", "-y", repaired], check=False, capture_output=True)
+    subprocess.run([fsck, "-y", repaired], check=False, capture_output=True)
     with mounted(folder, "-o", "loop", repaired), start(data) as live:
         check_nothing_is_lost(load, live)
 

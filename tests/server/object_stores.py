@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import json
-import shutil
 import socket
 import subprocess
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import requests
 from platformdirs import user_cache_path
 
+from tests import tools
 from tests.clients.javascript import installation
 from tests.live_server import ACCOUNT, KEY
 from tests.ports import free_port
@@ -67,7 +67,7 @@ def azurite(npm, folder, service):
     script = modules / "node_modules" / "azurite" / "dist" / "src" / service / "main.js"
     options = [f"--{service}Port", str(port), "--location", str(folder), "--silent", "--disableTelemetry"]
     process = subprocess.Popen(
-        [shutil.which("node"), str(script), *options, "--skipApiVersionCheck"], stdout=subprocess.DEVNULL
+        [tools.find("node"), str(script), *options, "--skipApiVersionCheck"], stdout=subprocess.DEVNULL
     )
     try:
         deadline = time.monotonic() + PATIENCE

@@ -127,7 +127,8 @@ def test_a_postgresql_without_supervisor_is_asked_to_stop_also_where_there_is_no
     with subprocess.Popen([program, "600"]) as orphan:
         (database / "postmaster.pid").write_text(f"{orphan.pid}\n")
         try:
-            wait_for(lambda: supervisor.name_of_process(orphan.pid) == "postgres\n")  # a moment after its start
+            # a moment after its start
+            wait_for(lambda: supervisor.name_of_process(orphan.pid) == "postgres\n")
             watching._ask_orphan_to_stop(signal.SIGINT)
             assert orphan.wait(60) == -signal.SIGINT
         finally:

@@ -8,23 +8,28 @@ import tarfile
 
 import pytest
 
+from tests import tools
 from tests.live_server import ROOT
 from tests.releases import build
 
-IS_CHECKOUT = not subprocess.run(
-    ["git", "-C", ROOT, "rev-parse"], capture_output=True, check=False
-).returncode
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not IS_CHECKOUT, reason="the source is not a checkout of git"),
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory):
+def git():
+    return tools.checkout("a release")
+
+
+@pytest.fixture(scope="module")
+def ssh_keygen(require):
+    return require("ssh-keygen", "the signature of a release")
+
+
+@pytest.fixture(scope="module")
+def release(git, ssh_keygen, tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     key = folder / "key"
-    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "a maintainer", "-f", str(key))
+    run(ssh_keygen, "-q", "-t", "ed25519", "-N", "", "-C", "a maintainer", "-f", str(key))
     (folder / "files").mkdir()
     build.build(folder / "files", key=key)
     return folder
@@ -53,7 +58,7 @@ def test_the_source_archive_gives_the_same_wheel(release, tmp_path):
     assert again.read_bytes() == wheel.read_bytes()
 
 
-def test_downloads_are_verified(release, tmp_path):
+def test_downloads_are_verified(release, ssh_keygen, tmp_path):
     signers = tmp_path / "signers"
     signers.write_text(f"release@tablero {(release / 'key.pub').read_text()}")
     folder = tmp_path / "files"
@@ -61,7 +66,7 @@ def test_downloads_are_verified(release, tmp_path):
 
     def verify():
         signature = (
-            f"ssh-keygen -Y verify -f {signers} -I release@tablero -n {build.NAMESPACE} -s {build.SUMS}.sig"
+            f"{ssh_keygen} -Y verify -f {signers} -I release@tablero -n {build.NAMESPACE} -s {build.SUMS}.sig"
         )
         command = f"{signature} < {build.SUMS} && sha256sum --check --strict {build.SUMS}"
         return subprocess.run(
@@ -80,9 +85,9 @@ def test_downloads_are_verified(release, tmp_path):
     assert verify() != 0
 
 
-def test_what_is_not_committed_is_not_released(tmp_path):
+def test_what_is_not_committed_is_not_released(git, tmp_path):
     checkout = tmp_path / "checkout"
-    run("git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(checkout))
+    run(git, "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(checkout))
     (checkout / "storage" / "more.py").write_text("")
     command = [sys.executable, "-m", "tests.releases.build", str(tmp_path / "files")]
     done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)

@@ -19,10 +19,10 @@ from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.migration import BACKUPS
 from storage.server.refusal import Refusal
-from tests.conftest import missing
 from tests.live_server import START_TIMEOUT, start_server
 from tests.releases import contents
 from tests.releases.doors import RELEASES, Doors
+from tests.tools import missing
 
 OLDEST = 16  # the PostgreSQL of the first release
 # what time would delete, so that the test does not have to be made again each year

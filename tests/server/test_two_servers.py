@@ -24,7 +24,6 @@ from azure.data.tables import (
 
 from storage.domain.access.grants import Operation
 from tests import pooler
-from tests.conftest import missing
 from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment, start_server
 
 SECRET = "the secret of both servers"
@@ -55,10 +54,9 @@ def second(env, first, scratch):
 
 
 @pytest.fixture(scope="module")
-def behind(env, first, scratch):
+def behind(require, env, first, scratch):
     """Its lanes use the pooler's sessions, and its console the transactions."""
-    if pooler.program() is None:
-        missing("pgbouncer is not installed")
+    require("pgbouncer", "the pooler")
     name = re.search(r"/(\w+)\?", env["DATABASE_URL"])[1]
     with pooler.running(scratch / "pooler of servers", scratch / "unit", name) as found:
         pooled = {**env, "DATABASE_URL": found.direct, "TABLERO_POOLER_URL": found.pooled}

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import tools
 from tests.live_server import ROOT
 from tests.service.conftest import SERVICE
 from tests.service.sandbox import bind, cover, enter_namespace, overlay, set_read_only
@@ -236,11 +237,12 @@ def main() -> None:
     if len(sys.argv) > 1:
         sys.exit(serve(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
     for builder in ("podman", "docker"):
-        if shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True).returncode == 0:
+        program = tools.find(builder)
+        if program and subprocess.run([program, "info"], capture_output=True).returncode == 0:
             kind = ["--format", "docker"] if builder == "podman" else []
             image = ["build", *kind, "--tag", "tablero", "--file", str(CONTAINERFILE), str(ROOT)]
-            subprocess.run([builder, *image], check=True)
-            subprocess.run([builder, "image", "inspect", "--format", "{{.Size}}", "tablero"], check=True)
+            subprocess.run([program, *image], check=True)
+            subprocess.run([program, "image", "inspect", "--format", "{{.Size}}", "tablero"], check=True)
             return
     print("No builder works here: the steps are run on this machine.")
     enter_namespace()

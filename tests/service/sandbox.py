@@ -21,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tests import tools
+
 CLONE_NEWNS: Final = 0x00020000
 # of cgroup, uts, ipc, user, pid, net, mount and time namespaces
 NAMESPACES: Final = (
@@ -69,7 +71,10 @@ def settings(unit: Path) -> dict[str, list[str]]:
 def calls(group: str) -> frozenset[str]:
     """The system calls of a group of systemd's, such as @system-service."""
     told = subprocess.run(
-        ["systemd-analyze", "--no-pager", "syscall-filter", group], capture_output=True, text=True, check=True
+        [tools.get("systemd-analyze"), "--no-pager", "syscall-filter", group],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     names = [line.strip() for line in told.stdout.splitlines()[1:] if line.strip() and "#" not in line]
     return frozenset().union(*(calls(name) if name.startswith("@") else {name} for name in names))

@@ -1,7 +1,6 @@
 """The files for containers and clusters: they fit together, and to the server, and allow what they must and no more."""
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 
@@ -99,17 +98,11 @@ def test_compose_builds_our_image_and_restricts_it(compose, image):
     assert service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"]
 
 
-def has_compose():
-    docker = shutil.which("docker")
-    return (
-        docker is not None
-        and subprocess.run([docker, "compose", "version"], capture_output=True).returncode == 0
-    )
-
-
-@pytest.mark.skipif(not has_compose(), reason="docker compose is not installed")
-def test_docker_reads_the_compose_file():
-    subprocess.run(["docker", "compose", "--file", COMPOSE, "config", "--quiet"], check=True)
+def test_docker_reads_the_compose_file(require):
+    docker = require("docker", "the compose file")
+    if subprocess.run([docker, "compose", "version"], capture_output=True).returncode:
+        pytest.skip("docker compose is not installed")
+    subprocess.run([docker, "compose", "--file", COMPOSE, "config", "--quiet"], check=True)
 
 
 # Kubernetes
@@ -148,10 +141,8 @@ def the_container(variant: str) -> dict:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_kubectl_builds_the_same(variant):
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        pytest.skip("kubectl is not installed")
+def test_kubectl_builds_the_same(require, variant):
+    kubectl = require("kubectl", "kustomize")
     built = subprocess.run(
         [kubectl, "kustomize", KUBERNETES / variant], capture_output=True, text=True, check=True
     )

@@ -1,7 +1,6 @@
 """A server behind nginx and Caddy, with the configurations that the documents show."""
 
 import json
-import os
 import re
 import shutil
 import time
@@ -39,11 +38,9 @@ def token(live):
 
 
 @pytest.fixture(scope="module", params=["nginx", "caddy"])
-def proxy(request, scratch, live):
+def proxy(request, require, scratch, live):
     """The address of a proxy in front of the server, and what browsers must trust."""
-    program = shutil.which(request.param, path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
-    if program is None:
-        pytest.skip(f"{request.param} is not installed")
+    program = require(request.param, "its configuration")
     folder = scratch / request.param
     folder.mkdir()
     certificate = make_certificate(folder)

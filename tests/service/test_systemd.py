@@ -1,6 +1,5 @@
 """The unit of systemd: what systemd says of it, and a server within its limits."""
 
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,29 +15,27 @@ from tests.service.conftest import SERVICE, needs_limits
 UNIT = SERVICE / "tablero.service"
 EXPOSURE = 20  # in tenths, of 100; systemd calls what is below 20 well protected
 
-needs_systemd = pytest.mark.skipif(
-    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
-)
+
+@pytest.fixture(autouse=True)
+def systemd_analyze(require):
+    return require("systemd-analyze", "the unit")
 
 
-@needs_systemd
-def test_systemd_accepts_the_unit(tmp_path):
+def test_systemd_accepts_the_unit(systemd_analyze, tmp_path):
     text = UNIT.read_text()
     assert "/opt/tablero/bin/tablero" in text
     unit = tmp_path / "tablero.service"
     unit.write_text(text.replace("/opt/tablero/bin/tablero", sys.executable))
-    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
+    done = subprocess.run([systemd_analyze, "verify", unit], capture_output=True, text=True)
     assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
 
 
-@needs_systemd
-def test_little_is_exposed():
-    command = ["systemd-analyze", "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", UNIT]
+def test_little_is_exposed(systemd_analyze):
+    command = [systemd_analyze, "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", UNIT]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-@needs_systemd
 @needs_limits
 def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
     """From the start to the end; and systemd is told of both, and in between that it answers."""

@@ -23,15 +23,13 @@ from storage.sql.django import execute, fetch, in_session
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
 from tests import pooler
-from tests.conftest import missing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(scope="module")
-def running(scratch, postgres):
-    if pooler.program() is None:
-        missing("pgbouncer is not installed")
+def running(require, scratch, postgres):
+    require("pgbouncer", "the pooler")
     with pooler.running(scratch / "pooler", scratch / "unit", "test_tablero") as found:
         yield found
 

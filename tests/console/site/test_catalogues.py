@@ -31,11 +31,10 @@ def read(catalogue):
     return found
 
 
-def compiled(folder, text):
+def compiled(msgfmt, folder, text):
     (folder / "it.po").write_text(text)
-    subprocess.run(
-        ["msgfmt", "--check", "-o", folder / "it.mo", folder / "it.po"], check=True, capture_output=True
-    )
+    command = [msgfmt, "--check", "-o", folder / "it.mo", folder / "it.po"]
+    subprocess.run(command, check=True, capture_output=True)
     return read(folder / "it.mo")
 
 
@@ -57,18 +56,19 @@ def extracted(require, tmp_path_factory):
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_nothing_is_left_to_translate(extracted, locale):
+def test_nothing_is_left_to_translate(require, extracted, locale):
     path = extracted / locale / "LC_MESSAGES" / "django.po"
+    msgattrib = require("msgattrib", "the test of the catalogues")
     for kind in ("--untranslated", "--only-fuzzy"):
-        left = subprocess.run(["msgattrib", kind, path], check=True, capture_output=True, text=True).stdout
+        left = subprocess.run([msgattrib, kind, path], check=True, capture_output=True, text=True).stdout
         assert re.findall(r'^msgid (?!"")(.*)', left, re.MULTILINE) == []
 
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_compiled_is_what_is_written(require, tmp_path, locale):
-    require("msgfmt", "the test of the catalogues")
+    msgfmt = require("msgfmt", "the test of the catalogues")
     folder = CATALOGUES / locale / "LC_MESSAGES"
-    assert compiled(tmp_path, (folder / "django.po").read_text()) == read(folder / "django.mo")
+    assert compiled(msgfmt, tmp_path, (folder / "django.po").read_text()) == read(folder / "django.mo")
 
 
 @pytest.mark.parametrize("locale", LOCALES)
