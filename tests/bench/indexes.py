@@ -276,7 +276,7 @@ def costs(server: Server, data: Dataset, database: "Connection", turns: int) -> 
                 # of the only connection that was used; the others are those of background jobs
                 used = max(after[pid] - before[pid] for pid in before.keys() & after.keys())
                 least[level] = min(least[level], used / each / 1e3)
-        ratios = [report.times(least[level] / least[0]) for level in LEVELS[1:]]
+        ratios = [report.times(report.divide(least[level], least[0])) for level in LEVELS[1:]]
         lines.append(f"| {workload.title} | {report.amount(least[0])} µs | {' | '.join(ratios)} |")
         progress(lines[-1])
     heads = " | ".join("an index" if level == 1 else f"{level} indexes" for level in LEVELS[1:])
@@ -307,7 +307,7 @@ def row(title: str, scans: dict[str, float], ranges: dict[str, float], theirs: d
         report.amount(peer),
         report.times(report.divide(scan, peer)),
         report.times(report.divide(indexed, peer)),
-        report.times(indexed / ranges[FILTERS[0].title]),
+        report.times(report.divide(indexed, ranges[FILTERS[0].title])),
     ]
 
 

@@ -208,12 +208,20 @@ def test_a_stopped_server_runs_on_afterwards():
         assert process.communicate(b"still here")[0] == b"still here"
 
 
-def test_measures_the_console(capsys):
+def test_measures_the_console(require, capsys):
     assert console.main(["--size=1000", "--requests=2", "--only=first page"]) == 0
 
     report = capsys.readouterr().out
-    for page in ("grid, the first page", "grid, the first page, first visit", "arrow key in the grid"):
+    assert "| grid, the first page |" in report
+    require("chromium", "the measurement of pages in a browser")
+    for page in ("grid, the first page, first visit", "arrow key in the grid"):
         assert f"| {page} |" in report
+
+
+def test_a_run_in_whose_time_nothing_was_answered_has_no_ratio():
+    """As on a machine that is very busy."""
+    titles = [it.title for it in indexes.FILTERS]
+    assert indexes.row(titles[1], dict.fromkeys(titles, 2.0), dict.fromkeys(titles, 0.0), {})[-1] == "–"
 
 
 def test_measures_indexes(capsys):
