@@ -55,9 +55,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 OWN: Final = {name for commands in COMMANDS.values() for name in commands} - {"help", "version"}
-# of Django; they make a database if there is none
+# for those who work on Tablero; those of Django make a database if there is none
 DEVELOPMENT: Final = {
-    "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "shell", "showmigrations", "sqlmigrate",
+    "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "messages", "shell", "showmigrations",
+    "sqlmigrate",
 }  # fmt: skip
 TESTS: Final = Path(__file__).parents[2] / "tests"
 
@@ -65,9 +66,10 @@ ALONE: Final = {
     "archive",
     "backup",
     "config",
+    "messages",
     "pg",
     "restore",
-}  # of ours; start the database themselves and check what they need
+}  # of ours; start the database themselves if they need it, and check what they need
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,11 +5,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from django.conf import settings
+from django.core.management import CommandError, call_command
 
+from console.management import catalogues
+from console.management.catalogues import CatalogueError, Message
 from tests.live_server import ROOT
 
 LOCALES = ["tr", "zh_Hans"]
@@ -39,29 +41,165 @@ def compiled(msgfmt, folder, text):
 
 
 @pytest.fixture(scope="session")
-def extracted(require, tmp_path_factory):
-    """The catalogues as makemessages would leave them."""
+def extracted(require):
+    """The messages of the source."""
     require("xgettext", "the test of the catalogues")
-    folder = tmp_path_factory.mktemp("messages")
-    # nor __pycache__, into which other processes write
-    ignored = shutil.ignore_patterns("locale", "static", "__pycache__")
-    shutil.copytree(ROOT / "console", folder / "console", ignore=ignored)
-    shutil.copytree(CATALOGUES, folder / "locale")
-    languages = [option for locale in LOCALES for option in ("-l", locale)]
-    command = [sys.executable, "-m", "django", "makemessages", *languages, "--no-location", "--no-obsolete"]
-    # without settings, which would be those of a project that is not there
-    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=environment)
-    return folder / "locale"
+    return catalogues.extract(os.environ)
+
+
+def test_texts_of_views_and_templates_are_extracted(extracted):
+    texts = {entry.message.text for entry in extracted}
+    assert {"Skip to content", "Select at least one method."} <= texts
+    assert len(texts) > 3000
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_nothing_is_left_to_translate(require, extracted, locale):
-    path = extracted / locale / "LC_MESSAGES" / "django.po"
-    msgattrib = require("msgattrib", "the test of the catalogues")
-    for kind in ("--untranslated", "--only-fuzzy"):
-        left = subprocess.run([msgattrib, kind, path], check=True, capture_output=True, text=True).stdout
-        assert re.findall(r'^msgid (?!"")(.*)', left, re.MULTILINE) == []
+def test_nothing_is_left_to_translate(extracted, locale):
+    found = catalogues.update(catalogues.load(locale), extracted)
+    assert [message.text for message in found.added] == []
+    assert [entry.message.text for entry in found.untranslated] == []
+
+
+def test_a_long_text_that_is_missing_is_found(extracted):
+    """Most texts of more than a line begin with an empty one in a catalogue."""
+    whole = catalogues.load("tr")
+    entries = catalogues.read(whole)
+    wrapped = [entry for entry in entries if 'msgid ""' in entry.lines]
+    assert len(wrapped) > 100 and all(entry.is_translated for entry in entries)
+    entry = next(entry for entry in wrapped if not entry.message.plural)
+    without = whole.replace("\n".join(entry.lines), "")
+    assert catalogues.update(without, extracted).added == [entry.message]
+    start = entry.lines.index('msgstr ""')
+    emptied = whole.replace("\n".join(entry.lines), "\n".join(entry.lines[: start + 1]))
+    assert [it.message for it in catalogues.update(emptied, extracted).untranslated] == [entry.message]
+
+
+CATALOGUE = r"""# A catalogue.
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\n"
+"Plural-Forms: nplurals=2; plural=(n > 1);\n"
+
+msgid "A"
+msgstr "a"
+msgid "B"
+msgstr "b"
+
+#, python-format
+msgid ""
+"%(n)s line\n"
+"and another"
+msgid_plural "%(n)s lines"
+msgstr[0] "x"
+msgstr[1] ""
+"y"
+
+msgctxt "verb"
+msgid "A"
+msgstr ""
+
+#, fuzzy
+msgid "C"
+msgstr "c"
+
+#~ msgid "old"
+#~ msgstr "alt"
+"""
+
+
+def entries_of(*texts):
+    blocks = ("\n".join(catalogues.write(*text, 2).splitlines()) for text in texts)
+    return catalogues.read("\n\n".join(blocks))
+
+
+def test_a_catalogue_is_read():
+    read = catalogues.read(CATALOGUE)
+    assert [entry.message for entry in read] == [
+        Message("A"),
+        Message("B"),
+        Message(r"%(n)s line\nand another", plural="%(n)s lines"),
+        Message("A", "verb"),
+        Message("C"),
+    ]
+    assert [entry.translations for entry in read] == [["a"], ["b"], ["x", "y"], [""], ["c"]]
+    assert [entry.is_translated for entry in read] == [True, True, True, False, False]
+    lines = CATALOGUE.splitlines()
+    assert all(lines[it.number - 1 :][: len(it.lines)] == it.lines for it in read)
+
+
+def test_what_is_missing_is_added_at_the_end_and_nothing_else_changes():
+    long = "word " * 40 + "end"
+    extracted = entries_of(
+        (Message("A"), (), ()),
+        (Message("%(n)s", plural="%(n)s of them"), ["python-format"], ["#. Translators: a number"]),
+        (Message(long), (), ()),
+        (Message(r"two\nlines", "verb"), (), ()),
+    )
+    found = catalogues.update(CATALOGUE, extracted)
+    assert found.text == CATALOGUE + (
+        "\n#. Translators: a number\n#, python-format\n"
+        'msgid "%(n)s"\nmsgid_plural "%(n)s of them"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+        f'\nmsgid ""\n"{"word " * 23}"\n"{"word " * 17}end"\nmsgstr ""\n'
+        '\nmsgctxt "verb"\nmsgid ""\n"two\\n"\n"lines"\nmsgstr ""\n'
+    )
+    assert found.added == [entry.message for entry in extracted[1:]]
+    assert [entry.message for entry in found.untranslated] == found.added
+    assert [entry.message.text for entry in found.unused] == ["B", r"%(n)s line\nand another", "A", "C"]
+    assert catalogues.update(found.text, extracted).text == found.text
+
+
+def test_what_a_merge_repeated_is_left_once():
+    repeated = f'{CATALOGUE}msgid "B"\nmsgstr "b"\n\nmsgid "D"\nmsgstr "d"\n'
+    found = catalogues.update(repeated, catalogues.read(repeated))
+    assert found.text == f'{CATALOGUE}\nmsgid "D"\nmsgstr "d"\n'
+    with pytest.raises(CatalogueError, match='"B" is translated twice, in the lines 9 and 31'):
+        catalogues.update(f'{CATALOGUE}msgid "B"\nmsgstr "other"\n', [])
+
+
+def test_a_plural_that_has_changed_is_named():
+    with pytest.raises(CatalogueError, match='The plural of "A" is another one'):
+        catalogues.update(CATALOGUE, entries_of((Message("A", plural="As"), (), ())))
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path, extracted):
+    """Catalogues that may be changed."""
+    shutil.copytree(CATALOGUES, tmp_path / "locale")
+    monkeypatch.setattr(catalogues, "FOLDER", tmp_path / "locale")
+    monkeypatch.setattr(catalogues, "extract", lambda environment: extracted)
+    return tmp_path / "locale"
+
+
+def test_the_command_adds_lists_and_compiles(folder, capsys):
+    path = folder / "tr" / "LC_MESSAGES" / "django.po"
+    entry = next(it for it in catalogues.read(path.read_text()) if it.message.text == "Skip to content")
+    path.write_text(path.read_text().replace("\n".join(entry.lines), ""))
+    with pytest.raises(CommandError, match="not complete"):
+        call_command("messages", "--check")
+    assert "Skip to content" not in path.read_text()
+    call_command("messages")
+    assert path.read_text().endswith('\n\nmsgid "Skip to content"\nmsgstr ""\n')
+    out = capsys.readouterr().out
+    assert "tr: 1 new, 1 to translate, 0 no longer in the source\n" in out
+    assert "to translate: Skip to content" in out
+    assert "Skip to content" not in read(path.with_suffix(".mo"))
+    path.write_text(path.read_text().replace('msgid "Skip to content"\nmsgstr ""', "\n".join(entry.lines)))
+    call_command("messages")
+    assert "Skip to content" in read(path.with_suffix(".mo"))
+    call_command("messages", "--check")
+
+
+def test_what_msgfmt_says_is_said(folder):
+    path = folder / "tr" / "LC_MESSAGES" / "django.po"
+    path.write_text(path.read_text() + '\n#, python-format\nmsgid "%(a)s"\nmsgstr "%(b)s"\n')
+    with pytest.raises(CommandError, match=r"tr: The catalogue cannot be compiled:\n.*argument 'a'"):
+        call_command("messages")
+
+
+def test_without_gettext_the_command_says_so(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(CommandError, match=r"needs xgettext and msgfmt of GNU gettext. On Debian"):
+        call_command("messages")
 
 
 @pytest.mark.parametrize("locale", LOCALES)
