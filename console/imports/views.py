@@ -22,6 +22,7 @@ from console.imports.presentation import (
     MODES,
     ChangeView,
     GroupView,
+    ReportView,
     describe_fault,
     describe_guess,
 )
@@ -281,7 +282,7 @@ def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
         context["groups"] = [GroupView(*it) for it in enumerate(import_jobs.groups_of(job))]
     if job.status == JobStatus.DONE:
         outcome = import_jobs.outcome_of(job)
-        context |= {"outcome": outcome, "writable": outcome.written}
+        context |= {"outcome": outcome, "writable": outcome.written, "report": ReportView(outcome.report)}
         with suppress(Refused):  # which the page of the columns says
             context["changes"] = list(map(ChangeView, import_drafts.sample_changes(draft)))
     is_progress = "progress" in request.GET

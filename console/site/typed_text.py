@@ -23,6 +23,7 @@ FAULTS: Final[Mapping[TextFault, Promise]] = {
     TextFault.NO_SUCH_TIME: _("This date, time or offset does not exist."),
     TextFault.OUT_OF_RANGE: _("A DateTime must be between the years 1601 and 9999."),
     TextFault.TOO_PRECISE: _("A DateTime can have at most seven fractional digits."),
+    TextFault.DIGITS_LOST: _("A Double cannot hold all digits of this number."),
     TextFault.NOT_GUID: _("A GUID needs 32 hexadecimal digits in the form 8-4-4-4-12."),
     TextFault.NOT_HEX: _("Character %(position)s is not a hexadecimal digit."),
     TextFault.HALF_BYTE: _("Each byte needs two hexadecimal digits. The last one has only one."),

@@ -27,6 +27,7 @@ class TextFault(StrEnum):
     NO_SUCH_TIME = "not on any calendar or clock"
     OUT_OF_RANGE = "before 1601 or after 9999"
     TOO_PRECISE = "more than seven digits of a second"
+    DIGITS_LOST = "more digits than a Double holds"
     NOT_GUID = "not a GUID"
     NOT_HEX = "not a hexadecimal digit"
     HALF_BYTE = "an odd number of hexadecimal digits"

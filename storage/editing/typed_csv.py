@@ -10,6 +10,7 @@ from typing import Final
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import guessing, pasted_rows, typed_text
+from storage.editing.field_roles import read_type_name
 from storage.editing.pasted_rows import (
     PastedColumn,
     PastedRows,
@@ -24,10 +25,6 @@ from storage.editing.typed_text import InvalidText, TextForm
 
 TYPE: Final = "@type"
 _DELIMITERS: Final = "\t,;|"
-TYPES: Final = {  # by how files spell them, in small letters
-    **{type_.value.lower(): type_ for type_ in Edm},
-    **{type_.short_name.lower(): type_ for type_ in Edm},
-}
 
 csv.field_size_limit(4 * 1024 * 1024)  # characters, of a value of the largest entity as base64
 
@@ -129,7 +126,7 @@ def _type_of(
         declared = {
             fields[type_place] for _number, fields in rows if type_place < len(fields) and fields[type_place]
         }
-        return (TYPES.get(declared.pop().lower()) if len(declared) == 1 else None), TypeSource.DECLARED
+        return (read_type_name(declared.pop()) if len(declared) == 1 else None), TypeSource.DECLARED
     known = wishes.known.get(name)
     if known is not None and all(guessing.fits(known, value, now) for value in values):
         return known, TypeSource.KNOWN
@@ -178,7 +175,7 @@ def _declared_type(
     if source.why is TypeSource.CHOSEN:
         return source.type
     if declared:
-        type_ = TYPES.get(declared.lower())
+        type_ = read_type_name(declared)
         if type_ is None:
             reading.problem(number, source.name, RowFault.UNKNOWN_TYPE, declared)
             return None

@@ -10,7 +10,7 @@ from typing import Final, assert_never, cast
 
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import INT32, INT64, STRING_LIMIT, Edm, EdmValue, utf16_length
-from storage.editing import typed_bytes, typed_times
+from storage.editing import doubles, typed_bytes, typed_times
 from storage.editing.invalid_text import InvalidText as InvalidText
 from storage.editing.invalid_text import TextFault as TextFault
 from storage.editing.invalid_text import TextForm as TextForm
@@ -40,6 +40,16 @@ def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> 
             return EdmValue(type_, _read_guid(text))
         case _:
             assert_never(type_)
+
+
+def read_exactly(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> EdmValue:
+    """Read text of a file: raises InvalidText also for a number that a Double would round."""
+    value = read(type_, text, now, form)
+    if type_ is not Edm.DOUBLE or not math.isfinite(number := cast("float", value.value)):
+        return value
+    if not doubles.is_exact(_without_spaces(text), number):
+        raise InvalidText(TextFault.DIGITS_LOST, Edm.STRING)
+    return value
 
 
 def write(value: EdmValue, form: TextForm | None = None, zone: tzinfo | None = None) -> str:

@@ -52,7 +52,7 @@ def _read_iso(text: str, now: datetime) -> int:
     if found is None:
         raise InvalidText(TextFault.NOT_DATETIME, Edm.STRING)
     day, hour, minute, second, fraction, zone = found.groups()
-    if fraction and len(fraction) > 7:
+    if fraction and len(fraction.rstrip("0")) > 7:
         raise InvalidText(TextFault.TOO_PRECISE)
     clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}"
     try:

@@ -87,7 +87,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=_read_pair,
         action="append",
         default=[],
-        help="what becomes of values that are not of the type of the column: reject, string or unset",
+        help="what becomes of values that are not of the type of the column: reject, string, unset or round",
     )
     keys.add_argument(
         "--empty-strings", action="store_true", help="empty fields of String columns are empty Strings"

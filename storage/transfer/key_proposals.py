@@ -1,6 +1,5 @@
 """Which columns may make up the keys of entities, with what speaks for and against each, from the first rows."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Final
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import check_key
+from storage.editing import exact_json
 from storage.transfer.mapping import GUID, ROW_NUMBER, Template
 
 _MOST: Final = 4  # proposals
@@ -143,7 +143,7 @@ NO_SAMPLE: Final = KeySample(())
 def _key_text(value: Any) -> str | None:
     if value is None or value == "" or isinstance(value, dict | list):
         return None
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    return value if isinstance(value, str) else exact_json.write(value)
 
 
 def assess(partition_key: str, row_key: str, sample: KeySample) -> KeyProposal:

@@ -5,7 +5,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -16,6 +16,7 @@ from storage.transfer import content
 from storage.transfer.content import Bounds
 from storage.transfer.content import Compression as Compression
 from storage.transfer.content import FileRefused as FileRefused
+from storage.transfer.mapping import name_columns
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
 DELIMITERS: Final = ",\t;|"
@@ -51,7 +52,8 @@ class Layout:
     """What one has to know to read a file.
 
     ``columns`` names the fields of CSV; they come from its first line if ``has_header``. ``line_end`` is what Excel for
-    old Macs writes, or the usual one. ``member`` is the name of the file in a ZIP file.
+    old Macs writes, or the usual one. ``member`` is the name of the file in a ZIP file. ``unnamed``: the columns whose
+    name in the file is empty, which are named by their position.
     """
 
     format: FileFormat
@@ -64,6 +66,7 @@ class Layout:
     has_separator_line: bool = False
     columns: tuple[str, ...] = ()
     member: str = ""
+    unnamed: tuple[str, ...] = ()
 
     @property
     def can_seek(self) -> bool:
@@ -84,6 +87,7 @@ class Layout:
             "format": FileFormat(found["format"]),
             "compression": Compression(found["compression"]),
             "columns": tuple(found["columns"]),
+            "unnamed": tuple(found.get("unnamed", ())),
         }
         return cls(**known)
 
@@ -221,13 +225,18 @@ def _detect_dialect(layout: Layout, text: str, wishes: Wishes) -> Layout:
     if wishes.columns:
         return replace(layout, columns=wishes.columns)
     first = next((it for it in _parse(text.replace("\r", "\n"), delimiter, quote) if any(it)), [])
-    names = tuple(
-        name.strip() if layout.has_header else f"column{number}" for number, name in enumerate(first, 1)
-    )
-    twice = next((name for name, number in Counter(names).items() if name and number > 1), None)
+    if not layout.has_header:
+        return replace(layout, columns=name_columns([""] * len(first))[0])
+    names, unnamed = name_columns([name.strip() for name in first])
+    require_different(names)
+    return replace(layout, columns=names, unnamed=unnamed)
+
+
+def require_different(names: Iterable[str]) -> None:
+    """Raise FileRefused if two columns have the same name."""
+    twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
         raise FileRefused(Reason.FILE_ROWS_COLUMN_TWICE, column=twice)
-    return replace(layout, columns=names)
 
 
 def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:

@@ -1,19 +1,19 @@
 """What becomes of the columns of a file: keys, properties and their types. Kept as JSON for the next file."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from storage.domain.entities.entity import KEY_PROPERTIES
+from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.edm import Edm
-from storage.domain.values.names import check_property_name
+from storage.domain.values.names import PROPERTY_NAME_LIMIT, check_property_name
+from storage.editing.field_roles import read_type_name
 from storage.editing.formats.reading import UnknownFormat, read_format
-from storage.editing.typed_csv import TYPES
 
 
 class MappingRefused(Refused):
@@ -26,6 +26,9 @@ class OnMisfit(StrEnum):
     REJECT = "reject"  # the row is left out, and reported
     STRING = "string"  # it becomes a String
     UNSET = "unset"  # the entity does not get the property
+    ROUND = (
+        "round"  # a number or time with too many digits becomes the nearest of the type; others are rejected
+    )
 
 
 class Empty(StrEnum):
@@ -66,6 +69,11 @@ class Template:
     @property
     def columns(self) -> list[str]:
         return [part for is_column, part in self.parts if is_column and part not in (ROW_NUMBER, GUID)]
+
+
+def can_be_in_template(column: str) -> bool:
+    """Return whether the name of a column can be in a template."""
+    return column != "" and not set("{}") & set(column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +213,11 @@ def read_zone(name: str) -> ZoneInfo:
 
 def read_type(text: str) -> Edm:
     """Read the name of a type, with or without its namespace; raises MappingRefused."""
-    try:
-        return TYPES[text.lower()]
-    except KeyError:
+    found = read_type_name(text)
+    if found is None:
         names = ", ".join(type_.short_name for type_ in Edm)
-        raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=f"{text!r} is not one of {names}.") from None
+        raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=f"{text!r} is not one of {names}.")
+    return found
 
 
 def _check_known(name: str, columns: Sequence[str]) -> None:
@@ -218,28 +226,56 @@ def _check_known(name: str, columns: Sequence[str]) -> None:
 
 
 def is_property_name(name: str) -> bool:
+    """Return whether an entity can have a property of this name beside its keys and its Timestamp."""
     try:
         check_property_name(name)
     except StorageError:
         return False
-    return True
+    return name not in SYSTEM_PROPERTIES
 
 
 def find_key(name: str, columns: Iterable[str]) -> str | None:
-    """Return the column that is a key by its name, however it is spelled; None if there is none."""
-    return next((it for it in columns if _folded(it) == name.lower()), None)
+    """Return the column that is a key by its name: that of this name, else the first that is another spelling of it.
+
+    Such spellings are rowkey, row_key and Row Key. None if there is none.
+    """
+    columns = tuple(columns)
+    return name if name in columns else next((it for it in columns if is_spelling(it, name)), None)
 
 
-def _folded(name: str) -> str:
-    return re.sub(r"[\s_\-.]", "", name).lower()
-
-
-def is_system_column(name: str) -> bool:
-    """Return whether a column is a key or the Timestamp by its name."""
-    return _folded(name) in {"timestamp", *(key.lower() for key in KEY_PROPERTIES)}
+def is_spelling(column: str, name: str) -> bool:
+    """Return whether a column has a name, however that is spelled."""
+    return re.sub(r"[\s_\-.]", "", column).lower() == name.lower()
 
 
 def property_name(column: str) -> str:
     """Return a name of a property for a column, whose own may not be one."""
-    name = re.sub(r"\W+", "_", column).strip("_")
+    if is_property_name(column):
+        return column
+    letters = (letter if f"a{letter}".isidentifier() else " " for letter in column)
+    name = "_".join("".join(letters).split())[: PROPERTY_NAME_LIMIT // 2]
+    if not name:
+        return "unnamed"
+    if name in SYSTEM_PROPERTIES:
+        return f"{name}_2"
     return name if is_property_name(name) else f"_{name}"
+
+
+def name_columns(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of columns, of which those without one are named by their position, and these names."""
+    taken, unnamed, names = set(header), list[str](), list[str]()
+    for number, name in enumerate(header, 1):
+        if not name:
+            name = free_name(f"column{number}", taken)
+            taken.add(name)
+            unnamed.append(name)
+        names.append(name)
+    return tuple(names), tuple(unnamed)
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: itself, or with a number at its end."""
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free

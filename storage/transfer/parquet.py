@@ -9,6 +9,7 @@ import base64
 import io
 import itertools
 import math
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import IO, Any, Final, NamedTuple, cast
@@ -17,14 +18,18 @@ from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, StoredEnt
 from storage.domain.refusals import Reason
 from storage.domain.values import edm
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
-from storage.editing.typed_csv import TYPE, TYPES
-from storage.transfer.layout import FileRefused
+from storage.editing.field_roles import find_roles, read_type_name
+from storage.editing.typed_csv import TYPE
+from storage.transfer.layout import FileRefused, require_different
+from storage.transfer.mapping import name_columns
+from storage.transfer.report import ColumnUse, FileReport
 from storage.transfer.writing import UnexpectedProperty, value_text
 
 _ROWS: Final = 1000  # read at once
 _BUFFER: Final = 256 * 1024  # bytes of a column
 _GROUP_BYTES: Final = 16 << 20  # of entities that are compressed together
 _EDM: Final = b"edm"  # in the metadata of a column
+_UUID: Final = "arrow.uuid"  # https://arrow.apache.org/docs/format/CanonicalExtensions.html
 _UNITS: Final = {"s": TICKS_PER_SECOND, "ms": 10_000, "us": 10}
 
 
@@ -38,12 +43,25 @@ def library() -> Any:
     return pyarrow
 
 
-def read(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
+def read(stream: IO[bytes], report: FileReport) -> Iterator[dict[str, Any]]:
     """Yield rows as members of JSON objects, with their annotations."""
     arrow = library()
     try:
         file = arrow.parquet.ParquetFile(stream, buffer_size=_BUFFER)  # else it holds whole groups of rows
-        columns = [_Column(arrow, field) for field in file.schema_arrow]
+        schema = file.schema_arrow
+        names, unnamed = name_columns(schema.names)
+        require_different(names)
+        for name in unnamed:
+            report.add_column(name, ColumnUse.UNNAMED, name)
+        roles = find_roles(names)
+        for name, described in roles.described.items():
+            report.add_column(name, ColumnUse.TYPES, described)
+        for name in roles.controls:
+            report.add_column(name, ColumnUse.CONTROL)
+        columns = [
+            _Column(arrow, field, name, is_declared=name in roles.types)
+            for field, name in zip(schema, names, strict=True)
+        ]
         for batch in file.iter_batches(batch_size=_ROWS):
             yield from _rows(batch, columns)
     except arrow.ArrowException as error:
@@ -55,31 +73,30 @@ def _rows(batch: Any, columns: Sequence["_Column"]) -> Iterator[dict[str, Any]]:
     constant = {column.name + ODATA_TYPE: column.type for column in columns if column.type is not None}
     values = [column.read(batch.column(number)) for number, column in enumerate(columns)]
     for row in zip(*values, strict=True):
-        fields = dict(zip(names, row, strict=True))
-        for name in names:
-            if name.endswith(TYPE):
-                declared = fields.pop(name)
-                fields[name.removesuffix(TYPE) + ODATA_TYPE] = TYPES.get((declared or "").lower())
-        yield {**fields, **constant}
+        yield {**dict(zip(names, row, strict=True)), **constant}
 
 
 class _Column:
-    """Reads a column; ``type`` is None where the JSON values say it."""
+    """Reads a column; ``type`` is None where the JSON values say it, or a column of types beside it."""
 
-    def __init__(self, arrow: Any, field: Any) -> None:
-        self.name: str = field.name
+    def __init__(self, arrow: Any, field: Any, name: str, *, is_declared: bool) -> None:
+        self.name = name
         self._arrow = arrow
         kind, types = field.type, arrow.types
         if types.is_dictionary(kind):
             kind = kind.value_type
+        self._is_uuid = getattr(kind, "extension_name", "") == _UUID
+        if isinstance(kind, arrow.BaseExtensionType):
+            kind = kind.storage_type
         self._kind = kind
-        declared = (field.metadata or {}).get(_EDM, b"").decode()
-        self.type: Edm | None = TYPES.get(declared.lower())
-        if self.type is None:
-            self.type = self._guess(types, kind)
+        self.type: Edm | None = None
+        if not is_declared:
+            declared = (field.metadata or {}).get(_EDM, b"").decode(errors="replace")
+            self.type = read_type_name(declared) or self._guess(types, kind)
 
-    @staticmethod
-    def _guess(types: Any, kind: Any) -> Edm | None:
+    def _guess(self, types: Any, kind: Any) -> Edm | None:
+        if self._is_uuid:
+            return Edm.GUID
         if types.is_int64(kind) or types.is_uint32(kind) or types.is_uint64(kind):
             return Edm.INT64
         if types.is_integer(kind):
@@ -88,28 +105,42 @@ class _Column:
             return Edm.DOUBLE
         if types.is_timestamp(kind) or types.is_date(kind):
             return Edm.DATETIME
-        if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-            return Edm.BINARY
-        return None
+        return Edm.BINARY if self._is_binary(kind) else None
+
+    def _is_binary(self, kind: Any) -> bool:
+        types = self._arrow.types
+        tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view)
+        return any(is_of_kind(kind) for is_of_kind in tests)
 
     def read(self, values: Any) -> list[Any]:
         arrow, types, kind = self._arrow, self._arrow.types, self._kind
         if types.is_dictionary(values.type):
-            values = values.cast(kind)
+            values = values.dictionary_decode()
+        if isinstance(values.type, arrow.BaseExtensionType):
+            values = values.storage
         if types.is_timestamp(kind) or types.is_date(kind):
             return self._read_times(values)
-        if self.type is Edm.BINARY:
-            return [None if it is None else base64.b64encode(it).decode() for it in values.to_pylist()]
-        if types.is_decimal(kind) or types.is_time(kind) or types.is_duration(kind):
+        found: list[Any]
+        if self._is_binary(kind):
+            found = values.to_pylist()
+            return [None if it is None else self._read_bytes(it) for it in found]
+        if types.is_time(kind) or types.is_duration(kind):
             values = values.cast(arrow.string())
-        found: list[Any] = values.to_pylist()
+        found = values.to_pylist()
+        if types.is_decimal(kind):
+            return [None if it is None else f"{it:f}" for it in found]
         if types.is_floating(kind):
             # as JSON has them
             return [
                 it if it is None or math.isfinite(it) else value_text(EdmValue(Edm.DOUBLE, it))
                 for it in found
             ]
-        return found
+        if types.is_nested(kind) or self.type is not None or types.is_boolean(kind):
+            return found
+        return [it if it is None or isinstance(it, str) else str(it) for it in found]
+
+    def _read_bytes(self, value: bytes) -> str:
+        return str(uuid.UUID(bytes=value)) if self._is_uuid else base64.b64encode(value).decode()
 
     def _read_times(self, values: Any) -> list[Any]:
         arrow, types = self._arrow, self._arrow.types
@@ -118,9 +149,18 @@ class _Column:
         unit = values.type.unit
         numbers = values.cast(arrow.int64()).to_pylist()
         if unit == "ns":
-            return [None if it is None else _write_time(it // 100) for it in numbers]
+            return [None if it is None else _write_nanoseconds(it) for it in numbers]
         ticks = _UNITS[unit]
         return [None if it is None else _write_time(it * ticks) for it in numbers]
+
+
+def _write_nanoseconds(number: int) -> str:
+    """Write a time with all of its digits, which are more than the service has unless the last two are zeros."""
+    ticks, rest = divmod(number, 100)
+    if not rest:
+        return _write_time(ticks)
+    seconds, fraction = divmod(number, 1_000_000_000)
+    return f"{edm.second_text(seconds)}.{fraction:09}Z"
 
 
 def _write_time(ticks: int) -> str:

@@ -1,21 +1,21 @@
 """A mapping for a new file: keys, properties and types from its first rows, with reasons."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from storage.domain.entities.entity import ODATA_TYPE
+from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
-from storage.editing import guessing
+from storage.editing import exact_json, guessing
+from storage.editing.exact_json import InexactNumber
+from storage.editing.field_roles import find_roles
 from storage.editing.formats.format import Format
 from storage.editing.formats.numbers import NumberFormat
 from storage.editing.formats.reading import read_format
 from storage.editing.guessing import Guess, GuessReason
-from storage.editing.typed_csv import TYPE
 from storage.transfer import rejects
 from storage.transfer.format_proposals import (
     NO_FORMATS,
@@ -38,8 +38,10 @@ from storage.transfer.mapping import (
     Column,
     ColumnMapping,
     MappingRefused,
+    can_be_in_template,
     find_key,
-    is_system_column,
+    free_name,
+    is_property_name,
     property_name,
 )
 from storage.transfer.rows import Row
@@ -54,6 +56,7 @@ class TypeReason(StrEnum):
     DECLARED = "declared in the file"
     JSON = "as in JSON"
     GUESSED = "guessed from its values"
+    SERVICE = "set by the service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,50 +90,69 @@ class Proposal:
     """A mapping without reject-or-not decisions; a key that no column is named after is an empty text.
 
     ``keys``: what such keys may be; ``sample``: the rows that were looked at, to see what others would be.
+
+    ``system_columns`` are named after the keys and the Timestamp: what becomes of them if they are not used as such.
     """
 
     mapping: ColumnMapping
     columns: tuple[ProposedColumn, ...]
     names: tuple[str, ...]  # of all columns
     rows: int  # that were looked at
+    system_columns: tuple[ProposedColumn, ...] = ()
     keys: KeyProposals = field(default=NO_KEYS, kw_only=True)
     sample: KeySample = field(default=NO_SAMPLE, kw_only=True)
+
+    @property
+    def all_columns(self) -> tuple[ProposedColumn, ...]:
+        return self.columns + self.system_columns
 
 
 def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
     """Propose a mapping, given the first rows."""
     rows = [row.fields for row in sampled if row.fault is None]
     names = list(layout.columns) or list(dict.fromkeys(name for row in rows for name in row))
+    roles = find_roles(names)
     is_text = layout.format is FileFormat.CSV
-    marks = TYPE if is_text else ODATA_TYPE
-    columns, texts = [], list[TextColumn]()
-    for name in names:
-        if not name or name.endswith(marks) or rejects.is_of_rejects(name) or _is_control(name):
-            continue
-        if is_system_column(name):
-            continue
+    shown = tuple(name for name in names if roles.is_value(name))
+    # a name that can stay as it is has the first claim to it
+    targets = {name for name in shown if is_property_name(name)}
+    columns, texts = list[ProposedColumn](), list[TextColumn]()
+    system_columns: list[ProposedColumn] = []
+    keys = [find_key(key, shown) for key in KEY_PROPERTIES]
+    for name in shown:
         values = [value for row in rows if (value := row.get(name)) not in (None, "")]
-        is_declared = name + marks in names
+        if rejects.is_of_rejects(name) or (name in layout.unnamed and not values):
+            continue
         propose_column = _propose_text if is_text else _propose_json
-        proposed = propose_column(name, values, now, is_declared=is_declared)
+        target = name if name in targets else free_name(property_name(name), targets)
+        targets.add(target)
+        proposed = propose_column(Column(name, target), values, now, is_declared=name in roles.types)
+        if name == "Timestamp" or name in keys:
+            if name == "Timestamp":
+                proposed = replace(proposed, column=Column(name, ""), why=TypeReason.SERVICE, reason=None)
+            system_columns.append(proposed)
+            continue
         columns.append(proposed)
+        is_declared = name in roles.types
         if not is_declared and (text_column := _as_texts(proposed, values, now)) is not None:
             texts.append(text_column)
     formats = propose_formats(texts, layout.delimiter, now)
     columns = [_with_formats(it, formats.get(it.column.source, NO_FORMATS)) for it in columns]
-    keys = {key: find_key(key, names) for key in ("PartitionKey", "RowKey")}
-    partition_key, row_key = ("" if it is None else _template(it) for it in keys.values())
-    targets: set[str] = set()
-    unique = [_unique(it, targets) for it in columns]
-    mapping = ColumnMapping(partition_key, row_key, tuple(it.column for it in unique))
-    shown = tuple(name for name in names if name and not name.endswith(marks) and not _is_control(name))
-    proposal = Proposal(mapping, tuple(unique), shown, len(rows), sample=KeySample(rows))
+    partition_key, row_key = ("" if it is None else _template(it) for it in keys)
+    mapping = ColumnMapping(partition_key, row_key, tuple(it.column for it in columns))
+    proposal = Proposal(
+        mapping, tuple(columns), shown, len(rows), tuple(system_columns), sample=KeySample(rows)
+    )
     return replace(proposal, keys=propose_missing_keys(proposal))
 
 
 def propose_missing_keys(proposal: Proposal, partition_key: str = "", row_key: str = "") -> KeyProposals:
     """Return what the keys may be that are neither chosen nor proposed by their name."""
-    columns = [KeyColumn(it.column.source, it.likely_type) for it in proposal.columns]
+    columns = [
+        KeyColumn(it.column.source, it.likely_type)
+        for it in proposal.columns
+        if can_be_in_template(it.column.source)
+    ]
     mapping = proposal.mapping
     return propose_keys(
         columns, proposal.sample, partition_key or mapping.partition_key, row_key or mapping.row_key
@@ -148,7 +170,21 @@ def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> 
         return replace(mapping, partition_key="{PartitionKey}", row_key="{RowKey}")
     require_keys(mapping, proposal.names, propose_missing_keys(proposal, partition_key, row_key))
     in_keys = mapping.whole_keys()
-    return replace(mapping, columns=tuple(it for it in mapping.columns if it.source not in in_keys))
+    columns = (it.column for it in proposal.all_columns if it.column.source not in in_keys)
+    return replace(mapping, columns=tuple(it for it in columns if it.target))
+
+
+def with_others(proposal: Proposal, mapping: ColumnMapping) -> ColumnMapping:
+    """Return a mapping of another file with the columns that it does not list, as they are proposed."""
+    others = {column.source for column in mapping.columns} | mapping.whole_keys()
+    targets = {column.target for column in mapping.columns}
+    for it in proposal.all_columns:
+        if it.column.source in others or not it.column.target:
+            continue
+        target = free_name(it.column.target, targets)
+        targets.add(target)
+        mapping = mapping.with_column(replace(it.column, target=target))
+    return mapping
 
 
 def in_zone(proposal: Proposal, mapping: ColumnMapping, zone: str) -> ColumnMapping:
@@ -216,10 +252,6 @@ def require_keys(mapping: ColumnMapping, columns: Sequence[str], proposed: KeyPr
             )
 
 
-def _is_control(name: str) -> bool:
-    return name.startswith("odata.") or "@odata." in name
-
-
 def _template(column: str) -> str:
     return "{" + column + "}"
 
@@ -233,7 +265,7 @@ def _as_texts(proposed: ProposedColumn, values: Sequence[Any], now: datetime) ->
     if all(isinstance(value, str) for value in values):
         return TextColumn(name, values, guessing.guess(values, now), is_untyped=True)
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        texts = [json.dumps(value) for value in values]
+        texts = [exact_json.write(value) for value in values]
         return TextColumn(name, texts, Guess(Edm.INT64, GuessReason.FITS))
     return None
 
@@ -245,41 +277,36 @@ def _with_formats(proposed: ProposedColumn, found: ColumnFormats) -> ProposedCol
     return replace(proposed, formats=found.proposals)
 
 
-def _unique(found: ProposedColumn, targets: set[str]) -> ProposedColumn:
-    """Give a column a target that no other one has."""
-    target, number = found.column.target, 2
-    while target in targets:
-        target, number = f"{found.column.target}_{number}", number + 1
-    targets.add(target)
-    return replace(found, column=replace(found.column, target=target))
-
-
-def _propose_text(name: str, values: Sequence[str], now: datetime, *, is_declared: bool) -> ProposedColumn:
+def _propose_text(
+    column: Column, values: Sequence[str], now: datetime, *, is_declared: bool
+) -> ProposedColumn:
     examples = tuple(dict.fromkeys(value[:80] for value in values[:50]))[:_EXAMPLES]
     if is_declared:
-        column = Column(name, property_name(name))
         return ProposedColumn(column, TypeReason.DECLARED, None, len(values), examples)
     guess = guessing.guess(values, now)
-    column = Column(name, property_name(name), guess.type)
     example = (guess.example[:80],) if guess.example and guess.reason is not GuessReason.FITS else ()
     examples = tuple(dict.fromkeys((*example, *examples)))[:_EXAMPLES]
+    column = replace(column, type=guess.type)
     return ProposedColumn(column, TypeReason.GUESSED, guess.reason, len(values), examples)
 
 
-def _propose_json(name: str, values: Sequence[Any], now: datetime, *, is_declared: bool) -> ProposedColumn:
-    texts = (value if isinstance(value, str) else json.dumps(value, default=str) for value in values[:50])
+def _propose_json(
+    column: Column, values: Sequence[Any], now: datetime, *, is_declared: bool
+) -> ProposedColumn:
+    texts = (value if isinstance(value, str) else exact_json.write(value) for value in values[:50])
     examples = tuple(dict.fromkeys(text[:80] for text in texts))[:_EXAMPLES]
     why = TypeReason.DECLARED if is_declared else TypeReason.JSON
     type_ = None if is_declared else _numeric_type(values)
-    return ProposedColumn(Column(name, property_name(name), type_), why, None, len(values), examples)
+    return ProposedColumn(replace(column, type=type_), why, None, len(values), examples)
 
 
 def _numeric_type(values: Sequence[Any]) -> Edm | None:
     """Return one type for numbers of several: Int64 if one needs it, Double if one has a fraction."""
-    kinds = {type(value) for value in values}
+    kinds = {float if isinstance(value, float | InexactNumber) else type(value) for value in values}
     if kinds == {int} and any(value not in INT32 for value in values):
         return Edm.INT64 if all(value in INT64 for value in values) else None
-    if kinds == {int, float} and all(value == float(value) for value in values if abs(value) < 2**1000):
+    whole = [value for value in values if type(value) is int]
+    if kinds == {int, float} and all(value == float(value) for value in whole if abs(value) < 2**1000):
         return Edm.DOUBLE
     return None
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from storage.domain.errors import (
     TooManyProperties,
 )
 from storage.domain.values.edm import Edm
+from storage.editing import exact_json
 from storage.editing.formats.reading import read_format
 from storage.editing.typed_csv import TYPE
 from storage.editing.typed_text import InvalidText, TextFault
@@ -44,6 +44,7 @@ class Fault(StrEnum):
     NO_OBJECT = "It is not a JSON object."
     ENCODING = "It has bytes that are not text in the encoding of the file."
     TOO_MANY_FIELDS = "It has more fields than there are columns."
+    MEMBER_TWICE = "It has {column} twice."
     NO_KEY = "{column} is missing."
     KEY_CHARACTERS = "{column} has a character that keys cannot have: / \\ # ? or a control character."
     KEY_LONG = "{column} is too long."
@@ -54,6 +55,9 @@ class Fault(StrEnum):
     NOT_OF_TYPE = "{column} is not of the type {type}."
     NOT_IN_FORMAT = "{column} is not {format}."
     OUT_OF_RANGE = "{column} is beyond the range of {type}."
+    TOO_MANY_DIGITS = "{column} has more digits than {type} holds."
+    INEXACT = "{column} is a number with more digits than any type holds exactly."
+    NAME_TWICE = "{column} would become a property that another column becomes."
     VALUE_LARGE = "{column} is larger than a property may be."
     MANY_PROPERTIES = "The entity would have too many properties."
     LARGE = "The entity would be too large."
@@ -71,6 +75,7 @@ class Repair(StrEnum):
 
     STRING = "string"  # the values of the column that do not fit become Strings
     UNSET = "unset"  # they are left out
+    ROUND = "round"  # numbers and times with too many digits become the nearest of the type
     KEY_CHARACTERS = "replace"  # with a hyphen, in keys
     SKIP = "skip"  # entities that exist stay
     REPLACE = "replace existing"
@@ -81,6 +86,9 @@ _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
     Fault.NOT_IN_FORMAT: (Repair.STRING, Repair.UNSET),
     Fault.OUT_OF_RANGE: (Repair.STRING, Repair.UNSET),
     Fault.UNKNOWN_TYPE: (Repair.STRING, Repair.UNSET),
+    Fault.TOO_MANY_DIGITS: (Repair.STRING, Repair.ROUND, Repair.UNSET),
+    Fault.INEXACT: (Repair.STRING, Repair.ROUND, Repair.UNSET),
+    Fault.NAME_TWICE: (Repair.UNSET,),
     Fault.VALUE_LARGE: (Repair.UNSET,),
     Fault.NESTED: (Repair.STRING, Repair.UNSET),
     Fault.KEY_CHARACTERS: (Repair.KEY_CHARACTERS,),
@@ -103,7 +111,29 @@ class Reject(NamedTuple):
         return describe(self.fault, self.column, self.type, self.text, self.format)
 
 
+# sentences about several columns, in which groups are counted together if there are very many
+_IN_GENERAL: Final[Mapping[Fault, str]] = {
+    Fault.MEMBER_TWICE: "Objects have members twice.",
+    Fault.NO_KEY: "Keys are missing.",
+    Fault.KEY_CHARACTERS: "Keys have characters that keys cannot have.",
+    Fault.KEY_LONG: "Keys are too long.",
+    Fault.KEY_EMPTY: "Keys are empty.",
+    Fault.NAME: "Columns cannot be the names of properties.",
+    Fault.UNKNOWN_TYPE: "Declared types are not types of the service.",
+    Fault.NESTED: "Values are objects or arrays.",
+    Fault.NOT_OF_TYPE: "Values are not of the types of their columns.",
+    Fault.NOT_IN_FORMAT: "Values are not in the formats of their columns.",
+    Fault.OUT_OF_RANGE: "Values are beyond the ranges of their types.",
+    Fault.TOO_MANY_DIGITS: "Values have more digits than their types hold.",
+    Fault.INEXACT: "Numbers have more digits than any type holds exactly.",
+    Fault.NAME_TWICE: "Columns would become properties that other columns become.",
+    Fault.VALUE_LARGE: "Values are larger than a property may be.",
+}
+
+
 def describe(fault: Fault, column: str, type_: Edm | None, text: str = "", format_: str = "") -> str:
+    if not column and fault in _IN_GENERAL:
+        return _IN_GENERAL[fault]
     return fault.value.format(
         column=column,
         type="" if type_ is None else type_.short_name,
@@ -115,7 +145,7 @@ def describe(fault: Fault, column: str, type_: Edm | None, text: str = "", forma
 def of_row(row: Row) -> Reject:
     """Return why a row cannot be read."""
     assert row.fault is not None
-    return Reject(row, _OF_ROWS[row.fault], text=row.text[:80])
+    return Reject(row, _OF_ROWS[row.fault], row.column, text=row.text[:80])
 
 
 _OF_ROWS: Final[Mapping[RowFault, Fault]] = {fault: Fault[fault.name] for fault in RowFault}
@@ -129,22 +159,23 @@ def of_error(
     return Reject(row, fault, column, type_, (error.text if fault is Fault.OTHER else text)[:80])
 
 
-def of_value(
-    row: Row, error: StorageError | InvalidText, column: str, type_: Edm | None, text: str
-) -> Reject:
+def of_value(row: Row, error: StorageError | InvalidText, column: str, type_: Edm, text: str) -> Reject:
     """Return why a text or JSON value is not one of a type."""
     if isinstance(error, InvalidText):
-        is_range = error.fault in (TextFault.TOO_LARGE, TextFault.OUT_OF_RANGE, TextFault.TOO_PRECISE)
-        fault = Fault.OUT_OF_RANGE if is_range else Fault.NOT_OF_TYPE
-        return Reject(
-            row, Fault.VALUE_LARGE if error.fault is TextFault.TOO_LONG else fault, column, type_, text[:80]
-        )
-    fault = {PropertyValueTooLarge: Fault.VALUE_LARGE, OutOfRangeInput: Fault.OUT_OF_RANGE}.get(
-        type(error), Fault.NOT_OF_TYPE
-    )
+        fault = _OF_TEXTS.get(error.fault, Fault.NOT_OF_TYPE)
+    else:
+        fault = next((it for kind, it in _OF_VALUES if isinstance(error, kind)), Fault.NOT_OF_TYPE)
     return Reject(row, fault, column, type_, text[:80])
 
 
+_OF_TEXTS: Final[Mapping[TextFault, Fault]] = {
+    TextFault.TOO_LARGE: Fault.OUT_OF_RANGE,
+    TextFault.OUT_OF_RANGE: Fault.OUT_OF_RANGE,
+    TextFault.TOO_PRECISE: Fault.TOO_MANY_DIGITS,
+    TextFault.DIGITS_LOST: Fault.TOO_MANY_DIGITS,
+    TextFault.TOO_LONG: Fault.VALUE_LARGE,
+}
+_OF_VALUES: Final = ((PropertyValueTooLarge, Fault.VALUE_LARGE), (OutOfRangeInput, Fault.OUT_OF_RANGE))
 _OF_ERRORS: Final = (
     (EntityAlreadyExists, Fault.EXISTS),
     (TooManyProperties, Fault.MANY_PROPERTIES),
@@ -224,8 +255,8 @@ _MOST_GROUPS: Final = 1000
 def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMapping:
     """Return the mapping with which the rows of a group would not be rejected for its reason."""
     match how:
-        case Repair.STRING | Repair.UNSET:
-            on_misfit = OnMisfit.STRING if how is Repair.STRING else OnMisfit.UNSET
+        case Repair.STRING | Repair.UNSET | Repair.ROUND:
+            on_misfit = OnMisfit(how.value)
             return mapping.with_column(replace(mapping.column(group.column), on_misfit=on_misfit))
         case Repair.KEY_CHARACTERS:
             return replace(mapping, key_replacement="-")
@@ -234,7 +265,7 @@ def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMap
 
 def is_repaired(other: RejectGroup, group: RejectGroup, how: Repair) -> bool:
     """Return whether the repair of a group brings in the rows of another one, too, or of itself."""
-    is_of_column = how in (Repair.STRING, Repair.UNSET)
+    is_of_column = how in (Repair.STRING, Repair.UNSET, Repair.ROUND)
     return how in other.repairs and (not is_of_column or other.column == group.column)
 
 
@@ -262,10 +293,10 @@ class RejectWriter:
             fields = [str(row.fields.get(name, "")) for name in self._layout.columns]
             if row.fault is not None and not row.fields and fields:
                 fields[0] = row.text
-            return self._csv([*fields, str(row.line), reject.sentence])
+            return self._csv([*fields, str(row.line), reject.sentence, *row.further])
         found = row.fields if row.fault is None else {"text": row.text}
         document = {**found, LINE: row.line, REASON: reject.sentence}
-        return json.dumps(document, default=str).encode() + b"\n"
+        return exact_json.write(document, is_ascii=True).encode() + b"\n"
 
     def _csv(self, fields: Sequence[str]) -> bytes:
         written = io.StringIO(newline="")

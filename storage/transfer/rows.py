@@ -4,15 +4,18 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from json import JSONDecodeError, JSONDecoder
+from json import JSONDecodeError
 from typing import IO, Any, Final, NamedTuple
 
 from storage.domain.refusals import Reason
+from storage.editing.exact_json import ExactDecoder
+from storage.editing.field_roles import is_control
 from storage.transfer import parquet
 from storage.transfer.content import DAMAGED, Bounds, Rowless, open_content
 from storage.transfer.layout import FileFormat, FileRefused, Layout, errors_of
+from storage.transfer.report import ColumnUse, FileReport
 
 # bytes of a line; an entity as JSON with every character escaped takes less
 LONGEST_LINE: Final = 16 << 20
@@ -28,6 +31,7 @@ class RowFault(StrEnum):
     NO_OBJECT = "not a JSON object"
     ENCODING = "bytes that are not text in the encoding of the file"
     TOO_MANY_FIELDS = "more fields than columns"
+    MEMBER_TWICE = "two members with the same name"
 
 
 class Position(NamedTuple):
@@ -42,18 +46,25 @@ START: Final = Position()
 
 
 class Row(NamedTuple):
-    """``fields`` by column, of JSON its members; with a ``fault``, ``text`` is what was found."""
+    """``fields`` by column, of JSON its members; with a ``fault``, ``text`` is what was found.
+
+    ``column`` is the one at fault, if it is that of one; ``further`` are the fields beyond those that have a column.
+    """
 
     line: int
     fields: dict[str, Any]
     fault: RowFault | None = None
     text: str = ""
+    column: str = ""
+    further: Sequence[str] = ()
 
 
 class Reader:
     """Iterates over the rows of a stream; ``position`` is where the next one begins.
 
     Columns may be known before: see ``Layout.columns``. ``bounds`` counts what is read, and may end the reading.
+    ``report`` has what stands in the file and not in its rows, as far as it was read; blank rows are those after the
+    start.
     """
 
     def __init__(
@@ -65,6 +76,8 @@ class Reader:
         if layout.format is not FileFormat.PARQUET:  # which is not read in order
             bounds.expect_rows(lambda: self.position.rows)
         self._content = open_content(stream, layout.compression, layout.member, bounds)
+        self.report = FileReport()
+        self._start = start
         self._resumes = start.rows > 0
         # versions up to 1.0 did not count the bytes of all files in which that is possible
         self._seeks = layout.can_seek and start.offset > 0
@@ -73,7 +86,7 @@ class Reader:
         rows = _READERS[self.layout.format](self)
         try:
             if self._resumes and not self._seeks:
-                for _ in range(self.position.rows):
+                for _ in range(self._start.rows):
                     next(rows)
             yield from rows
         except Rowless:
@@ -82,6 +95,11 @@ class Reader:
             if isinstance(error, OSError) and error.errno:
                 raise  # of the disk
             raise FileRefused(Reason.FILE_ROWS_CUT_OFF, line=self.position.lines) from None
+
+    def _count_blank(self, line: int) -> None:
+        # when reading goes on, those before are counted already
+        if line > self._start.lines:
+            self.report.blank_rows += 1
 
     # lines
 
@@ -102,14 +120,17 @@ class Reader:
         rows = 0 if is_at_start else self.position.rows
         while True:
             row: Row
+            lines.taken.clear()
             try:
                 fields = next(parser)
             except StopIteration:
+                self.position = Position(rows, lines.number, lines.offset)
                 return
             except csv.Error:
-                row = Row(lines.number, {}, RowFault.BAD_CSV, lines.last)
+                row = Row(lines.number, {}, RowFault.BAD_CSV, "".join(lines.taken))
             else:
-                if not fields or (len(fields) == 1 and width > 1 and not fields[0].strip()):
+                if not any(fields) or (len(fields) == 1 and width > 1 and not fields[0].strip()):
+                    self._count_blank(lines.number)
                     continue
                 if skips_header:
                     skips_header = False
@@ -117,53 +138,61 @@ class Reader:
                 row = Row(lines.number, dict(zip(columns, fields, strict=False)))
                 if len(fields) > width:
                     text = layout.delimiter.join(fields)
-                    row = row._replace(fault=RowFault.TOO_MANY_FIELDS, text=text)
+                    row = row._replace(
+                        fault=RowFault.TOO_MANY_FIELDS, text=text, further=tuple(fields[width:])
+                    )
             if lines.is_damaged:
                 lines.is_damaged = False
-                row = Row(lines.number, row.fields, RowFault.ENCODING, lines.last)
+                row = row._replace(fault=RowFault.ENCODING, text="".join(lines.taken))
             rows += 1
             self.position = Position(rows, lines.number, lines.offset)
             yield row
 
     def _read_ndjson(self) -> Iterator[Row]:
-        lines = self._lines()
+        lines, decoder = self._lines(), ExactDecoder()
         rows = self.position.rows if lines.number else 0
         for line in lines:
+            lines.taken.clear()
             if not line.strip():
+                self._count_blank(lines.number)
                 continue
             try:
-                found = json.loads(line)
+                found = decoder.load(line)
             except (ValueError, RecursionError):
                 row = Row(lines.number, {}, RowFault.BAD_JSON, line)
             else:
-                row = _row_of(lines.number, found)
+                row = _row_of(lines.number, found, decoder.repeated, line.strip())
             if lines.is_damaged:
                 lines.is_damaged = False
                 row = Row(lines.number, {}, RowFault.ENCODING, line)
             rows += 1
             self.position = Position(rows, lines.number, lines.offset)
             yield row
+        self.position = Position(rows, lines.number, lines.offset)
 
     # a JSON document
 
     def _read_json(self) -> Iterator[Row]:
         encoding = self.layout.encoding
         text = io.TextIOWrapper(self._content, encoding, errors_of(encoding), newline="")
-        document = _Document(text)
-        for number, found in enumerate(document.objects(), 1):
+        document = _Document(text, self.report)
+        for number, row in enumerate(document.rows(), 1):
             self.position = Position(number, document.line, 0)
-            yield _row_of(document.line, found)
+            yield row
 
     def _read_parquet(self) -> Iterator[Row]:
-        for number, fields in enumerate(parquet.read(self._content), 1):
+        for number, fields in enumerate(parquet.read(self._content, self.report), 1):
             self.position = Position(number, number, 0)
             yield Row(number, fields)
 
 
-def _row_of(line: int, found: object) -> Row:
-    if isinstance(found, dict):
-        return Row(line, found)
-    return Row(line, {}, RowFault.NO_OBJECT, json.dumps(found)[:1000])
+def _row_of(line: int, found: object, repeated: str | None, text: str) -> Row:
+    """Return the row that a JSON value is; ``repeated``: a name that it has twice, ``text``: what was decoded."""
+    if not isinstance(found, dict):
+        return Row(line, {}, RowFault.NO_OBJECT, text)
+    if repeated is not None:
+        return Row(line, {}, RowFault.MEMBER_TWICE, text, repeated)
+    return Row(line, found)
 
 
 _READERS: Final[dict[FileFormat, Callable[[Reader], Iterator[Row]]]] = {
@@ -177,13 +206,14 @@ _READERS: Final[dict[FileFormat, Callable[[Reader], Iterator[Row]]]] = {
 class _Lines:
     """Lines of a stream as text, with their number and the place in bytes after the last one.
 
-    ``is_damaged`` is set by a line that cannot be decoded, and stays until it is reset.
+    ``taken`` are those of the present row, if it is cleared before each. ``is_damaged`` is set by a line that cannot be
+    decoded, and stays until it is reset.
     """
 
     def __init__(self, stream: IO[bytes], layout: Layout, start: Position) -> None:
         self.number = start.lines
         self.offset = start.offset
-        self.last = ""
+        self.taken = list[str]()
         self.is_damaged = False
         self._encoding = layout.encoding
         self._errors = errors_of(layout.encoding)
@@ -219,83 +249,98 @@ class _Lines:
                 self.is_damaged = True
         if self.number == 1:
             line = line.removeprefix("\ufeff")
-        self.last = line
+        self.taken.append(line)
         return line
 
 
 class _Document:
-    """The objects of a JSON array, or of the array ``value`` in an object, without holding all of them.
+    """The objects of JSON arrays, or of the arrays ``value`` in objects, without holding all of them.
 
-    The standard library's parser is used because it keeps what others lose: halves of surrogate pairs, -0.0, and the
-    digits of large numbers.
+    A file may have several such documents, one after the other, as pages of an answer of the Table service are.
     """
 
-    def __init__(self, text: io.TextIOWrapper) -> None:
+    def __init__(self, text: io.TextIOWrapper, report: FileReport) -> None:
         self.line = 1
         self._text = text
+        self._report = report
         self._buffer = ""
         self._at = 0
         self._is_whole = False
-        self._decode = JSONDecoder().raw_decode
+        self._decoder = ExactDecoder()
 
-    def objects(self) -> Iterator[object]:
+    def rows(self) -> Iterator[Row]:
         self._fill()
         self._buffer = self._buffer.removeprefix("\ufeff")
-        match self._peek():
-            case "[":
-                yield from self._array()
-            case "{":
-                yield from self._page()
-            case _:
-                raise self._refused()
-        if self._peek():
-            raise self._refused()
+        while True:
+            match self._peek():
+                case "[":
+                    yield from self._array()
+                case "{":
+                    yield from self._page()
+                case _:
+                    raise self._refused()
+            if not self._peek():
+                return
 
-    def _array(self) -> Iterator[object]:
+    def _array(self) -> Iterator[Row]:
         self._expect("[")
         if self._peek() == "]":
             self._expect("]")
             return
         while True:
-            yield self._value()
+            found, text = self._value()
+            yield _row_of(self.line, found, self._decoder.repeated, text)
             if self._peek() == "]":
                 self._expect("]")
                 return
             self._expect(",")
 
-    def _page(self) -> Iterator[object]:
+    def _page(self) -> Iterator[Row]:
         """Yield the objects of an answer of the service; an object without ``value`` is the only one."""
         members: dict[str, object] = {}
+        texts: list[str] = []
+        repeated: str | None = None
         is_page = False
         self._expect("{")
         while self._peek() != "}":
-            name = self._value()
+            if self._peek() != '"':
+                raise self._refused()
+            name = str(self._value()[0])
             self._expect(":")
-            if name == "value" and self._peek() == "[":
+            if name == "value" and self._peek() == "[" and not is_page:
                 yield from self._array()
                 is_page = True
             else:
-                members[str(name)] = self._value()
+                value, text = self._value()
+                twice = name if name in members else self._decoder.repeated
+                repeated = twice if repeated is None else repeated
+                members[name] = value
+                texts.append(f"{json.dumps(name)}: {text}")
             if self._peek() != ",":
                 break
             self._expect(",")
         self._expect("}")
         if not is_page:
-            yield members
+            yield _row_of(self.line, members, repeated, f"{{{', '.join(texts)}}}")
+            return
+        for name in members:
+            self._report.add_column(name, ColumnUse.CONTROL if is_control(name) else ColumnUse.BESIDE_ROWS)
 
-    def _value(self) -> object:
+    def _value(self) -> tuple[object, str]:
+        """Return a value and its text."""
         self._peek()
         while True:
             try:
-                found, end = self._decode(self._buffer, self._at)
-            except (JSONDecodeError, RecursionError, ValueError):
+                found, end = self._decoder.decode(self._buffer, self._at)
+            except (JSONDecodeError, RecursionError):
                 if self._is_whole or len(self._buffer) - self._at > LONGEST_LINE:
                     raise self._refused() from None
             else:
-                # a number at the end of the buffer may go on
-                if end < len(self._buffer) or self._is_whole:
+                # a number at the end of the buffer may go on, also behind its point or exponent
+                if end + 2 < len(self._buffer) or self._is_whole:
+                    text = self._buffer[self._at : end]
                     self._advance(end)
-                    return found
+                    return found, text
             self._fill()
 
     def _peek(self) -> str:

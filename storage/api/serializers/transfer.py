@@ -22,6 +22,7 @@ from storage.operations.entities.imports import ImportMode
 from storage.transfer.layout import FileFormat
 from storage.transfer.mapping import ColumnMapping, MappingRefused
 from storage.transfer.rejects import Fault, Repair
+from storage.transfer.report import ColumnUse, ValueChange
 
 _TEMPLATE_LIMIT = 4096
 
@@ -171,6 +172,40 @@ class RejectGroupSerializer(serializers.Serializer[Any]):
         return [text for text, _ in group.texts.most_common(5)]
 
 
+class ColumnReportSerializer(serializers.Serializer[Any]):
+    # of a ColumnReport
+
+    column = serializers.CharField(help_text="As the file names it.")
+    use = serializers.ChoiceField(choices=[it.code for it in ColumnUse], source="use.code")
+    target = serializers.CharField(
+        help_text="The key or property it becomes, or the column whose types it gives."
+    )
+    detail = serializers.CharField(source="sentence")
+
+
+class ValueReportSerializer(serializers.Serializer[Any]):
+    # of a ValueReport
+
+    column = serializers.CharField()
+    change = serializers.ChoiceField(choices=[it.code for it in ValueChange], source="change.code")
+    values = serializers.IntegerField(source="number", help_text="How many there are.")
+    examples = serializers.ListField(child=serializers.CharField(), help_text="The first different ones.")
+    detail = serializers.CharField(source="sentence")
+
+
+class FileReportSerializer(serializers.Serializer[Any]):
+    # of a FileReport
+
+    blank_rows = serializers.IntegerField(help_text="Rows without any value, which were skipped.")
+    columns = ColumnReportSerializer(
+        many=True,
+        help_text="Columns that are a key by another name, a property of another name, or left out.",
+    )
+    values = ValueReportSerializer(
+        many=True, help_text="Values that were changed or left out because the mapping says so."
+    )
+
+
 class RepeatedKeySerializer(serializers.Serializer[Any]):
     line = serializers.IntegerField()
     first = serializers.IntegerField(help_text="The line of the first row with the same keys.")
@@ -188,6 +223,10 @@ class ImportResultSerializer(serializers.Serializer[Any]):
         help_text="Of a dry run: rows with the keys of an earlier row of the file."
     )
     repeated_keys = RepeatedKeySerializer(many=True, help_text="The first of them.")
+    report = FileReportSerializer(
+        help_text="What else of the file is not in the table as it stands there, and why: all other columns are"
+        " properties of their names."
+    )
     layout = serializers.DictField(
         help_text="How the file was read: its format, encoding, delimiter, columns …"
     )

@@ -152,6 +152,7 @@ def _describe(job: Job, outcome: ImportOutcome) -> dict[str, Any]:
         "dry_run": job.kind == import_jobs.IMPORT_CHECK_JOB.name,
         "rejects": outcome.groups.listed(),
         "repeated_keys": [{"first": first, "line": line} for first, line in outcome.repeated_lines],
+        "report": outcome.report,
         "layout": json.loads(arguments.layout),
         "mapping": json.loads(arguments.mapping),
         "activity": outcome.activity and outcome.activity.pk,

@@ -15,3 +15,8 @@ def read_numbers(texts: Iterable[str], *, digits: int = _MOST_DIGITS) -> list[in
     """Read those of the texts that are such numbers."""
     found = (read_number(text, digits=digits) for text in texts)
     return [number for number in found if number is not None]
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """Return a number with an English noun, such as 1 entity and 1,200 entities; the plural takes an s by default."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

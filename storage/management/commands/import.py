@@ -40,6 +40,7 @@ from storage.transfer.format_proposals import FormatProposal
 from storage.transfer.layout import FileFormat, Wishes
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.proposals import Proposal
+from storage.transfer.report import FileReport
 
 _EVERY: Final = 1.0  # seconds between two lines of progress
 
@@ -143,6 +144,7 @@ class Command(DatabaseCommand):
         parts = [f"{outcome.rows:,} rows: {outcome.inserted:,} {verb}"]
         parts += [f"{number:,} {what}" for what, number in others.items() if number]
         self.stdout.write(", ".join(parts) + ".")
+        self._describe_report(outcome.report)
         self._describe_rejects(outcome)
         return outcome
 
@@ -172,6 +174,8 @@ class Command(DatabaseCommand):
             f"{outcome.written:,} entities were imported into {wanted.table.name} in {seconds:.1f} seconds"
             f" ({outcome.written / seconds:,.0f} per second): {', '.join(what)}."
         )
+        if options["rejects"] is not None:  # else they were told by the check
+            self._describe_report(outcome.report)
         if outcome.rejected:
             self._describe_rejects(outcome)
             where = f" They are in {options['rejects']}." if options["rejects"] else ""
@@ -233,6 +237,10 @@ class Command(DatabaseCommand):
             self.stdout.write(f"{column}: {it.sentence}")
             for option in describe_options(column, it):
                 self.stdout.write(f"    {option}")
+
+    def _describe_report(self, report: FileReport) -> None:
+        for sentence in report.sentences():
+            self.stdout.write(f"  {sentence}")
 
     def _describe_rejects(self, outcome: ImportOutcome) -> None:
         for group in outcome.groups.listed():

@@ -158,7 +158,10 @@ def in_json(value: object) -> object:
         case str():
             return storable_text(value, len(value))
         case Mapping():
-            return {name: in_json(member) for name, member in value.items()}
+            return {
+                storable_text(name, len(name)) if isinstance(name, str) else name: in_json(member)
+                for name, member in value.items()
+            }
         case list() | tuple():
             return [in_json(member) for member in value]
     return value

@@ -122,10 +122,7 @@ def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | Non
         mapping.check(proposal.names)
     except MappingRefused:
         return None
-    for it in proposal.columns:
-        if all(it.column.source != column.source for column in mapping.columns):
-            mapping = mapping.with_column(it.column)
-    return mapping
+    return proposals.with_others(proposal, mapping)
 
 
 def _imported(account: Account, table_name: str) -> QuerySet[ImportDraft]:

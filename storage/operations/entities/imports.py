@@ -47,6 +47,7 @@ from storage.transfer import rejects
 from storage.transfer.entities import Chunk
 from storage.transfer.layout import FileRefused
 from storage.transfer.rejects import Reject, RejectGroup, RejectGroups
+from storage.transfer.report import FileReport
 from storage.transfer.rows import Row
 
 
@@ -75,7 +76,8 @@ class ImportOutcome:
     """What became of the rows of a file, or would become of them.
 
     ``changed`` entities existed before; ``skipped`` rows were left out because theirs does. ``repeated`` rows, known
-    of a check only, have keys that an earlier row has. ``activity`` is None if nothing was written.
+    of a check only, have keys that an earlier row has. ``activity`` is None if nothing was written. ``report``: what
+    else of the file is not in the table as it stands there.
     """
 
     rows: int = 0
@@ -86,6 +88,7 @@ class ImportOutcome:
     repeated: int = 0
     repeated_lines: list[tuple[int, int]] = field(default_factory=list)
     activity: Activity | None = None
+    report: FileReport = field(default_factory=FileReport)
 
     @property
     def written(self) -> int:
@@ -103,14 +106,16 @@ class ImportOutcome:
         """Return the state after a chunk as JSON, for ``load`` to go on with."""
         counts = {name: getattr(self, name) for name in _COUNTS}
         lines = [list(both) for both in self.repeated_lines]
-        return {**counts, "repeated_lines": lines, "rejected": [it.dump() for it in self.groups.listed()]}
+        rejected = [it.dump() for it in self.groups.listed()]
+        return {**counts, "repeated_lines": lines, "rejected": rejected, "report": self.report.dump()}
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
         counts = {name: found[name] for name in _COUNTS}
         lines = [(first, line) for first, line in found["repeated_lines"]]
         groups = RejectGroups([RejectGroup.load(it) for it in found["rejected"]])
-        return cls(**counts, repeated_lines=lines, groups=groups)
+        report = FileReport.load(found.get("report", {}))
+        return cls(**counts, repeated_lines=lines, groups=groups, report=report)
 
 
 @dataclass(slots=True)
@@ -155,8 +160,9 @@ class Import:
 
         outcome, found = write()
         # only now: what is repeated would be counted twice
-        outcome.groups = self.outcome.groups
+        outcome.groups, outcome.report = self.outcome.groups, self.outcome.report
         outcome.reject(found)
+        outcome.report.add(chunk.report)
         return outcome, found
 
     def detail(self) -> dict[str, object]:
@@ -319,6 +325,7 @@ class Check:
                 outcome.changed += 1
         outcome.rows += chunk.rows
         outcome.reject(found)
+        outcome.report.add(chunk.report)
         return found
 
     def finish(self) -> ImportOutcome:

@@ -152,7 +152,7 @@ def _run_within(request: JobRequest[Any, Any], by: Actor) -> Job:
     kind, job = request.kind, jobs.unsaved(request, by=by)
 
     def save(step: Step[Any]) -> None:
-        job.result = {**job.result, **step.result}
+        job.result = {**job.result, **_storable(step.result)}
 
     run = Run(job, request.arguments, jobs.started_by(job), _save=save)
     step = kind.begin(run)
@@ -359,7 +359,7 @@ class _Runner:
         }
         job.failed += len(step.failures)
         job.failures = [*job.failures, *_write_failures(step)][:FAILURES_KEPT]
-        job.result = {**job.result, **step.result}
+        job.result = {**job.result, **_storable(step.result)}
         job.activity = step.activity or job.activity
         job.steps += 1
         job.attempts, job.stepped_at = 0, timezone.now()
@@ -425,6 +425,10 @@ class _Runner:
             arguments={**job.arguments, **dict.fromkeys(self.kind.secrets, "")},
         )
         files.keep_after(job)
+
+
+def _storable(result: Mapping[str, object]) -> dict[str, object]:
+    return {name: activity.in_json(value) for name, value in result.items()}
 
 
 def _write_failures(step: Step[Any]) -> list[object]:

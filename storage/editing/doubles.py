@@ -1,0 +1,30 @@
+"""Decimal numbers as Doubles, and whether they lose digits."""
+
+import math
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+# Programs write up to 17 digits so that a Double is read back as it was, though fewer may do
+_DIGITS: Final = 17
+_SURELY_EXACT: Final = 15  # characters, with at most as many digits
+_SMALLEST_NORMAL: Final = 2.2250738585072014e-308
+
+
+def is_exact(text: str, value: float) -> bool:
+    """Return whether a Double is a decimal number without a digit lost.
+
+    So it is if it has that value, if its shortest text is the same number, or if it is that number when written with as
+    many digits, up to 17.
+    """
+    if len(text) <= _SURELY_EXACT and _SMALLEST_NORMAL < abs(value) < math.inf:
+        return True
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # an exponent beyond the range of decimals
+        return False
+    if not math.isfinite(value):
+        return False
+    if number in (Decimal(repr(value)), Decimal(value)):
+        return True
+    digits = len(number.as_tuple().digits)
+    return digits <= _DIGITS and Decimal(f"{value:.{digits - 1}e}") == number

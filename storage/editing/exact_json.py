@@ -1,0 +1,112 @@
+"""JSON without loss: a name that an object has twice is told, and numbers keep their digits.
+
+The standard library's parser is used because it keeps what others lose: halves of surrogate pairs, -0.0, and the digits
+of whole numbers. By itself it keeps the last of several members with the same name, and rounds other numbers.
+"""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from json import JSONDecodeError, JSONDecoder
+from typing import Any, Final
+
+from storage.editing.doubles import is_exact
+
+
+class SpelledNumber(float):
+    """A number that Python spells otherwise than its ``text``, such as 1.50 or 1e3."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> "SpelledNumber":
+        found = cls(text)
+        found.text = text
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class InexactNumber:
+    """A number that no Double holds exactly; ``nearest`` is infinite beyond their range."""
+
+    text: str
+
+    @property
+    def nearest(self) -> float:
+        return float(self.text)
+
+
+def _read_number(text: str) -> float | InexactNumber:
+    value = float(text)
+    if repr(value) == text:
+        return value
+    return SpelledNumber.read(text) if is_exact(text, value) else InexactNumber(text)
+
+
+def _read_whole(text: str) -> int | InexactNumber:
+    try:
+        return int(text)
+    except ValueError:  # more digits than Python converts
+        return InexactNumber(text)
+
+
+class ExactDecoder:
+    """Decodes JSON values one after the other; ``repeated`` is a name that an object in the last one has twice."""
+
+    def __init__(self) -> None:
+        self.repeated: str | None = None
+        self._decode = JSONDecoder(object_pairs_hook=self._object, parse_float=_read_number).raw_decode
+        self._decode_long = JSONDecoder(
+            object_pairs_hook=self._object, parse_float=_read_number, parse_int=_read_whole
+        ).raw_decode
+
+    def decode(self, text: str, start: int = 0) -> tuple[Any, int]:
+        """Return the value that begins there, and where it ends; raises JSONDecodeError, RecursionError."""
+        self.repeated = None
+        try:
+            return self._decode(text, start)
+        except JSONDecodeError:
+            raise
+        except ValueError:  # a whole number with more digits than Python converts
+            self.repeated = None
+            return self._decode_long(text, start)
+
+    def load(self, text: str) -> Any:
+        """Return the only value of a text; raises JSONDecodeError, RecursionError."""
+        start = len(text) - len(text.lstrip(_BLANKS))
+        found, end = self.decode(text, start)
+        if text[end:].strip(_BLANKS):
+            raise JSONDecodeError("Extra data", text, end)
+        return found
+
+    def _object(self, members: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(members)
+        if len(found) != len(members) and self.repeated is None:
+            counts = Counter(name for name, _ in members)
+            self.repeated = next(name for name, number in counts.items() if number > 1)
+        return found
+
+
+_BLANKS: Final = " \t\r\n"
+
+
+def write(value: object, *, is_ascii: bool = False) -> str:
+    """Return the JSON text of a value that was decoded, with numbers as they were spelled."""
+    match value:
+        case SpelledNumber() | InexactNumber():
+            return value.text
+        case Mapping():
+            members = (
+                f"{write(str(name), is_ascii=is_ascii)}: {write(it, is_ascii=is_ascii)}"
+                for name, it in value.items()
+            )
+            return f"{{{', '.join(members)}}}"
+        case list() | tuple():
+            return f"[{', '.join(write(it, is_ascii=is_ascii) for it in value)}]"
+        case bytes():
+            return f'"{base64.b64encode(value).decode()}"'
+    return json.dumps(value, ensure_ascii=is_ascii, default=str)

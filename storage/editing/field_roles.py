@@ -1,0 +1,70 @@
+"""What the name of a field says of it: a value, the type of a value beside it, or control information of a service.
+
+Programs write the type of ``n`` as ``n@odata.type`` (the Table service), ``n@type`` (Azure Storage Explorer), in any
+letter case, and the type itself with its namespace or without: ``Edm.Int64``, ``int64``. All readers of files and of
+pasted text ask here.
+https://docs.oasis-open.org/odata/odata-json-format/v4.0/odata-json-format-v4.0.html, 4.5 Annotations
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from storage.domain.values.edm import Edm
+
+_TYPE_FIELD: Final = re.compile(r"(.+)@(odata\.)?type", re.IGNORECASE | re.DOTALL)
+_TYPES: Final = {
+    **{type_.value.lower(): type_ for type_ in Edm},
+    **{type_.short_name.lower(): type_ for type_ in Edm},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRoles:
+    """Roles of the fields of a row; those that are not named here are values.
+
+    ``types``: the field that declares the type, by the field of the value. ``described``: the field of the value, by
+    each field that declares its type. ``controls``: control information, such as odata.etag.
+    """
+
+    types: Mapping[str, str]
+    described: Mapping[str, str]
+    controls: frozenset[str]
+
+    def is_value(self, name: str) -> bool:
+        return name not in self.described and name not in self.controls
+
+
+def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRoles:
+    """Return the roles of fields by their names; ``values`` are values, whatever their names look like.
+
+    A field such as ``n@type`` declares a type only where there is a field ``n``; else it is a value.
+    """
+    types: dict[str, str] = {}
+    described: dict[str, str] = {}
+    controls: set[str] = set()
+    known = names if isinstance(names, Mapping | set | frozenset) else frozenset(names)
+    for name in names:
+        if name in values or ("@" not in name and not is_control(name)):
+            continue
+        match = _TYPE_FIELD.fullmatch(name)
+        if match is not None and match[1] in known and not is_control(match[1]):
+            described[name] = match[1]
+            # where both spellings are given, that of the service has the word
+            if match[2] or match[1] not in types:
+                types[match[1]] = name
+        elif is_control(name):
+            controls.add(name)
+    return FieldRoles(types, described, frozenset(controls))
+
+
+def is_control(name: str) -> bool:
+    """Return whether a name is that of control information: odata.etag, @odata.context, Orders@odata.navigationLink."""
+    folded = name.lower()
+    return folded.startswith("odata.") or "@odata." in folded
+
+
+def read_type_name(text: str) -> Edm | None:
+    """Read the name of a type, however it is spelled; None for another text."""
+    return _TYPES.get(text.strip().lower())
