@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, Entity, EntityKey
+from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, Entity, EntityKey, is_control
 from storage.domain.errors import OutOfRangeInput, PropertyValueTooLarge, StorageError
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue
@@ -88,7 +88,7 @@ def read(text: str) -> Entity:
 
 
 def _is_property(name: str) -> bool:
-    return "@" not in name and not name.startswith("odata.") and name not in (*KEY_PROPERTIES, "Timestamp")
+    return not is_control(name) and name not in (*KEY_PROPERTIES, "Timestamp")
 
 
 class _Member(NamedTuple):

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from storage.domain.entities import entity
-from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, SYSTEM_PROPERTIES, Entity, EntityKey
+from storage.domain.entities.entity import (
+    KEY_PROPERTIES,
+    ODATA_TYPE,
+    SYSTEM_PROPERTIES,
+    Entity,
+    EntityKey,
+    is_control,
+)
 from storage.domain.errors import StorageError
 from storage.domain.values import edm
 from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
@@ -196,7 +203,7 @@ def _read_object(
     before = len(reading.problems)
     properties: dict[str, EdmValue] = {}
     for name, value in found.items():
-        if "@" in name or name.startswith("odata.") or name in SYSTEM_PROPERTIES or value is None:
+        if is_control(name) or name in SYSTEM_PROPERTIES or value is None:
             continue
         if not reading.check_name(line, name):
             continue

@@ -62,6 +62,7 @@ HEAD = '{\n  "PartitionKey": "p",\n  "RowKey": "r",\n'
         (HEAD + '  "A": null}', DocumentFault.NULL, 4, 8),
         (HEAD + '  "A": {"b": 1}}', DocumentFault.NESTED, 4, 8),
         (HEAD + '  "A b": 1}', DocumentFault.NAME, 4, 3),
+        (HEAD + '  "@x": 1}', DocumentFault.NAME, 4, 3),
         (HEAD + '  "A@odata.type": "Edm.Int46",\n  "A": "1"}', DocumentFault.NO_TYPE, 4, 19),
         (HEAD + '  "A@odata.type": 7,\n  "A": "1"}', DocumentFault.NO_TYPE, 4, 19),
         (HEAD + '  "A@odata.type": "Edm.Int64"}', DocumentFault.NO_PROPERTY, 4, 3),

@@ -10,6 +10,8 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
     InvalidInput,
+    PartKind,
+    PropertyNameInvalid,
 )
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.domain.values.encoding import write
@@ -168,14 +170,22 @@ IGNORED = {
     "Null2@odata.type": "Edm.Guid",
     "Missing@odata.type": "Edm.Int64",
     "A@odata.type@odata.type": "Edm.String",
-    "A@other": {"x": []},
-    "@": 1,
+    "A@odata.other": {"x": []},
+    "@odata.context": 1,
 }
 
 
 @pytest.mark.parametrize("read", [new, update])
 def test_ignores_what_is_no_property(read):
     assert read(A=1, **IGNORED).properties == {"A": EdmValue(Edm.INT32, 1)}
+
+
+@pytest.mark.parametrize("read", [new, update])
+@pytest.mark.parametrize("name", ["@", "@x", "A@", "A@other", "A@custom.term", "A@ODATA.type"])
+def test_drops_no_value_whose_name_only_looks_like_control_information(read, name):
+    with pytest.raises(PropertyNameInvalid) as refusal:
+        read(**{"A": 1, name: 2})
+    assert refusal.value.part == (PartKind.PROPERTY, name)
 
 
 # writing

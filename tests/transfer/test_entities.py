@@ -87,14 +87,14 @@ def test_json_keeps_what_it_says():
          "T": "2026-11-26T00:00:00Z", "Null": None, "Timestamp": "x", "odata.etag": "W"},
         {"PartitionKey": "p", "RowKey": "2", "N": 1, "D": 1, "I": 2},
         {"PartitionKey": "p", "RowKey": "3", "Deep": {"a": [1]}},
-        {"PartitionKey": "p", "RowKey": 4, "Not a name": 1},
+        {"PartitionKey": "p", "RowKey": 4, "Not a name": 1, "@x": 2},
     ]  # fmt: skip
     entities, rejects, mapping = convert("\n".join(map(json.dumps, rows)))
     assert [dict(entity.properties) for entity in entities] == [
         {"N": EdmValue(Edm.INT64, 2**53 + 1), "D": EdmValue(Edm.DOUBLE, 1.0), "I": EdmValue(Edm.INT32, 1),
          "T": EdmValue(Edm.DATETIME, 17_956_512_000_000_000)},
         {"N": EdmValue(Edm.INT64, 1), "D": EdmValue(Edm.DOUBLE, 1.0), "I": EdmValue(Edm.INT32, 2)},
-        {"Not_a_name": EdmValue(Edm.INT32, 1)},
+        {"Not_a_name": EdmValue(Edm.INT32, 1), "x": EdmValue(Edm.INT32, 2)},
     ]  # fmt: skip
     assert entities[2].key.row_key == "4"
     assert [(it.fault, it.column) for it in rejects] == [(Fault.NESTED, "Deep")]

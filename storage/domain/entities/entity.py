@@ -155,10 +155,18 @@ def encode_entity_key(key: EntityKey) -> bytes:
     return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
 
 
+def is_control(name: str) -> bool:
+    """Return whether a member of an entity in JSON is control information: ``odata.…`` or ``name@odata.…``.
+
+    Any other name with an ``@`` is one that no property can have.
+    """
+    return name.startswith("odata.") or "@odata." in name
+
+
 @lru_cache(maxsize=8192)
 def annotation_name(name: str) -> str | None:
     """The name of the member that says a property's type; None if the name is that of control information."""
-    if "@" in name or name.startswith("odata."):
+    if is_control(name):
         return None
     check_property_name(name)
     return name + ODATA_TYPE
