@@ -1,4 +1,4 @@
-"""Nothing; it was the last migration of the version, whose reverse the last one has now: _stored_changes."""
+"""Nothing any more; what its reverse did is done before the first step back: storage.server.migration."""
 
 from django.db import migrations
 

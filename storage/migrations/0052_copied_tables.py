@@ -4,7 +4,6 @@ from django.db import migrations, models
 from django.db.models import CASCADE
 
 from storage.migrations._operations import create_model
-from storage.migrations._stored_changes import STORED_CHANGES
 
 
 class Migration(migrations.Migration):
@@ -28,5 +27,4 @@ class Migration(migrations.Migration):
                 )
             ],
         ),
-        STORED_CHANGES,
     ]

@@ -1,7 +1,7 @@
 """Check the database, upgrade it to this version, and create the declared accounts."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
@@ -10,12 +10,14 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.commands.migrate import Command as Migrate
 from django.db import ProgrammingError, transaction
+from django.db.migrations import Migration
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.operations.accounts import declarations, sealed_keys
 from storage.operations.accounts.declarations import AccountKeys
 from storage.operations.accounts.refusals import AccountError
+from storage.operations.changes import former_versions
 from storage.operations.health import database_version
 from storage.operations.relations import table_relations
 from storage.server import initial_schema
@@ -28,6 +30,8 @@ OLDEST_POSTGRESQL = 150000
 LOCK = 0x7461626C65726F  # any number that no other program uses on the database server
 CONNECT_TIMEOUT = 10
 BACKUPS: Final = "before-upgrade"  # the folder in the data folder with the backup before the last upgrade
+
+_FIRST_WITH_RECORDED: Final = ("storage", "0036_one_record")  # before it, changes were stored with activities
 
 _UPGRADE: Final = "Start the server, or run: tablero upgrade"
 
@@ -205,6 +209,20 @@ class _Migrate(Migrate):
             # a table cannot be altered while references of its new rows are still to be checked
             execute("SET CONSTRAINTS ALL IMMEDIATE")
             execute("SET CONSTRAINTS ALL DEFERRED")
+
+
+def before_migrations(plan: Iterable[tuple[Migration, bool]]) -> None:
+    """Prepare the way back of a plan of Django's, whose steps are migrations and whether each is taken back.
+
+    The code of this version runs on all its columns only before the first step, so it cannot be in a migration. If the
+    database has gone back by some steps before, they have been the first.
+    """
+    is_back = any(
+        (step.app_label, step.name) == _FIRST_WITH_RECORDED and backwards for step, backwards in plan
+    )
+    if is_back and not database_version.is_older():
+        with transaction.atomic():
+            former_versions.store_changes()
 
 
 def _refuse_role() -> NoReturn:

@@ -1,10 +1,13 @@
 """The migration after which the history is the only record of a change: back, and forth with what is stored then."""
 
+from importlib import import_module
+
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
+from django.core.management import call_command
+from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
+from storage import migrations
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -24,23 +27,49 @@ from storage.sql.django import execute, fetch
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ADA = Actor(ActorKind.USER, "ada")
-BEFORE = ("storage", "0014_squashed_0035_branch_is_whole")
+BEFORE = "0014_squashed_0035_branch_is_whole"
 TEXT = "\0\ud800 '\"\\"
 
 
-def migrate(*targets):
-    MigrationExecutor(connection).migrate(targets)
+def migrate(*target):
+    call_command("migrate", "storage", *target, verbosity=0, interactive=False)
 
 
-def migrate_to_present():
-    migrate(*MigrationExecutor(connection).loader.graph.leaf_nodes())
+LATER = """
+from django.db import migrations, models
+from storage.models import EntityChange
+
+stored = []
+
+class Migration(migrations.Migration):
+    dependencies = [("storage", "{last}")]
+    operations = [
+        migrations.AddField("account", "strict", models.BooleanField(default=False, db_default=False)),
+        migrations.RunPython(migrations.RunPython.noop, lambda *_: stored.append(EntityChange.objects.count())),
+    ]
+"""
 
 
 @pytest.fixture
-def older():
+def later(tmp_path, monkeypatch, settings):
+    """A migration after all others, which notes what was stored when it is taken back."""
+    last = MigrationLoader(None).graph.leaf_nodes("storage")[0][1]
+    package = tmp_path / "with_later"
+    package.mkdir()
+    (package / "__init__.py").write_text(f"__path__ = {[*migrations.__path__, str(package)]}")
+    (package / "later.py").write_text(LATER.format(last=last))
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.MIGRATION_MODULES = {"storage": "with_later"}
+    migrate()
+    yield import_module("with_later.later")
+    migrate(last)
+
+
+@pytest.fixture
+def older(later):
     """Run a block in the database of the version before."""
     yield lambda: migrate(BEFORE)
-    migrate_to_present()
+    migrate()
 
 
 def entity(row_key, text):
@@ -52,7 +81,7 @@ def stored():
     return fetch(f"SELECT {columns} FROM storage_entitychange ORDER BY activity_id, place")
 
 
-def test_back_and_forth(older):
+def test_back_and_forth(older, later):
     account = accounts.add("acme")
     people = tables.create(account, "people")
     inserted = edits.apply(people, [Insert(entity(name, TEXT)) for name in "ba"], by=ADA)
@@ -65,6 +94,7 @@ def test_back_and_forth(older):
     assert stored() == []
 
     older()  # which finds the entities where it looks for them
+    assert later.stored == [4]  # before the first step back, when all columns are there
     times = inserted.timestamps
     assert stored() == [
         ("b", None, content, None, times[0]),
@@ -74,7 +104,7 @@ def test_back_and_forth(older):
     ]
     with pytest.raises(Exception, match="only added to"):
         execute("UPDATE storage_entitychange SET place = 9")
-    migrate_to_present()
+    migrate()
 
     # what an older version has stored is shown, found and undone, with the history and without
     shown = activity.page(ActivityFilter(account_ids=[account.pk], verbs=[Verb.ENTITY_CHANGE])).activities

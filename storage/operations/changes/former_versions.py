@@ -1,22 +1,20 @@
-"""On the way back, changes of entities are stored beside their activities, where older versions read them.
-
-An operation of the last migration of this version that changes columns, as its last one, because its reverse runs the
-code of this version: all columns have to be there.
-"""
+"""What versions without ``Activity.recorded`` need of the changes of entities, when the database goes back to one."""
 
 from hashlib import blake2b
-from typing import Any, Final
 
-from django.db import migrations
+from django.db.models import Exists, OuterRef
 
+from storage.models import Activity, EntityChange
 from storage.operations.changes import changes
 
 
-def store_changes(apps: Any, schema_editor: Any) -> None:
-    """Store the changes of entities beside their activities, as older versions read them, from the history."""
-    from storage.models import Activity, EntityChange
+def store_changes() -> None:
+    """Store the changes of entities beside their activities, where older versions read them, from the history.
 
-    for done in Activity.objects.exclude(recorded=None).order_by("pk").iterator():
+    What is stored already is left alone.
+    """
+    is_stored = Exists(EntityChange.objects.filter(activity=OuterRef("pk")))
+    for done in Activity.objects.exclude(recorded=None).exclude(is_stored).order_by("pk").iterator():
         EntityChange.objects.bulk_create(
             EntityChange(
                 activity=done,
@@ -32,6 +30,3 @@ def store_changes(apps: Any, schema_editor: Any) -> None:
             )
             for place, change in enumerate(changes.made_by(done))
         )
-
-
-STORED_CHANGES: Final = migrations.RunPython(migrations.RunPython.noop, store_changes)
