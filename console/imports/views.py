@@ -230,7 +230,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
         }
         if found.mapping.partition_key and found.mapping.row_key:
             context["sample"] = _sample(draft, found)
-    except Refused as refused:
+    except (Refused, StorageError) as refused:
         context["error"] = error or describe_refusal(refused)
     status = 422 if context["error"] else 200
     return render_part(request, "console/imports/map.html", "_map.html", context, status=status)
@@ -283,7 +283,7 @@ def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
     if job.status == JobStatus.DONE:
         outcome = import_jobs.outcome_of(job)
         context |= {"outcome": outcome, "writable": outcome.written, "report": ReportView(outcome.report)}
-        with suppress(Refused):  # which the page of the columns says
+        with suppress(Refused, StorageError):  # which the page of the columns says
             context["changes"] = list(map(ChangeView, import_drafts.sample_changes(draft)))
     is_progress = "progress" in request.GET
     if is_progress and shown.goes_on:

@@ -204,6 +204,16 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.FILE_TOO_LARGE: _(
         "Your uploads may have %(megabytes)s megabytes more until your imports have ended."
     ),
+    Reason.FILES_BEING_READ: _("Several of your files are being read. Try again in a few seconds."),
+    Reason.FILES_BUSY: _("The server is reading other files. Try again in a few seconds."),
+    Reason.TOO_MANY_IMPORTS: _(
+        "You have %(most)s imports, checks and copies of files that have not ended. Wait until one of them ends, or"
+        " cancel one."
+    ),
+    Reason.TOO_MANY_ACCOUNT_IMPORTS: _(
+        "The account %(account)s has %(most)s imports, checks and copies of files that have not ended. Wait until one"
+        " of them ends."
+    ),
     Reason.FILE_ROWS_EMPTY: _("The file is empty."),
     Reason.FILE_ROWS_BINARY: _("The file is not text, and neither Parquet nor compressed with gzip or ZIP."),
     Reason.FILE_ROWS_DAMAGED: _("The file is damaged: its content cannot be decompressed."),

@@ -18,6 +18,7 @@ from storage.domain.requests import spans
 from storage.operations.access.api_tokens import TokenError
 from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.accounts.refusals import AccountError, AccountIsBusy
+from storage.operations.entities.file_work import TooMuchFileWork
 from storage.operations.jobs.jobs import JobError
 from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
 
@@ -54,6 +55,8 @@ def problem_of(error: Exception) -> Problem | None:
             return Problem(
                 problems.BY_STATUS.get(error.status, problems.FAILED), error.text, error.code, headers
             )
+        case TooMuchFileWork():
+            return Problem(problems.TOO_MANY, str(error), headers={"Retry-After": str(RETRY_AFTER)})
         case AccountIsBusy():
             return Problem(problems.CONFLICT, str(error), headers={"Retry-After": str(RETRY_AFTER)})
         case SnapshotNotFound():

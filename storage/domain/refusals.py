@@ -265,6 +265,16 @@ class Reason(StrEnum):
     FILE_DISORDER = "Line {line} of the file has keys that belong before those of the line before."
     # files of rows
     FILE_TOO_LARGE = "Your uploads may have {megabytes} megabytes more until your imports have ended."
+    FILES_BEING_READ = "Several of your files are being read. Try again in a few seconds."
+    FILES_BUSY = "The server is reading other files. Try again in a few seconds."
+    TOO_MANY_IMPORTS = (
+        "You have {most} imports, checks and copies of files that have not ended. Wait until one of them ends, or"
+        " cancel one."
+    )
+    TOO_MANY_ACCOUNT_IMPORTS = (
+        "The account {account} has {most} imports, checks and copies of files that have not ended. Wait until one of"
+        " them ends."
+    )
     FILE_ROWS_EMPTY = "The file is empty."
     FILE_ROWS_BINARY = "The file is not text, and neither Parquet nor compressed with gzip or ZIP."
     FILE_ROWS_DAMAGED = "The file is damaged: its content cannot be decompressed."

@@ -160,6 +160,12 @@ def in_session() -> Iterator[None]:
         direct.close()  # back to its pool
 
 
+def release_connection() -> None:
+    """Give Django's connection back to its pool while this thread does not need it, unless a transaction has begun."""
+    if not connection.in_atomic_block:
+        connection.close()
+
+
 _loses_locks: ContextVar[bool] = ContextVar("loses_locks", default=False)
 
 

@@ -1,6 +1,7 @@
 """Imports over the API: what they answer, and that a body is only taken from those who may send one."""
 
 import asyncio
+import gzip
 import json
 from datetime import timedelta
 from functools import partial
@@ -197,3 +198,34 @@ def test_a_body_is_refused_when_other_uploads_have_taken_the_room(people):
 
 def _refuse(error, size):
     raise error
+
+
+@pytest.mark.parametrize(
+    ("beginning", "filling"),
+    [
+        (b"PartitionKey,RowKey,name\n", b"\n"),
+        (b'PartitionKey,RowKey,name\np,1,"', b"\n"),
+        (b"[", b" "),
+        (b'{"value": ', b"\n"),
+        ("PartitionKey,RowKey\n".encode("utf-16"), b"\n\0"),
+    ],
+)
+@pytest.mark.parametrize("query", ["dry_run=true", "mode=merge", "mapping={}&dry_run=true"])
+def test_a_file_without_rows_is_refused_before_there_is_a_job(call, people, beginning, filling, query):
+    data = gzip.compress(beginning + filling * (9_000_000 // len(filling)), 1)
+    answer = call("eve", "write")("POST", f"{PATH}?{KEYS}&{query}", data)
+    assert (answer.status_code, answer.json()["detail"][:33]) == (400, "There is no row for a long way af")
+    assert not Job.objects.exists() and not JobFile.objects.exists()
+
+
+def test_one_user_cannot_have_all_the_files_read(call, people, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "import": 1}
+    eve, later = call("eve", "write"), {"Prefer": "respond-async"}
+    assert eve("POST", f"{PATH}?{KEYS}", TEXT, **later).status_code == 202
+    refused = eve("POST", f"{PATH}?{KEYS}", TEXT, **later)
+    assert (refused.status_code, refused["Retry-After"]) == (429, "5")
+    assert "You have 1 imports" in refused.json()["detail"]
+    assert call("max", "write")("POST", f"{PATH}?{KEYS}", TEXT, **later).status_code == 202
+    assert JobFile.objects.count() == 2
+    job_runner.run_all()
+    assert eve("POST", f"{PATH}?{KEYS}&mode=merge", TEXT).status_code == 200

@@ -28,7 +28,7 @@ from storage.models import Job, JobFile, Table
 from storage.operations.access import idempotency_keys
 from storage.operations.access.idempotency_keys import ConcurrentRequest
 from storage.operations.accounts import accounts, quotas
-from storage.operations.entities import export_jobs, exports, import_jobs
+from storage.operations.entities import export_jobs, exports, file_work, import_jobs, samples
 from storage.operations.entities.exports import PARQUET, Export, Scope
 from storage.operations.entities.imports import ImportMode, ImportOutcome
 from storage.operations.jobs import jobs
@@ -71,6 +71,7 @@ class ImportViewSet(UploadViewSet):
         job = self._job_of_same_request()
         if job is not None:
             return self._answer(job)
+        file_work.require_room(self.account, by=self.by)
         file = self.receive(data["name"])
         if file is None:
             return self.ask_for_body()
@@ -103,32 +104,31 @@ class ImportViewSet(UploadViewSet):
     def _digest(self) -> str:
         return idempotency.upload_digest(self.request, self.upload.size)
 
-    @transaction.atomic
     def _start(self, table: Table, file: JobFile, data: dict[str, Any]) -> Job:
-        now = timezone.now()
         format_ = FileFormat(data["format"]) if data["format"] else None
         wishes = Wishes(format_, "", data["encoding"], data["delimiter"], has_header=data["header"])
-        source = import_jobs.open_rows(file, wishes=wishes)
+        taken = samples.take(file, wishes)
         mapping: ColumnMapping | None = data.get("mapping")
-        names: Sequence[str] = source.layout.columns
+        names: Sequence[str] = taken.rows.layout.columns
         if mapping is None:
-            proposal = source.propose(now)
+            proposal = taken.proposal
             mapping = proposals.complete(proposal, data["partition_key"], data["row_key"])
             mapping, names = proposals.in_zone(proposal, mapping, data["zone"]), proposal.names
         else:
             given = {name: data[name] for name in ("partition_key", "row_key", "zone") if data[name]}
             mapping = replace(mapping, **given)
         mapping.check(names)
-        mode = ImportMode(data["mode"])
-        if data["dry_run"]:
-            job = import_jobs.start_check(table, file, source, mapping, mode, by=self.by, takes_file=True)
-        else:
-            if table.pk is None:
-                table = tables.create(self.account, table.name, by=self.by)
-            job = import_jobs.start(table, file, source, mapping, mode, by=self.by)
-        key = idempotency.read_key(self.request)
-        if key:
-            idempotency_keys.save(self.token, key, self._digest, self.account, str(job.pk))
+        rows, mode = taken.rows, ImportMode(data["mode"])
+        with transaction.atomic():
+            if data["dry_run"]:
+                job = import_jobs.start_check(table, file, rows, mapping, mode, by=self.by, takes_file=True)
+            else:
+                if table.pk is None:
+                    table = tables.create(self.account, table.name, by=self.by)
+                job = import_jobs.start(table, file, rows, mapping, mode, by=self.by)
+            key = idempotency.read_key(self.request)
+            if key:
+                idempotency_keys.save(self.token, key, self._digest, self.account, str(job.pk))
         return job
 
     def _answer(self, job: Job) -> Response:

@@ -55,6 +55,9 @@ ACCOUNT_STREAMS: Final = Quota("account_stream", Per.ACCOUNT, 500, 1_000)  # in 
 DOWNLOADS: Final = Quota("download", Per.USER, 8, 64)  # unfinished, in a process
 # of files that wait for the jobs that read them
 UPLOADS: Final = Quota("upload_megabyte", Per.USER, 20_480, 10_000_000)
+# of rows, or of Azurite: imports, checks and copies of them that have not ended
+IMPORTS: Final = Quota("import", Per.USER, 10, 10_000)
+ACCOUNT_IMPORTS: Final = Quota("account_import", Per.ACCOUNT, 50, 10_000)
 INDEXES: Final = Quota("index", Per.TABLE, 20, 100)  # of properties; each makes writes slower
 WEBHOOKS: Final = Quota("webhook", Per.ACCOUNT, 10, 100)  # the server itself has as many
 
@@ -73,6 +76,8 @@ QUOTAS: Final = (
     ACCOUNT_STREAMS,
     DOWNLOADS,
     UPLOADS,
+    IMPORTS,
+    ACCOUNT_IMPORTS,
     INDEXES,
     WEBHOOKS,
 )

@@ -17,31 +17,31 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, ImportDraft, Job, JobFile
 from storage.operations.accounts import accounts
-from storage.operations.entities import entities, import_jobs, uploads
+from storage.operations.entities import entities, import_jobs, samples, uploads
 from storage.operations.entities.imports import ImportMode
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.jobs import JobFilter
 from storage.operations.tables import tables
 from storage.transfer import proposals, rejects
 from storage.transfer.entities import Chunk
-from storage.transfer.file import RowFile
+from storage.transfer.file import RowFile, Sample
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
 from storage.transfer.mapping import ColumnMapping, MappingRefused
 from storage.transfer.proposals import Proposal
 from storage.transfer.rejects import RejectGroup, Repair
-from storage.transfer.rows import START
 
 SAMPLE: Final = 5  # rows that are shown as entities
 
 
 @dataclass(frozen=True, slots=True)
 class DraftFile:
-    """The file of a draft as it is read, and what is proposed for its columns.
+    """The file of a draft as it is read, its first rows, and what is proposed for its columns.
 
     ``mapping`` is that of the draft, or else the proposed one, or that of the last import into the table if it fits.
     """
 
     rows: RowFile
+    sample: Sample
     proposal: Proposal
     mapping: ColumnMapping
     is_kept: bool
@@ -98,15 +98,13 @@ def receive(draft: ImportDraft, start: int, content: bytes, *, by: Actor) -> int
 
 
 def read(draft: ImportDraft) -> DraftFile:
-    """Read the beginning of the file of a draft; raises FileRefused."""
-    if draft.file is None or not draft.file.is_complete:
-        raise FileRefused(Reason.FILE_ROWS_EMPTY)
-    rows = import_jobs.open_rows(draft.file, wishes=wishes_of(draft))
-    proposal = rows.propose(timezone.now())
+    """Read the beginning of the file of a draft, in no transaction; raises what samples.take does."""
+    taken = samples.take(_file(draft), wishes_of(draft))
+    rows, sample, proposal = taken.rows, taken.sample, taken.proposal
     if draft.mapping:
-        return DraftFile(rows, proposal, ColumnMapping.load(json.loads(draft.mapping)), is_kept=False)
+        return DraftFile(rows, sample, proposal, ColumnMapping.load(json.loads(draft.mapping)), is_kept=False)
     kept = _kept_mapping(draft, proposal)
-    return DraftFile(rows, proposal, kept or proposal.mapping, is_kept=kept is not None)
+    return DraftFile(rows, sample, proposal, kept or proposal.mapping, is_kept=kept is not None)
 
 
 def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | None:
@@ -138,17 +136,28 @@ def wishes_of(draft: ImportDraft) -> Wishes:
     return Wishes(FileFormat(format_) if format_ else None, columns=columns, **found)
 
 
-@transaction.atomic
 def read_otherwise(draft: ImportDraft, wishes: Wishes) -> None:
-    """Have the file read in another way, and its columns mapped again if they are others; raises FileRefused."""
-    _lock(draft)
-    before = read(draft) if draft.mapping else None
-    draft.wishes = json.dumps(asdict(wishes))
-    rows = import_jobs.open_rows(_file(draft), wishes=wishes)
-    if before is not None and rows.propose(timezone.now()).names != before.proposal.names:
-        draft.mapping = ""
-    _forget_check(draft)
-    draft.save(update_fields=("wishes", "mapping", "check_job"))
+    """Have the file read in another way, and its columns mapped again if they are others.
+
+    In no transaction; raises what samples.take does.
+    """
+    before = _column_names(draft)
+    after = samples.take(_file(draft), wishes).proposal.names
+    with transaction.atomic():
+        _lock(draft)
+        draft.wishes = json.dumps(asdict(wishes))
+        if after != before:
+            draft.mapping = ""
+        _forget_check(draft)
+        draft.save(update_fields=("wishes", "mapping", "check_job"))
+
+
+def _column_names(draft: ImportDraft) -> Sequence[str] | None:
+    """Return the names of the columns as the file is read now; None if it cannot be read so."""
+    try:
+        return read(draft).proposal.names
+    except FileRefused:
+        return None
 
 
 @transaction.atomic
@@ -175,9 +184,7 @@ def _forget_check(draft: ImportDraft) -> None:
 
 def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
     """Return what the first rows become; raises MappingRefused."""
-    kind = AccountKind(draft.account.kind)
-    chunks = found.rows.chunks(found.mapping, kind, timezone.now(), most=lambda: SAMPLE)
-    return next(chunks, None) or Chunk(START)
+    return found.sample.first(SAMPLE, found.mapping, AccountKind(draft.account.kind), timezone.now())
 
 
 def sample_changes(draft: ImportDraft) -> list[SampleChange]:
@@ -206,10 +213,11 @@ def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) ->
     found = read(draft)
     _require_fit(found)
     table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
-    _forget_check(draft)
-    job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by, left=left)
-    draft.check_job, draft.mapping = job, json.dumps(found.mapping.dump())
-    draft.save(update_fields=("check_job", "mapping"))
+    with transaction.atomic():
+        _forget_check(draft)
+        job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by, left=left)
+        draft.check_job, draft.mapping = job, json.dumps(found.mapping.dump())
+        draft.save(update_fields=("check_job", "mapping"))
     return job
 
 
@@ -233,17 +241,36 @@ def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) ->
     return check(draft, by=by, left=left)
 
 
-@transaction.atomic
 def run(draft: ImportDraft, *, by: Actor) -> Job:
-    """Import the file as a job, which takes it over; the table is created if it does not exist."""
+    """Import the file as a job, which takes it over; the table is created if it does not exist.
+
+    In no transaction; raises what samples.take does, MappingRefused and TooMuchFileWork.
+    """
+    while True:
+        if draft.job is not None:
+            return draft.job
+        found = read(draft)
+        _require_fit(found)
+        job = _run(draft, found, by=by)
+        if job is not None:
+            return job
+        draft = ImportDraft.objects.select_related("account", "file", "job__account").get(pk=draft.pk)
+
+
+@transaction.atomic
+def _run(read_from: ImportDraft, found: DraftFile, *, by: Actor) -> Job | None:
+    """Import the file as it was read from a draft; None if another request has changed the draft since."""
     draft = (
-        ImportDraft.objects.select_for_update(of=("self",)).select_related("account", "file").get(pk=draft.pk)
+        ImportDraft.objects.select_for_update(of=("self",))
+        .select_related("account", "file")
+        .get(pk=read_from.pk)
     )
     if draft.job is not None:
         return draft.job  # the button was pressed twice
+    if (draft.wishes, draft.mapping) != (read_from.wishes, read_from.mapping):
+        return None
     accounts.check_writable(draft.account)
-    found, file = read(draft), _file(draft)
-    _require_fit(found)
+    file = _file(draft)
     table = tables.get_or_new(draft.account, draft.table_name)
     if table.pk is None:
         table = tables.create(draft.account, table.name, by=by)
@@ -263,6 +290,7 @@ def _require_fit(found: DraftFile) -> None:
 
 
 def _file(draft: ImportDraft) -> JobFile:
+    """Return the file of a draft; raises FileRefused if it has gone to a job."""
     if draft.file is None:
         raise FileRefused(Reason.FILE_ROWS_EMPTY)
     return draft.file

@@ -22,6 +22,7 @@ from storage.domain.service.jobs import JobStatus, Unit
 from storage.domain.values.kinds import AccountKind
 from storage.models import Activity, Job, JobFile, Table
 from storage.operations.activity import activity
+from storage.operations.entities import file_work
 from storage.operations.entities.imports import Check, Import, ImportMode, ImportOutcome
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure, JobKind, NoState, Run, Step
@@ -176,14 +177,17 @@ def arguments_for(
     return ImportArguments(file.pk, layout, columns, mode.value)
 
 
+@transaction.atomic
 def start(
     table: Table, file: JobFile, source: RowFile, mapping: ColumnMapping, mode: ImportMode, *, by: Actor
 ) -> Job:
-    """Import a file into a table as a job, which takes the file over."""
+    """Import a file into a table as a job, which takes the file over; raises TooMuchFileWork."""
+    file_work.require_room(table.account, by=by)
     arguments = arguments_for(file, source, mapping, mode)
     return jobs.start(IMPORT_JOB, arguments, account=table.account, table=table, files=[file], by=by)
 
 
+@transaction.atomic
 def start_check(
     table: Table,
     file: JobFile,
@@ -198,7 +202,9 @@ def start_check(
     """Check the import of a file into a table, which need not be created, as a job.
 
     Unless it ``takes_file`` over, the file stays for the import. ``left``: what the check before it found.
+    Raises TooMuchFileWork.
     """
+    file_work.require_room(table.account, by=by)
     arguments, exists = arguments_for(file, source, mapping, mode), table.pk is not None
     if left:
         arguments = replace(arguments, left=json.dumps([group.dump() for group in left]))

@@ -207,8 +207,8 @@ class FileReader(io.RawIOBase):
         return len(found)
 
 
-def open_file(file: JobFile) -> io.BufferedReader:
-    return io.BufferedReader(FileReader(file), PIECE)
+def open_file(file: JobFile, reader: type[FileReader] = FileReader) -> io.BufferedReader:
+    return io.BufferedReader(reader(file), PIECE)
 
 
 def keep_after(job: Job) -> None:

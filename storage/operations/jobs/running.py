@@ -34,7 +34,7 @@ from storage.operations.jobs.kinds import (
 )
 from storage.operations.jobs.pacing import Pace
 from storage.sql.background import try_lock
-from storage.sql.django import in_session
+from storage.sql.django import in_session, release_connection
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +103,7 @@ def finish(job: Job, kinds: Kinds, lane: BoundedSemaphore | None = None) -> Job:
                 held.callback(lane.release)
             has_run = is_free and run(job.pk, kinds, process_end.wait)
         if not has_run:
-            if not connection.in_atomic_block:
-                connection.close()
+            release_connection()
             pause = min(_LONGEST_LOOK, pause * 1.2)
         if process_end.wait(0 if has_run else pause):
             raise ServerBusy

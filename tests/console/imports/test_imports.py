@@ -1,8 +1,10 @@
 """Imports in the console: from a file to entities, with what did not fit repaired, and who may do it."""
 
+import gzip
 import json
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from storage.domain.access.actor import SERVER
 from storage.domain.filters.query import EntityQuery
@@ -161,6 +163,23 @@ def test_refuses(visit, staff, account, settings):
     tables.delete(account, "staff")
     eve.post(columns, {"check": "1", **COLUMNS})
     assert eve.post(columns.replace("columns", "run")).status_code == 403  # she may not create tables
+
+
+def test_what_costs_too_much_is_a_sentence(visit, staff, settings):
+    eve = visit("eve")
+    rowless = gzip.compress(TEXT.partition("\n")[0].encode() + b"\n" * 9_000_000, 1)
+    columns = begin(eve, file=SimpleUploadedFile("staff.csv.gz", rowless))
+    page = eve.get(columns)
+    assert (page.status_code, "There is no row for a long way" in page.content.decode()) == (422, True)
+    assert eve.post(columns, {"reread": "1", "delimiter": ";"}).status_code == 422
+    settings.QUOTAS = {**settings.QUOTAS, "import": 1}
+    checks = [eve.post(begin(eve), {"check": "1", "mode": "merge", **COLUMNS}) for _ in range(2)]
+    assert [check.status_code for check in checks] == [302, 422]
+    assert "You have 1 imports, checks and copies" in checks[1].content.decode()
+    job_runner.run_all()
+    eve.post(checks[0]["Location"].replace("check", "run"))
+    later = eve.post(begin(eve), {"check": "1", "mode": "merge", **COLUMNS})
+    assert later.status_code == 422
 
 
 def test_a_zone_and_what_changes(visit, staff):

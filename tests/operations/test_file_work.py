@@ -1,0 +1,156 @@
+"""Files of users cost requests little: their beginning is read once, in a lane, and of their jobs there are so many."""
+
+import pytest
+from django.db import connection, transaction
+
+from console.models import User
+from storage.domain.access.actor import COMMAND, Actor, ActorKind
+from storage.domain.errors import ServerBusy
+from storage.domain.refusals import Reason
+from storage.models import Job
+from storage.operations.accounts import accounts
+from storage.operations.entities import file_work, import_drafts, import_jobs, samples
+from storage.operations.entities.file_work import TooMuchFileWork
+from storage.operations.entities.imports import ImportMode
+from storage.operations.jobs import files, jobs
+from storage.operations.tables import tables
+from storage.runtime import job_runner
+from storage.transfer.layout import FileRefused, Wishes
+from storage.transfer.mapping import ColumnMapping
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADA, BOB = Actor(ActorKind.USER, "ada"), Actor(ActorKind.TOKEN, "bob", token="ci")
+TEXT = b"PartitionKey,RowKey,name\n" + b"".join(b"p,%d,x\n" % number for number in range(20))
+MAPPING = ColumnMapping("{PartitionKey}", "{RowKey}")
+
+
+@pytest.fixture
+def account():
+    return accounts.add("acme")
+
+
+@pytest.fixture
+def table(account):
+    return tables.create(account, "people")
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Where files are read: whether in a transaction."""
+    read, where = files.FileReader.readinto, []
+
+    def note_and_read(self, buffer):
+        where.append(connection.in_atomic_block)
+        return read(self, buffer)
+
+    monkeypatch.setattr(files.FileReader, "readinto", note_and_read)
+    return where
+
+
+def draft_of(account, content=TEXT, by=ADA):
+    draft = import_drafts.create(account, "people", "people.csv", len(content), by=by)
+    import_drafts.receive(draft, 0, content, by=by)
+    return draft
+
+
+def test_a_draft_is_read_once_and_never_in_a_transaction(account, reads):
+    draft = draft_of(account)
+    found = import_drafts.read(draft)
+    number = len(reads)
+    assert number
+    import_drafts.save_mapping(draft, found.mapping, ImportMode.MERGE)
+    assert len(import_drafts.sample(draft, import_drafts.read(draft)).entities) == import_drafts.SAMPLE
+    assert len(import_drafts.sample_changes(draft)) == import_drafts.SAMPLE
+    job = import_drafts.check(draft, by=ADA)
+    assert len(reads) == number
+    import_drafts.read_otherwise(draft, Wishes(delimiter=";"))
+    assert (draft.mapping, import_drafts.read(draft).proposal.names) == ("", ("PartitionKey,RowKey,name",))
+    import_drafts.read_otherwise(draft, Wishes())
+    assert len(reads) > number
+    job = import_drafts.run(draft, by=ADA)
+    job_runner.run_all()
+    job.refresh_from_db()
+    assert (job.counts["inserted"], set(reads)) == (20, {False})
+
+
+def test_a_draft_that_was_changed_while_it_was_read_is_read_again(account, monkeypatch):
+    draft = draft_of(account)
+    import_drafts.check(draft, by=ADA)
+    changed, read = [MAPPING.with_column(MAPPING.column("name"))], import_drafts.read
+
+    def change_meanwhile(found):
+        taken = read(found)
+        if changed:
+            import_drafts.save_mapping(
+                import_drafts.get(account, draft.pk, by=ADA), changed.pop(), ImportMode.MERGE
+            )
+        return taken
+
+    monkeypatch.setattr(import_drafts, "read", change_meanwhile)
+    job = import_drafts.run(draft, by=ADA)
+    assert import_jobs.arguments_of(job).read_mapping() == MAPPING.with_column(MAPPING.column("name"))
+    assert import_drafts.run(draft, by=ADA) == job  # pressed twice
+
+
+def test_a_refusal_is_kept_as_well(account, reads):
+    draft = draft_of(account, b"PartitionKey,RowKey\n" + b"\n" * 200_000)
+    for _ in range(2):
+        with pytest.raises(FileRefused, match="There is no row for a long way"):
+            import_drafts.read(draft)
+        number = len(reads)
+    assert len(reads) == number
+
+
+def test_each_user_reads_one_file_at_a_time_and_few_wait(account, monkeypatch):
+    monkeypatch.setattr(file_work, "_PATIENCE", 0)
+    monkeypatch.setattr(file_work, "_LOOK", 0)
+    with file_work.reading("ada"), file_work.reading("bob"):
+        assert connection.connection is None
+        for user in ("ada", "cleo"):  # who reads already, and for whom no place is left
+            with pytest.raises(ServerBusy), file_work.reading(user):
+                pass
+    with file_work.reading("cleo"), file_work.reading("ada"):
+        monkeypatch.setattr(file_work, "_MOST_WAITING", 1)
+        with pytest.raises(TooMuchFileWork, match="Several of your files"), file_work.reading("ada"):
+            pass
+    with file_work.reading("ada"):
+        pass
+    assert not file_work._waiting and not file_work._reading
+
+
+def test_no_connection_is_held_while_a_file_is_parsed(account, monkeypatch):
+    draft, held = draft_of(account, TEXT * 10_000), []
+    monkeypatch.setattr(file_work, "check_process", lambda: held.append(connection.connection is not None))
+    samples.take(draft.file)
+    assert held and not any(held)
+
+
+def test_only_so_many_jobs_of_files_may_wait(account, table, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "import": 2, "account_import": 3}
+    for name in ("ada", "bob"):
+        User.objects.create_user(name, "a password of 8")
+
+    def start(by, of=table, kind=import_jobs.start_check):
+        file = files.create("people.csv", account=of.account, by=by)
+        files.upload(file, [TEXT])
+        return kind(of, file, import_jobs.open_rows(file), MAPPING, ImportMode.MERGE, by=by)
+
+    first = start(ADA)
+    start(ADA, kind=import_jobs.start)
+    with pytest.raises(TooMuchFileWork) as refused:
+        start(ADA)
+    assert refused.value.refusal.reason is Reason.TOO_MANY_IMPORTS
+    jobs.cancel(first, by=ADA)
+    start(ADA)
+    start(BOB)
+    with pytest.raises(TooMuchFileWork) as refused:
+        start(BOB)
+    assert refused.value.refusal.reason is Reason.TOO_MANY_ACCOUNT_IMPORTS
+    start(BOB, tables.create(accounts.add("other"), "people"))
+    start(COMMAND)
+    with transaction.atomic(), pytest.raises(TooMuchFileWork):
+        file_work.require_room(account, by=BOB)
+    job_runner.run_all()
+    assert not Job.objects.filter(ended_at=None).exists()
+    start(ADA)
