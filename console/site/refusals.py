@@ -173,8 +173,8 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         " valid and permits this operation."
     ),
     Reason.REMOTE_PRIVATE: _(
-        "%(service)s is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use the command copy, which"
-        " connects anywhere."
+        "%(service)s cannot be resolved, or is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use"
+        " the command copy, which connects anywhere."
     ),
     Reason.REMOTE_WITHOUT_TLS: _("%(service)s would be reached without TLS. Use https."),
     Reason.FILE_NOT_AZURITE: _("%(path)s is not a file of Azurite's table service, or is damaged."),

@@ -365,8 +365,8 @@ class Reason(StrEnum):
         " permits this operation."
     )
     REMOTE_PRIVATE = (
-        "{service} is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use the command copy, which"
-        " connects anywhere."
+        "{service} cannot be resolved, or is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use"
+        " the command copy, which connects anywhere."
     )
     REMOTE_WITHOUT_TLS = "{service} would be reached without TLS. Use https."
     REMOTE_UNREACHABLE = "{service} cannot be reached: {why}. Check its address, and that it is running."

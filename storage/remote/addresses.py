@@ -9,12 +9,44 @@ import ssl
 from collections.abc import Callable, Sequence
 from functools import cache
 from http.client import HTTPConnection
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 from storage.domain.access.addresses import Address, Network
 
 _NAT64: Final = IPv6Network("64:ff9b::/96")
+_UNICAST: Final = IPv6Network("2000::/3")  # all of IPv6 that is assigned for the public network
+# what the registries of IANA reserve, whether or not it is reachable, and the addresses of clouds for their own
+# machines; Python's `is_global` knows fewer, and others in each version
+# https://www.iana.org/assignments/iana-ipv4-special-registry
+_SPECIAL_IPV4: Final = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # shared by carriers; 100.100.100.200 is the metadata service of Alibaba Cloud
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's host, for each virtual machine
+        "169.254.0.0/16",  # link-local: the metadata services of most clouds
+        "172.16.0.0/12",
+        "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is the metadata service of Oracle Cloud
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+# https://www.iana.org/assignments/iana-ipv6-special-registry
+_SPECIAL_IPV6: Final = tuple(
+    IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3fff::/20")
+)
 
 # whether a host at an address may be connected to, with TLS or without
 IsAllowed = Callable[[Address, bool], bool]
@@ -42,20 +74,19 @@ def allow_public(networks: Sequence[Network]) -> IsAllowed:
 
 
 def is_public(address: Address) -> bool:
-    if isinstance(address, IPv6Address):
-        if address.is_site_local:  # which is global for Python
-            return False
-        if (inner := _inner(address)) is not None:
-            return is_public(inner)
-    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+    """Return whether an address is one of the public network, and not of a special purpose."""
+    if isinstance(address, IPv4Address):
+        return address.is_global and not any(address in network for network in _SPECIAL_IPV4)
+    if (inner := _inner(address)) is not None:
+        return is_public(inner)
+    return address in _UNICAST and address.is_global and not any(address in it for it in _SPECIAL_IPV6)
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
     """Return the IPv4 address that an IPv6 one stands for, behind which a private network may be."""
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
-    teredo = address.teredo
-    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)
+    return address.ipv4_mapped or address.sixtofour
 
 
 class CheckedConnection(HTTPConnection):

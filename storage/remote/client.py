@@ -34,7 +34,7 @@ from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties
 from storage.domain.service.service_properties_xml import read_properties, write_properties
-from storage.remote.addresses import AddressRefused, CheckedConnection, IsAllowed
+from storage.remote.addresses import AddressRefused, CheckedConnection, IsAllowed, allow_all
 from storage.remote.endpoints import Endpoint
 
 T = TypeVar("T")
@@ -319,6 +319,10 @@ class TableClient:
                     raise RemoteUnavailable(Reason.REMOTE_WITHOUT_TLS, service=service) from None
                 raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=service) from None
             except (OSError, HTTPException, UnicodeError) as error:  # of a host that no name can be
+                is_name = isinstance(error, socket.gaierror | UnicodeError)
+                if is_name and not self._has_answered and self._is_allowed is not allow_all:
+                    # as for a private network: users must not find out which names there are in that of the server
+                    raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=self.endpoint.url) from None
                 why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 if not self._has_answered:  # the address may be wrong
                     waited = max(waited, PATIENCE - 2 * _FIRST_DELAY)

@@ -64,7 +64,7 @@ def test_from_a_threshold_to_a_mute_and_a_webhook_to_a_private_network(
     expect(page.locator("main")).to_contain_text("whsec_")
     page.get_by_role("link", name="Test the webhook").click()
     page.get_by_role("button", name="Send test").click()
-    expect(page.locator("#toasts")).to_contain_text("The host is in a private network.")
+    expect(page.locator("#toasts")).to_contain_text("or it is in a private network.")
     check(page, within="main")
     check_on_a_phone(page, screenshots / "notice-webhook-dark-390.png")
     console.manage("account", "remove", "noticed")

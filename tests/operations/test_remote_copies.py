@@ -476,6 +476,12 @@ def test_addresses_are_checked_unless_an_admin_says_otherwise(account, server, t
     assert (job.status, jobs.error_of(job).reason) == (JobStatus.FAILED, Reason.REMOTE_PRIVATE)
     assert "TABLERO_COPY_NETWORKS" in str(jobs.error_of(job)) and job.arguments["secret"] == ""
     assert outcome(copy(account, server, only(table), is_unlimited=True))["verified"]
+    # no look into the network of the server: a name that there is not is refused like one that there is
+    settings.COPY_NETWORKS = (ip_network("10.0.0.0/8"),)
+    for host in ("localhost", "none.invalid"):
+        text = f"https://{host}/acme?sv=2019-02-02&ss=t&srt=sco&sp=r&se=2099-01-01&sig=x"
+        job = copy(account, server, only(table), text=text)
+        assert jobs.error_of(job).reason == Reason.REMOTE_PRIVATE, host
 
 
 KEY = "a2V5"

@@ -109,13 +109,13 @@ def _headers(message: Message) -> dict[str, str]:
 def _explain(error: Exception, *, is_late: bool) -> str:
     if is_late or isinstance(error, TimeoutError):
         return f"The receiver did not answer within {TIMEOUT:g} seconds."
-    if isinstance(error, socket.gaierror):
-        return "The name of the host cannot be resolved."
-    if isinstance(error, AddressRefused):
-        if error.has_public:
-            return "Use https: http is for the networks in TABLERO_WEBHOOK_NETWORKS only."
+    if isinstance(error, AddressRefused) and error.has_public:
+        return "Use https: http is for the networks in TABLERO_WEBHOOK_NETWORKS only."
+    if isinstance(error, AddressRefused | socket.gaierror | UnicodeError):
+        # the same for both, or who sets up webhooks could find out which names there are in the network of the server
         return (
-            "The host is in a private network. TABLERO_WEBHOOK_NETWORKS names those that webhooks may reach."
+            "The host cannot be resolved, or it is in a private network. TABLERO_WEBHOOK_NETWORKS names those that"
+            " webhooks may reach."
         )
     return str(error) or type(error).__name__
 

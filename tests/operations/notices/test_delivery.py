@@ -270,6 +270,41 @@ def test_webhooks_are_checked_and_recorded(account, settings):
         ("::", False),
         ("fe80::1", False),
         ("fc00::1", False),
+        ("192.0.0.1", False),
+        ("192.0.0.9", False),
+        ("192.0.0.192", False),
+        ("168.63.129.16", False),
+        ("168.63.129.15", True),
+        ("100.100.100.200", False),
+        ("192.31.196.1", False),
+        ("192.52.193.1", False),
+        ("192.88.99.1", False),
+        ("192.175.48.1", False),
+        ("198.18.0.1", False),
+        ("203.0.113.1", False),
+        ("240.0.0.1", False),
+        ("fd00:ec2::254", False),
+        ("fd20:ce::254", False),
+        ("2001::1", False),
+        ("2001:0:7f00:1::", False),
+        ("2001:20::1", False),
+        ("2001:1ff::1", False),
+        ("2001:200::1", True),
+        ("2001:db8::1", False),
+        ("3fff::1", False),
+        ("2620:4f:8000::1", False),
+        ("5f00::1", False),
+        ("4000::1", False),
+        ("100::1", False),
+        ("::93.184.215.14", False),
+        ("::ffff:0:5db8:d70e", False),
+        ("::ffff:168.63.129.16", False),
+        ("::ffff:192.0.0.1", False),
+        ("64:ff9b::c000:1", False),
+        ("64:ff9b::a83f:8110", False),
+        ("64:ff9b:1::5db8:d70e", False),
+        ("2002:a83f:8110::1", False),
+        ("2002:5db8:d70e::1", True),
         ("fec0::1", False),
         ("ff02::1", False),
         ("::ffff:127.0.0.1", False),
@@ -317,6 +352,27 @@ def test_the_address_is_checked_where_it_is_connected_to(receiver, settings, mon
     assert send(message(url)).status == 204  # the one address of two that is allowed
     assert len(asked) == 3  # once each: what was checked is what was connected to
     assert receiver.requests[0][0]["Host"] == f"rebinding.example.com:{port}"
+
+
+def test_a_name_that_cannot_be_resolved_is_refused_like_one_of_a_private_network(settings, monkeypatch):
+    """Who sets up webhooks must not find out which names there are in the network of the server."""
+
+    def resolve(host, port, *arguments, **options):
+        if host == "internal.example":
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.1.2.3", port))]
+        raise socket.gaierror(
+            socket.EAI_AGAIN if host == "later.example" else socket.EAI_NONAME, "no such name"
+        )
+
+    monkeypatch.setattr(sending.socket, "getaddrinfo", resolve)
+    settings.WEBHOOK_NETWORKS = (ip_network("10.9.0.0/16"),)
+    hosts = ("internal.example", "none.example", "later.example", f"{'x' * 64}.example")
+    answers = {
+        (send(message(f"{scheme}://{host}:8443/")).error, send(message(f"{scheme}://{host}/")).status)
+        for host in hosts
+        for scheme in ("http", "https")
+    }
+    assert len(answers) == 1
 
 
 def test_certificates_are_verified_for_the_name_of_the_host(scratch, settings, monkeypatch):
