@@ -615,7 +615,7 @@ def _check_range(limits: range, value: object) -> None:
 def read_chunks(
     reader: Reader, mapper: RowMapper, most: Callable[[], int] = lambda: CHUNK
 ) -> Iterator[Chunk]:
-    """Yield the rows of a file in chunks of at most so many rows."""
+    """Yield the rows of a file in chunks of at most so many rows; what follows the last one has a chunk of its own."""
     chunk, size = Chunk(reader.position), 0
 
     def end_chunk() -> Chunk:
@@ -634,6 +634,5 @@ def read_chunks(
         if chunk.rows >= most() or size > _BYTES_AT_ONCE:
             yield end_chunk()
             chunk, size = Chunk(reader.position), 0
-    last = end_chunk()
-    if last.rows or last.report:
-        yield last
+    if chunk.rows or reader.position != chunk.position:
+        yield end_chunk()

@@ -176,9 +176,12 @@ class Reader:
         encoding = self.layout.encoding
         text = io.TextIOWrapper(self._content, encoding, errors_of(encoding), newline="")
         document = _Document(text, self.report)
+        number = 0
         for number, row in enumerate(document.rows(), 1):
             self.position = Position(number, document.line, 0)
             yield row
+        # behind the last row, also if that is on the last line
+        self.position = Position(number, document.line + 1, 0)
 
     def _read_parquet(self) -> Iterator[Row]:
         for number, fields in enumerate(parquet.read(self._content, self.report), 1):

@@ -76,6 +76,26 @@ def test_a_dry_run_the_import_and_its_rejected_rows(call, people):
     assert b"An entity with its keys exists." in b"".join(ask("GET", path).streaming_content)
 
 
+def test_what_else_of_the_file_is_not_in_the_table(call, people):
+    text = b"rowkey;PartitionKey;Timestamp;a b;age\n1;se;2026-11-28;x;n/a\n;;;;\n;;;;\n"
+    mapping = {"partition_key": "{PartitionKey}", "row_key": "{rowkey}",
+               "columns": [{"source": "age", "type": "Int32", "on_misfit": "unset"}]}  # fmt: skip
+    for query in ("dry_run=true", ""):
+        done = call("eve", "write")("POST", f"{PATH}?{query}&mapping={json.dumps(mapping)}", text).json()
+        assert (done["rows"], done["inserted"], done["rejected"]) == (1, 1, 0)
+        report = done["report"]
+        assert report["blank_rows"] == 2
+        assert [(it["column"], it["use"], it["target"], it["detail"]) for it in report["columns"]] == [
+            ("rowkey", "key", "RowKey", "rowkey is used as RowKey."),
+            ("a b", "renamed", "a_b", "a b becomes the property a_b."),
+            ("Timestamp", "timestamp", "", "Timestamp is left out: the service sets it."),
+        ]
+        detail = "1 value of age left out: not of its type, such as 'n/a'."
+        assert report["values"] == [
+            {"column": "age", "change": "dropped", "values": 1, "examples": ["n/a"], "detail": detail}
+        ]
+
+
 def test_times_without_a_zone_get_one(call, people):
     query = f"{PATH}?dry_run=true&zone="
     text = b"PartitionKey,RowKey,at\np,1,2026-01-15 14:30\n"

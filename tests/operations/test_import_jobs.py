@@ -111,6 +111,41 @@ def test_what_a_cancelled_import_has_written_can_be_undone(table):
     assert count(table) == 0
 
 
+@pytest.mark.parametrize("kind", [IMPORT_JOB, IMPORT_CHECK_JOB], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("write", [bytes, gzip.compress])
+def test_the_report_counts_everything_once_with_interruptions(table, write, kind):
+    rows = "".join(f"{number},x,n/a,,\n" + ",,,,\n" * (number % 3) for number in range(60))
+    job = start(table, write(f"id,a b,age,,\n,,,,\n{rows}\n\n,,,,\n".encode()), kind)
+    stops = iter([True] * 4)
+
+    def rest(seconds):
+        import_jobs._open.clear()  # another process goes on
+        return next(stops, False)
+
+    while job.ended_at is None:
+        running.run(job.pk, KINDS, rest)
+        job.refresh_from_db()
+    assert list(import_jobs.outcome_of(job).report.sentences()) == [
+        "64 blank rows skipped.",
+        "a b becomes the property a_b.",
+        "column4 and column5 are left out: they have no names and no values.",
+    ]
+
+
+@pytest.mark.parametrize("kind", [IMPORT_JOB, IMPORT_CHECK_JOB], ids=lambda kind: kind.name)
+def test_names_and_values_that_no_json_of_postgresql_holds(table, kind):
+    lines = [
+        '{"id":"1","a\\u0000":"x\\u0000"}', '{"id":"2\\ud800","a\\u0000":"x"}', '{"id":"3","b\\udc00":{"c\\u0000":1}}',
+        '{"id":"4","a\\u0000":1,"a\\u0000":2}', '{"id":"5","\\u0000":"\\ud83d"}',
+    ]  # fmt: skip
+    job = start(table, "".join(f"{line}\n" for line in lines).encode(), kind)
+    running.run_all(KINDS)
+    job.refresh_from_db()
+    outcome = import_jobs.outcome_of(job)
+    assert (job.status, outcome.inserted, outcome.rejected) == (JobStatus.DONE, 2, 3)
+    assert [it.target for it in outcome.report.columns] == ["a", "b", "unnamed"]
+
+
 BOTH = pytest.mark.parametrize("kind", [IMPORT_JOB, IMPORT_CHECK_JOB], ids=lambda kind: kind.name)
 # rows that are far apart: most of what is read of this file is read without one
 FAR_APART = TEXT.encode() + b"\n" * 900_000 + b"b,z\n" * 10

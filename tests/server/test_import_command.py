@@ -79,6 +79,27 @@ def test_all_tables_of_an_account(run, file, tmp_path):
         run("import", "other", zipped)
 
 
+def test_what_else_of_the_file_is_not_in_the_table(run, tmp_path):
+    file, rejects = tmp_path / "odd.csv", tmp_path / "rejects.csv"
+    file.write_text("rowkey,RowKey,PartitionKey,,a b,age\nx,1,p,y,z,n/a\n,,,,,\nx,1/2,p,,,\n")
+    said = run(
+        "import", "shop/odd", file, "--create", "--dry-run", "--type", "age=Int32", "--misfit", "age=unset"
+    )
+    sentences = [
+        "1 blank row skipped.", "a b becomes the property a_b.",
+        "A column without a name becomes the property column4.",
+        "1 value of age left out: not of its type, such as 'n/a'.",
+    ]  # fmt: skip
+    assert "2 rows: 1 would be inserted.\n" + "".join(f"  {it}\n" for it in sentences) in said
+    said = run("import", "shop/odd", file, "--create", "--ignore", "age", "--rejects", rejects)
+    assert "  age is left out: the mapping ignores it.\n" in said and "  1 blank row skipped.\n" in said
+    exported = run("export", "shop/odd", "-", "--format", "ndjson")
+    [entity] = [json.loads(line) for line in exported.splitlines() if line.startswith("{")]
+    assert {name: entity[name] for name in ("RowKey", "rowkey", "column4", "a_b")} == {
+        "RowKey": "1", "rowkey": "x", "column4": "y", "a_b": "z",
+    }  # fmt: skip
+
+
 def test_a_job_of_the_server(run, file):
     said = run("import", "shop/people", file, "--create", "--job", "--type", "age=Int32", *KEYS)
     job = Job.objects.get()

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -82,6 +83,31 @@ def test_from_pasted_rows_to_entities_with_a_repair(visit, staff):
     kept = eve.get(begin(eve)).content.decode()
     assert "The mapping of the last import into this table is used." in kept
     assert 'value="{country}"' in kept and 'value="Age"' in kept
+
+
+def test_the_check_says_what_else_of_the_file_is_not_in_the_table(visit, staff):
+    eve = visit("eve")
+    text = (
+        "rowkey,RowKey,PartitionKey,Timestamp,,a b,n,n@type\nx,1,p,2026-11-28,y,z,5,Int32\n"
+        + ",,,,,,,\n" * 12
+    )
+    columns = begin(eve, text)
+    check = eve.post(columns, {"check": "1", "partition_key": "{PartitionKey}", "row_key": "{RowKey}"})[
+        "Location"
+    ]
+    job_runner.run_all()
+    page = eve.get(check).content.decode()
+    report = page[page.index("report-title") :].partition("</section>")[0]
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", report))
+    for line in (
+        "Blank rows, skipped 12", "Renamed a b → a_b", "Used as the types of other columns n@type",
+        "Left out: set by the service Timestamp", "Named by position: no name in the file column5",
+    ):  # fmt: skip
+        assert line in shown
+    assert (
+        "report-title"
+        not in eve.get(eve.post(begin(eve), {"check": "1", **COLUMNS})["Location"]).content.decode()
+    )
 
 
 def test_groups_are_repaired_one_after_the_other_while_rows_are_checked(visit, staff):
