@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, Entity, EntityKey, is_control
-from storage.domain.errors import OutOfRangeInput, PropertyValueTooLarge, StorageError
+from storage.domain.errors import EntityTooLarge, OutOfRangeInput, PropertyValueTooLarge, StorageError
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_property_name
@@ -132,7 +132,7 @@ class _Reader:
             raise self.fault(DocumentFault.NESTED, member.value_at, name)
         try:
             return edm.read(member.value, annotation.value if annotation else None)
-        except PropertyValueTooLarge:
+        except (PropertyValueTooLarge, EntityTooLarge):
             raise self.fault(DocumentFault.TOO_LARGE, member.value_at, name) from None
         except OutOfRangeInput:
             raise self.fault(DocumentFault.OUT_OF_RANGE, member.value_at, name) from None

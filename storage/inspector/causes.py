@@ -174,8 +174,9 @@ def of_operation(
     """Find why a grant is not sufficient for a request; ``policy`` is the name of one that sets its permissions."""
     kind = account.kind if account is not None else AccountKind.STORAGE
     is_write = sent.is_a_request and sent.method not in ("GET", "HEAD")
-    # in Cosmos accounts both endpoints may be written to
-    if is_write and sent.address.secondary and kind is AccountKind.STORAGE:
+    # in Cosmos accounts both endpoints may be written to, and a batch may be a query
+    is_batch = sent.address.rest.strip(b"/") == b"$batch"
+    if is_write and not is_batch and sent.address.secondary and kind is AccountKind.STORAGE:
         yield Cause(InsufficientAccountPermissions(), finding(Mistake.SECONDARY_WRITE))
     try:
         resource, operation = _resolve(sent, kind)
@@ -186,7 +187,7 @@ def of_operation(
     try:
         check_target(grant, operation, resource)
         if resource.kind is TargetKind.ENTITY and operation is not None:
-            grant.check_key(resource.key)
+            grant.check_key(resource.key, reads=operation is Operation.QUERY_ENTITY)
     except StorageError as error:
         yield Cause(error, _insufficient(grant, operation, resource, policy))
     if operation in WRITES | DELETES and account is not None and account.is_read_only:

@@ -14,6 +14,7 @@ from storage.domain.errors import (
     ChangeSetError,
     CommandsInBatchActOnDifferentPartitions,
     EntityAlreadyExists,
+    InsufficientAccountPermissions,
     InvalidDuplicateRow,
     InvalidInput,
     MethodNotAllowed,
@@ -69,6 +70,8 @@ async def handle_batch(call: Call) -> Answer:
             content_type, body = multipart.write_query(multipart.write_part(await _query(call, part)))
         case multipart.ChangeSet(parts) if call.account.kind is AccountKind.COSMOS:
             content_type, body = multipart.write_cosmos_change_set(await _cosmos_change_set(call, parts))
+        case multipart.ChangeSet() if call.address.secondary:
+            raise InsufficientAccountPermissions
         case multipart.ChangeSet(parts):
             content_type, body = multipart.write_change_set(await _change_set(call, parts))
     return Answer(202, [(b"Content-Type", content_type)], body)

@@ -11,7 +11,6 @@ from storage.domain.errors import (
     PartKind,
     StorageError,
 )
-from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.routes import TargetKind, key_count_error
 from storage.domain.values.etag import read_if_match
 from storage.protocol import as_of, formats, json_format
@@ -20,7 +19,7 @@ from storage.protocol.formats import Members
 from storage.protocol.http_request import Headers
 from storage.protocol.json_format import Rules
 from storage.protocol.negotiation import FIRST_WITH_UPSERT, Preference, read_preference
-from storage.protocol.query_options import read_entity_query, read_select, write_position
+from storage.protocol.query_options import read_entity_query, read_point_query, write_position
 
 
 def handle_entity_set(call: Call) -> Awaitable[Answer]:
@@ -48,11 +47,9 @@ async def get(call: Call) -> Answer:
     form = request.response_format()
     folded = call.fold(target.table)
     json_format.check_keys(target.key, call.rules)
-    call.grant.check_key(target.key)
+    call.grant.check_key(target.key, reads=True)
     call.observed.partition = target.key.partition_key
-    wanted = EntityQuery(
-        select=read_select(request.options), annotations=form.annotations, kind=call.account.kind
-    )
+    wanted = read_point_query(request.options, annotations=form.annotations, kind=call.account.kind)
     moment = as_of.read(request)
     try:
         found = await call.service.get(

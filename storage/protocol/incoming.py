@@ -6,7 +6,14 @@ from typing import NamedTuple
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.requests.options import read_options
-from storage.domain.requests.routes import Address, Target, resolve_address, resolve_operation, resolve_target
+from storage.domain.requests.routes import (
+    Address,
+    Target,
+    TargetKind,
+    resolve_address,
+    resolve_operation,
+    resolve_target,
+)
 from storage.domain.values.kinds import AccountKind
 from storage.protocol.errors import ErrorOrigin
 from storage.protocol.http_request import RequestHead
@@ -92,9 +99,10 @@ def resolve_request(
         method = effective_method(method, [value for name, value in fields if name == b"x-http-method"])
     # in Cosmos every region may be one that is written to
     is_read_only = request.address.secondary and kind is AccountKind.STORAGE
-    if is_read_only and request.method not in ("GET", "HEAD"):
-        raise InsufficientAccountPermissions
     resource = resolve_target(request.address.rest, method, account, kind)
+    # a batch may be a query, which is known when it is read
+    if is_read_only and request.method not in ("GET", "HEAD") and resource.kind is not TargetKind.BATCH:
+        raise InsufficientAccountPermissions
     conditional = b"if-match" in request.headers
     return ResolvedRequest(
         method, resource, resolve_operation(resource, method, request.options, conditional=conditional)

@@ -62,6 +62,15 @@ def read_entity_query(
     )
 
 
+def read_point_query(
+    options: Mapping[str, str], *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
+) -> EntityQuery:
+    """Read the options of a query for one entity, which has to match a ``$filter`` as well."""
+    return EntityQuery(
+        filter=_filter(options, kind), select=read_select(options), annotations=annotations, kind=kind
+    )
+
+
 def read_table_query(options: Mapping[str, str], kind: AccountKind = AccountKind.STORAGE) -> TableQuery:
     token = options.get("NextTableName", "")
     return TableQuery(_filter(options, kind), _top(options), read_token(token) if token else "", kind)

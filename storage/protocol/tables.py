@@ -57,6 +57,9 @@ async def _create(call: Call) -> Answer:
     preference = read_preference(request.headers.get(b"prefer"), request.version)
     if call.account.kind is AccountKind.COSMOS:
         headers = [call.content_type(form), call.etag(created), (b"Location", location)]
+        if preference is Preference.NO_CONTENT:
+            # [inferred] Microsoft.Azure.Cosmos.Table asks for it and understands no other answer
+            return Answer(204, [*headers, *preference.headers])
         return Answer(201, headers, formats.write_table(call.context(form, name), name))
     headers = [(b"Location", location), *preference.headers]
     if preference is Preference.NO_CONTENT:

@@ -15,14 +15,19 @@ from storage.domain.values.encoding import escape, write_column
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, walks
 from storage.sql.distribution import capabilities
+from storage.sql.filters import compile
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
-    """Query Entity by its key; uses only ``select``, ``annotations`` and ``kind`` of the query."""
+    """Query Entity by its key, which has to match the filter; limits and positions of the query are not used."""
     text, names, read, combination = _point(relation, query.select, query.annotations, query.kind)
-    return Statement(text, (*key, *names), Lane.KEY, read, combination)
+    parameters = (*key, *names)
+    if query.filter is None:
+        return Statement(text, parameters, Lane.KEY, read, combination)
+    condition = compile(query.filter, len(parameters) + 1, query.indexed)
+    return Statement(f"{text} AND {condition.text}", (*parameters, *condition.parameters), Lane.KEY, read)
 
 
 @lru_cache(maxsize=1024)

@@ -60,7 +60,7 @@ EVERYBODY = [rule("*", "GET HEAD POST")]
         (EVERYBODY, "POST", A, STAR),
         ([rule("*", "PUT")], "GET", None, VARY),
         ([rule("*", "PUT")], "GET", A, VARY),
-        (NAMING + EVERYBODY, "GET", None, {}),
+        (NAMING + EVERYBODY, "GET", None, STAR),
         (NAMING + EVERYBODY, "GET", A, {**NAMED, **VARY}),
         (NAMING + EVERYBODY, "GET", B, STAR),
         (EVERYBODY + NAMING, "GET", A, STAR),

@@ -136,10 +136,13 @@ class Grant:
             if refusal is not None:
                 raise ResourceNotFound if self.legacy else refusal
 
-    def check_key(self, key: EntityKey) -> None:
-        """Raise AuthorizationFailure for an entity outside the key range."""
+    def check_key(self, key: EntityKey, *, reads: bool = False) -> None:
+        """Raise AuthorizationFailure for a write outside the key range.
+
+        A read there finds nothing, as recorded answers of the service show: ResourceNotFound.
+        """
         if not self.keys.covers(key):
-            raise ResourceNotFound if self.legacy else AuthorizationFailure
+            raise ResourceNotFound if reads or self.legacy else AuthorizationFailure
 
     @property
     def reads_deleted_tables(self) -> bool:

@@ -4,6 +4,7 @@ Well-formed expressions that the service refuses (functions, arithmetic, two pro
 that a later syntax error is still the one reported.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
@@ -33,6 +34,14 @@ CONSOLE_LIMIT: Final = (
 DEPTH_LIMIT: Final = 200  # levels of parentheses and ``not``; ``not (`` is one level
 
 NOT_BOOLEAN: Final = "The $filter expression must evaluate to a single boolean value."
+INCOMPATIBLE_OPERAND: Final = (
+    "A unary operator with an incompatible type was detected. Found operand type '{}' for operator kind '{}'."
+)
+INCOMPATIBLE_OPERANDS: Final = (
+    "A binary operator with incompatible types was detected."
+    " Found operand types '{}' and '{}' for operator kind '{}'."
+)
+_DECLARED: Final = {"PartitionKey": "Edm.String", "RowKey": "Edm.String", "Timestamp": "Edm.DateTime"}
 TOO_LONG: Final = f"The $filter expression is longer than {CONSOLE_LIMIT} characters."
 TOO_DEEP: Final = f"The $filter expression is nested deeper than {DEPTH_LIMIT} levels."
 
@@ -113,6 +122,7 @@ class _Parser:
             self._read_operand()
             if self._read_operator():
                 break
+        self._check_declared(self.operands)
         root = _boolean(self.operands.pop())
         if isinstance(root, _Other):
             raise errors.NotImplemented
@@ -275,6 +285,7 @@ class _Parser:
     def _reduce(self) -> None:
         operator = self._pop().text
         if operator == "not":
+            self._check_declared(self.operands[-1:], "Not")
             negated = _boolean(self.operands.pop())
             self.operands.append(negated if isinstance(negated, _Other) else Not(negated))
         elif operator == "-":
@@ -286,11 +297,33 @@ class _Parser:
             relation = _RELATIONS.get(operator)
             self.operands.append(_compared(left, relation, right) if relation else _Other.UNSUPPORTED)
 
+    def _check_declared(self, operands: Sequence[_Operand], operator: str = "") -> None:
+        """Refuse a key or the Timestamp where a condition is needed: their types are declared, those of others are not.
+
+        Recorded of ``and`` with the texts of the OData library; ``not`` and ``or`` are [inferred] from the same
+        library. Compared with a literal of another type, such as ``PartitionKey eq 5``, they match nothing: no source
+        says that the service refuses it, and a program that lives with an empty answer must not fail here alone.
+        """
+        types = ["Edm.Boolean"] * len(operands)
+        for place, operand in enumerate(operands):
+            if isinstance(operand, _Name) and self.dialect is not Dialect.COSMOS:
+                types[place] = _DECLARED.get(operand.text, types[place])
+        wrong = next((place for place, it in enumerate(types) if it != "Edm.Boolean"), None)
+        if wrong is None:
+            return
+        if not operator:
+            raise InvalidInput(NOT_BOOLEAN)
+        if len(operands) == 1:
+            raise InvalidInput(INCOMPATIBLE_OPERAND.format(types[0], operator))
+        left, right = (types[0], types[1]) if wrong < 2 else ("Edm.Boolean", types[wrong])
+        raise InvalidInput(INCOMPATIBLE_OPERANDS.format(left, right, operator))
+
     def _reduce_chain(self, operator: str) -> None:
         length = 2
         while self._top().text == operator:
             self._pop()
             length += 1
+        self._check_declared(self.operands[-length:], operator.capitalize())
         chain = [_boolean(operand) for operand in self.operands[-length:]]
         supported = tuple(operand for operand in chain if not isinstance(operand, _Other))
         del self.operands[-length:]

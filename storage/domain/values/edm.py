@@ -14,7 +14,13 @@ from enum import StrEnum
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
-from storage.domain.errors import InvalidInput, OutOfRangeInput, PropertyValueTooLarge
+from storage.domain.errors import (
+    EntityTooLarge,
+    InvalidInput,
+    OutOfRangeInput,
+    PropertyValueTooLarge,
+    StorageError,
+)
 from storage.domain.values.kinds import AccountKind
 
 INT32: Final = range(-(2**31), 2**31)
@@ -143,9 +149,14 @@ def _read_string(json: object, limit: int) -> str:
     if not isinstance(json, str):
         raise InvalidInput(UNREADABLE)
     # an astral character is two UTF-16 units; only long strings need the exact count
-    if len(json) > limit // 2 and utf16_length(json) > limit:
-        raise PropertyValueTooLarge
+    if len(json) > limit // 2 and (length := utf16_length(json)) > limit:
+        raise _too_large(2 * length)
     return json
+
+
+def _too_large(size: int) -> StorageError:
+    """Return the error for a value of so many bytes: one that fills an entity alone is an entity too large."""
+    return EntityTooLarge() if size >= AccountKind.STORAGE.entity_size_limit else PropertyValueTooLarge()
 
 
 def utf16_length(text: str) -> int:
@@ -216,7 +227,7 @@ def _read_binary(json: object, limit: int) -> bytes:
     except (binascii.Error, ValueError):
         raise InvalidInput(UNREADABLE) from None
     if len(value) > limit:
-        raise PropertyValueTooLarge
+        raise _too_large(len(value))
     return value
 
 
