@@ -51,7 +51,7 @@ class LiveServer:
         scheme = self.url.partition(":")[0]
         return (
             f"DefaultEndpointsProtocol={scheme};AccountName={self.account};AccountKey={self.key};"
-            f"TableEndpoint={self.endpoint};"
+            f"TableEndpoint={self.endpoint}"
         )
 
     def manage(self, command: str, *arguments: str) -> str:

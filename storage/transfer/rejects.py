@@ -175,7 +175,11 @@ _OF_TEXTS: Final[Mapping[TextFault, Fault]] = {
     TextFault.DIGITS_LOST: Fault.TOO_MANY_DIGITS,
     TextFault.TOO_LONG: Fault.VALUE_LARGE,
 }
-_OF_VALUES: Final = ((PropertyValueTooLarge, Fault.VALUE_LARGE), (OutOfRangeInput, Fault.OUT_OF_RANGE))
+_OF_VALUES: Final = (
+    (PropertyValueTooLarge, Fault.VALUE_LARGE),
+    (EntityTooLarge, Fault.VALUE_LARGE),  # a value that fills an entity alone
+    (OutOfRangeInput, Fault.OUT_OF_RANGE),
+)
 _OF_ERRORS: Final = (
     (EntityAlreadyExists, Fault.EXISTS),
     (TooManyProperties, Fault.MANY_PROPERTIES),

@@ -32,7 +32,7 @@ def test_it_works(ada):
     key = sealed_keys.encode_key(sealed_keys.keys_of(Account.objects.get(name="branch"))[0])
     assert found["connection_string"] == (
         "DefaultEndpointsProtocol=http;AccountName=branch;"
-        f"AccountKey={key};TableEndpoint=http://testserver/branch;"
+        f"AccountKey={key};TableEndpoint=http://testserver/branch"
     )
     assert {name: found[name] for name in wanted} == wanted
     assert (found["state"], found["role"]) == ("active", "owner")
@@ -220,7 +220,7 @@ def test_keys_and_connections(ada, account):
     string = ada("GET", "accounts/acme/connection-string?key=key2&host=tablero:10002")
     assert string.json()["text"] == (
         "DefaultEndpointsProtocol=http;AccountName=acme;"
-        f"AccountKey={second};TableEndpoint=http://tablero:10002/acme;"
+        f"AccountKey={second};TableEndpoint=http://tablero:10002/acme"
     )
     env = ada("GET", "accounts/acme/connection-string?form=env", Accept="text/plain")
     assert env.headers["Content-Type"].startswith("text/plain")

@@ -15,7 +15,7 @@ TEXT = connection_string("acme", "https://tables.example.org/acme", "a+b/==")
 def test_a_connection_string():
     assert TEXT == (
         "DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=a+b/==;"
-        "TableEndpoint=https://tables.example.org/acme;"
+        "TableEndpoint=https://tables.example.org/acme"
     )
 
 

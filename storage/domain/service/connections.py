@@ -23,10 +23,13 @@ class ConnectionFormat(StrEnum):
 
 
 def connection_string(account: str, endpoint: str, key: str) -> str:
-    """Build a connection string; ``key`` is base64 or a placeholder."""
+    """Build a connection string; ``key`` is base64 or a placeholder.
+
+    It ends without a semicolon, like those of Azure's portal: programs that split it by hand die of an empty part.
+    """
     scheme = urlsplit(endpoint).scheme
     return (
-        f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};TableEndpoint={endpoint};"
+        f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};TableEndpoint={endpoint}"
     )
 
 

@@ -57,7 +57,7 @@ def test_makes_an_account_and_shows_its_keys_once(visit):
     page = shown.content.decode()
     assert first in page
     assert second in page
-    assert f"AccountName=shop;AccountKey={first};TableEndpoint=http://testserver/shop;" in page
+    assert f"AccountName=shop;AccountKey={first};TableEndpoint=http://testserver/shop" in page
     assert "no-store" in shown["Cache-Control"]
     assert client.get(answer["Location"])["Location"] == "/ui/a/shop/keys/"
     done = Activity.objects.latest("pk")
