@@ -302,8 +302,8 @@ def test_s5_knows_what_a_cosmos_account_takes(request_line, token, mistake, stat
     ("request_line", "token", "mistake", "status"),
     [
         ("GET /acme/people(PartitionKey='a',RowKey='1')", TABLE_TOKEN, None, 0),
-        ("GET /acme/people(PartitionKey='a',RowKey='0')", TABLE_TOKEN, Mistake.OUTSIDE_RANGE, 403),
-        ("GET /acme/people(PartitionKey='c',RowKey='1')", TABLE_TOKEN, Mistake.OUTSIDE_RANGE, 403),
+        ("GET /acme/people(PartitionKey='a',RowKey='0')", TABLE_TOKEN, Mistake.OUTSIDE_RANGE, 404),
+        ("GET /acme/people(PartitionKey='c',RowKey='1')", TABLE_TOKEN, Mistake.OUTSIDE_RANGE, 404),
         ("DELETE /acme/people(PartitionKey='a',RowKey='1')", TABLE_TOKEN, Mistake.PERMISSION, 403),
         ("GET /acme/orders", TABLE_TOKEN, Mistake.OTHER_TABLE, 403),
         ("GET /acme/Tables", TABLE_TOKEN, Mistake.NOT_BY_TOKEN, 403),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.errors import (
     DuplicatePropertiesSpecified,
+    EntityTooLarge,
     InvalidInput,
     PropertyNameTooLong,
     PropertyValueTooLarge,
@@ -148,6 +149,7 @@ def test_refuses_what_is_no_entry(body, error):
 REFUSALS = (
     InvalidInput,
     DuplicatePropertiesSpecified,
+    EntityTooLarge,
     PropertyNameTooLong,
     PropertyValueTooLarge,
     TooManyProperties,
