@@ -55,7 +55,7 @@ from storage.protocol.uvicorn_parts import (
 logger = logging.getLogger(__name__)
 
 SERVER: Final = b"Windows-Azure-Table/1.0 Tablero"  # clients look for the first part
-MAX_HEAD: Final = 64 * 1024  # bytes of the request line and the headers together
+MAX_HEAD: Final = 64 * 1024  # bytes of the request line and the headers together, as received
 MAX_STALL: Final = (
     30.0  # seconds a head may take, a body may pause, and a client may read nothing of its answers
 )
@@ -65,6 +65,7 @@ FAREWELL: Final = 1.0  # seconds an idle TLS client has to close its side
 PIECE: Final = 16 * 1024  # bytes that are parsed at once
 PIPELINED: Final = 100  # requests of a connection that wait; what follows is parsed when they are answered
 
+_END_OF_HEAD: Final = b"\r\n\r\n"
 _VERSIONS: Final = ("1.1", "1.0")
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
 
@@ -98,7 +99,17 @@ class _Stage(Enum):
     BODY = auto()
 
 
+class _Begun(Enum):
+    """Where the head that arrives has begun: in an earlier piece, or as the first or a later one of this piece."""
+
+    EARLIER = auto()
+    NOT_YET = auto()
+    FIRST = auto()
+    WITHIN = auto()
+
+
 _IDLE, _HEAD, _BODY = _Stage.IDLE, _Stage.HEAD, _Stage.BODY
+_EARLIER, _NOT_YET, _FIRST, _WITHIN = _Begun.EARLIER, _Begun.NOT_YET, _Begun.FIRST, _Begun.WITHIN
 
 
 class HttpConnection(asyncio.Protocol):
@@ -133,8 +144,12 @@ class HttpConnection(asyncio.Protocol):
         self._stage = _IDLE
         self._is_refused = False
         self._is_holding = False  # bytes of a request that is incomplete
-        self._chunk = 0
-        self._pending = 0  # bytes since the parser last delivered the start of a message or a piece of a body
+        # bytes of a head, with those after it in the piece where it ends; in a body, bytes since the last of it
+        self._pending = 0
+        self._piece = b""
+        self._tail = b""  # of the piece before, in which the head began
+        self._begun = _EARLIER
+        self._body_size = 0  # bytes in this piece
         self._url = b""
         self._fields: Headers = []
         self._deadline = inf  # in seconds of the loop's clock
@@ -228,6 +243,7 @@ class HttpConnection(asyncio.Protocol):
         self._stage = _HEAD
         self._url = b""
         self._fields = []
+        self._begun = _FIRST if self._begun is _NOT_YET else _WITHIN
         self._pending = 0
         self._head_deadline = inf
 
@@ -238,7 +254,7 @@ class HttpConnection(asyncio.Protocol):
         self._fields.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        if self._pending + self._chunk > MAX_HEAD and self._head_length() > MAX_HEAD:
+        if self._pending > MAX_HEAD and self._head_size() > MAX_HEAD:
             raise InvalidHeaderValue(_TOO_LONG)
         parser = self._parser
         if parser.should_upgrade():
@@ -254,7 +270,7 @@ class HttpConnection(asyncio.Protocol):
         # trailers are allowed to be dropped; collected, they would have no limit
         self._fields = _NOWHERE
         self._stage = _BODY
-        self._pending = 0
+        self._pending = self._body_size = 0
         is_waiting = bool(self._exchanges)
         if (
             not is_waiting
@@ -274,6 +290,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         self._pending = 0
+        self._body_size += len(body)
         if self._arriving is not None:
             self._arriving.feed(body)
 
@@ -351,8 +368,10 @@ class HttpConnection(asyncio.Protocol):
         self._advance()
 
     def _feed_piece(self, data: bytes) -> None:
-        self._chunk = len(data)
-        self._pending += self._chunk
+        self._piece = data
+        self._pending += len(data)
+        self._begun = _NOT_YET if self._stage is _IDLE else _EARLIER
+        self._body_size = 0
         while data:
             try:
                 self._parser.feed_data(data)
@@ -363,7 +382,27 @@ class HttpConnection(asyncio.Protocol):
                 data = self._head_without_upgrade() + data[upgrade.args[0] :]
                 self._parser = self._new_parser()
             else:
-                return
+                break
+        if self._stage is _HEAD:
+            self._count_part_of_head()
+
+    def _count_part_of_head(self) -> None:
+        """Count what has come of a head that goes on in the next piece."""
+        piece, most = self._piece, len(_END_OF_HEAD) - 1
+        self._tail = (self._tail + piece)[-most:] if self._begun is _EARLIER else piece[-most:]
+        if self._begun is _FIRST:
+            self._pending = len(piece.lstrip(b"\r\n"))  # blank lines before it are none of it
+        elif self._begun is _WITHIN:
+            # it follows a head, or the body of that; one that has the end of a head in it makes this too small
+            end = piece.rfind(_END_OF_HEAD)
+            before = self._body_size if end < 0 else end + len(_END_OF_HEAD) + self._body_size
+            self._pending = max(0, len(piece) - before)
+
+    def _head_size(self) -> int:
+        """Return the size of the head that ends in this piece and began in an earlier one."""
+        piece = self._tail + self._piece
+        end = piece.find(_END_OF_HEAD)
+        return self._pending if end < 0 else self._pending - (len(piece) - end - len(_END_OF_HEAD))
 
     def _head_without_upgrade(self) -> bytes:
         lines = [

@@ -280,6 +280,57 @@ async def test_refuses_a_head_that_is_too_long(talk, pieces):
     assert refusal(received) == (400, "InvalidHeaderValue")
 
 
+def head_of(size, *, filler=b"x", start=b"GET / HTTP/1.1\r\nHost: h\r\n", connection=b"close"):
+    """A head of so many bytes, all of them counted."""
+    start += b"Connection: %b\r\nA: b" % connection
+    return start + filler * ((size - len(start) - 4) // len(filler)) + b"\r\n\r\n"
+
+
+def in_pieces(data, size):
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+LIMIT = http_connection.MAX_HEAD
+SHAPES = {
+    "at once": lambda head: [head],
+    "in small pieces": lambda head: in_pieces(head, 1399),
+    "in pieces of the parser": lambda head: in_pieces(head, http_connection.PIECE),
+    "with its end by drops": lambda head: [head[:-9], *in_pieces(head[-9:], 1)],
+    "after blank lines": lambda head: [b"\r\n\r\n\r\n" + head],
+    "after another": lambda head: [b"GET /first HTTP/1.1\r\nHost: h\r\n\r\n" + head],
+    "after a body": lambda head: [
+        b"PUT /first HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\n" + b"y" * 5000 + head
+    ],
+    "after half a body": lambda head: [
+        b"PUT /first HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\n" + b"y" * 2000,
+        b"y" * 3000 + head,
+    ],
+}
+FILLERS = {"text": b"x", "headers": b"\r\nC: d", "blanks": b" "}
+
+
+@pytest.mark.parametrize("filler", FILLERS.values(), ids=FILLERS)
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+async def test_the_limit_of_a_head_is_exact(talk, shape, filler):
+    """All bytes are counted that a client sends from the first of the request line to the blank line."""
+    for size in (LIMIT, LIMIT + 1):
+        head = head_of(size, filler=filler)
+        head = head[:-4] + b"z" * (size - len(head)) + b"\r\n\r\n"  # a filler may not fit
+        assert len(head) == size
+        received = await talk(*shape(head), pause=0.0)
+        answers = [text for text in seen(received) if text == "GET /  0"]
+        assert len(answers) == (
+            size == LIMIT
+        )  # what follows a request may be refused by closing the connection
+
+
+async def test_the_limit_counts_the_whole_request_line(talk):
+    line = b"GET /%b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    longest = LIMIT - len(line % b"")
+    assert seen(await talk(line % (b"x" * longest))) == [f"GET /{'x' * longest}  0"]
+    assert refusal(await talk(line % (b"x" * (longest + 1)))) == (400, "InvalidHeaderValue")
+
+
 async def test_accepts_long_heads_and_bodies(talk):
     head = b"PUT /t HTTP/1.1\r\nHost: h\r\nA: %b\r\nContent-Length: 1000000\r\n\r\n" % (b"x" * 60_000)
     received = await talk(head, b"x" * 1_000_000, LAST)
