@@ -499,6 +499,14 @@ def test_no_mail_about_what_is_muted_resolved_or_of_others(account, cast, addres
     assert NoticeDelivery.objects.filter(due_at__isnull=False).count() == 0
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n "])
+def test_a_line_end_makes_no_header_of_a_mail(mail_server, settings, end):
+    injected = f"x{end}Bcc: eve@example.com"
+    assert delivery.send_mail("alice@example.com", injected, "text")
+    assert delivery.send_mail(f"alice@example.com{end}eve@example.com", "subject", "text")
+    assert mail_server.mails == []
+
+
 def test_mail_is_tried_again(account, cast, address, mail_server, settings):
     settings.DEFAULT_FROM_EMAIL = "Tablero <server@example.com>"
     address("alice")
