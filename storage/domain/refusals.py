@@ -231,6 +231,7 @@ class Reason(StrEnum):
     NO_JOB = "There is no job {job}."
     JOB_ENDED = "The job {job} has ended."
     JOB_STOPPED = "The job {job} was paused or cancelled before its end."
+    JOB_GOES_ON_LATER = "The server stops. The job {job} goes on when it is back."
     JOB_PAUSED = "The job {job} is paused already."
     JOB_OF_ONE_PROCESS = (
         "The job {job} reads a file of the command that started it, so it cannot be paused or resumed."

@@ -30,6 +30,7 @@ KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they
 TICK = 1.0  # seconds; in between, answers have the same Date
 WATCH = 2  # ticks between two looks at the files of the certificate
 DRAIN = 10  # seconds for requests in flight when the server ends
+FAREWELL = 3  # of these, for the answers of those that wait for a job that goes on later
 
 
 class Server(uvicorn.Server):
@@ -90,7 +91,8 @@ class Server(uvicorn.Server):
             logger.error("%s The server goes on with the certificate it has.", error)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let threads of requests know, when the time for requests is over: they cannot be cancelled."""
+        """Let threads of requests know when the time for requests is nearly over: they cannot be cancelled."""
+        asyncio.get_running_loop().call_later(DRAIN - FAREWELL, process_end.announce)
         await super().shutdown(sockets)
         process_end.announce()
 

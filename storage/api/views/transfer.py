@@ -23,6 +23,8 @@ from storage.api.views.diff import EscapingRenderer
 from storage.api.views.uploading import UploadViewSet, discarding
 from storage.domain.access.roles import Capability
 from storage.domain.filters.parser import Dialect, parse
+from storage.domain.refusals import Reason
+from storage.domain.service.jobs import JobStatus
 from storage.domain.service.quotas import DOWNLOADS
 from storage.models import Job, JobFile, Table
 from storage.operations.access import idempotency_keys
@@ -136,7 +138,8 @@ class ImportViewSet(UploadViewSet):
             return self.answer_job(job)
         job = job_runner.finish(job)
         outcome, error = import_jobs.outcome_of(job), jobs.error_of(job)
-        if error is not None:
+        if job.status != JobStatus.DONE:
+            error = error or Reason.JOB_STOPPED.of(job=job.pk)
             done = (
                 f" {outcome.written:,} entities were written by the job {job.pk}." if outcome.written else ""
             )

@@ -106,7 +106,7 @@ def finish(job: Job, kinds: Kinds, lane: BoundedSemaphore | None = None) -> Job:
             release_connection()
             pause = min(_LONGEST_LOOK, pause * 1.2)
         if process_end.wait(0 if has_run else pause):
-            raise ServerBusy
+            raise ServerBusy(Reason.JOB_GOES_ON_LATER.of(job=job.pk))
         job.refresh_from_db()
     return job
 
