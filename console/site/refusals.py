@@ -220,7 +220,12 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.FILE_ROWS_DAMAGED: _("The file is damaged: its content cannot be decompressed."),
     Reason.FILE_ROWS_CUT_OFF: _("The file is incomplete or damaged: it cannot be read after line %(line)s."),
     Reason.FILE_ROWS_ZIP_FILES: _("The ZIP file has %(number)s files; import one that has a single file."),
-    Reason.FILE_ROWS_ENCODING: _("The file is not text in the encoding %(encoding)s."),
+    Reason.FILE_ROWS_ENCODING: _(
+        "There is no encoding %(encoding)s to read files in. Choose one of: %(encodings)s."
+    ),
+    Reason.FILE_ROWS_COLUMNS: _(
+        "The file has %(number)s columns, more than an entity can have: %(most)s properties."
+    ),
     Reason.FILE_ROWS_COLUMN_TWICE: _("The file has two columns named %(column)s."),
     Reason.FILE_ROWS_LONG_LINE: _("Line %(line)s is longer than any entity; is this a file of rows?"),
     Reason.FILE_ROWS_ROWLESS: _(

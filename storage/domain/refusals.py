@@ -281,7 +281,8 @@ class Reason(StrEnum):
     FILE_ROWS_DAMAGED = "The file is damaged: its content cannot be decompressed."
     FILE_ROWS_CUT_OFF = "The file is incomplete or damaged: it cannot be read after line {line}."
     FILE_ROWS_ZIP_FILES = "The ZIP file has {number} files; import one that has a single file."
-    FILE_ROWS_ENCODING = "The file is not text in the encoding {encoding}."
+    FILE_ROWS_ENCODING = "There is no encoding {encoding} to read files in. Choose one of: {encodings}."
+    FILE_ROWS_COLUMNS = "The file has {number} columns, more than an entity can have: {most} properties."
     FILE_ROWS_COLUMN_TWICE = "The file has two columns named {column}."
     FILE_ROWS_LONG_LINE = "Line {line} is longer than any entity; is this a file of rows?"
     FILE_ROWS_ROWLESS = (

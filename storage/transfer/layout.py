@@ -1,41 +1,38 @@
 """How a file of rows is to be read: found out from its first bytes, shown, and chosen otherwise if that is wrong."""
 
-import codecs
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 from typing import IO, Any, Final, Self
 
 from storage.domain.refusals import Reason
-from storage.transfer import content
+from storage.domain.values.kinds import PROPERTY_LIMIT
+from storage.transfer import content, encoding_guess, encodings
 from storage.transfer.content import Bounds
 from storage.transfer.content import Compression as Compression
 from storage.transfer.content import FileRefused as FileRefused
+from storage.transfer.encoding_guess import Evidence, Guess, Reading
 from storage.transfer.mapping import name_columns
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
+SCANNED: Final = 4 << 20  # bytes that are looked at for letters beyond ASCII, if the sample has too few
+# of properties with their types beside them, the keys and Timestamp, and what a file of rejected rows adds
+MOST_COLUMNS: Final = 2 * (PROPERTY_LIMIT + 3) + 2
 DELIMITERS: Final = ",\t;|"
 _QUOTES: Final = "\"'"
-_FEW: Final = 10  # letters of several bytes for each error make a text UTF-8 with errors
 _GZIP: Final = b"\x1f\x8b"
 _ZIP: Final = b"PK\x03\x04"
 _PARQUET: Final = b"PAR1"
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 # a String may have some of them
 _CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f]")
 _MOST_CONTROLS: Final = 0.05
-_LIST: Final = re.compile(r'"value"\s*:\s*\[')  # of the answer of a table service
+# the beginning of an answer of a table service
+_PAGE: Final = re.compile(r'\{\s*("@?odata\.[^"]*"\s*:\s*"[^"]*"\s*,\s*)*"value"\s*:\s*\[\s*[{\]]')
 # Excel understands this line, and other programs write it for Excel
 _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n")
 
@@ -54,6 +51,8 @@ class Layout:
     ``columns`` names the fields of CSV; they come from its first line if ``has_header``. ``line_end`` is what Excel for
     old Macs writes, or the usual one. ``member`` is the name of the file in a ZIP file. ``unnamed``: the columns whose
     name in the file is empty, which are named by their position.
+    ``encoding_is_guess``: text of the file would be another one in one of the ``encoding_alternatives``, which have
+    samples of what differs, the chosen one first; ``encoding_is_sure``: it is much more probable than they are.
     """
 
     format: FileFormat
@@ -67,6 +66,9 @@ class Layout:
     columns: tuple[str, ...] = ()
     member: str = ""
     unnamed: tuple[str, ...] = ()
+    encoding_is_guess: bool = False
+    encoding_is_sure: bool = True
+    encoding_alternatives: tuple[Reading, ...] = ()
 
     @property
     def can_seek(self) -> bool:
@@ -76,8 +78,8 @@ class Layout:
 
     @property
     def has_byte_lines(self) -> bool:
-        """Whether the byte of a line feed ends a line, and stands for nothing else."""
-        return self.line_end == "\n" and _has_byte_line_feeds(self.encoding)
+        """Whether the byte of a line end stands for nothing else."""
+        return encodings.is_of_bytes(self.encoding)
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> Self:
@@ -88,29 +90,27 @@ class Layout:
             "compression": Compression(found["compression"]),
             "columns": tuple(found["columns"]),
             "unnamed": tuple(found.get("unnamed", ())),
+            "encoding_alternatives": tuple(map(Reading.load, found.get("encoding_alternatives", ()))),
         }
-        return cls(**known)
+        return cls(**{name: value for name, value in known.items() if name in cls.__slots__})
 
-
-# whose characters of several bytes have no byte of a line feed in them
-_SEVERAL_BYTES: Final = re.compile("utf_8|gb|big5|cp9[345]|shift|euc|johab")
-
-
-@lru_cache(maxsize=256)
-def _has_byte_line_feeds(encoding: str) -> bool:
-    try:
-        name = codecs.lookup(encoding).name.replace("-", "_")
-        text = bytes(range(256)).decode(name, "replace")
-    except (LookupError, ValueError):
-        return False
-    has_no_states = not name.startswith(("iso2022", "hz", "utf_7"))
-    is_of_single_bytes = has_no_states and len(text) == 256 and text.count("\n") == 1 and text[10] == "\n"
-    return is_of_single_bytes or _SEVERAL_BYTES.match(name) is not None
+    def with_guess(self, guess: Guess, *, is_chosen: bool) -> Self:
+        """Return the layout with an encoding that was guessed or chosen."""
+        return replace(
+            self,
+            encoding=guess.encoding,
+            encoding_is_guess=bool(guess.readings) and not is_chosen,
+            encoding_is_sure=guess.is_sure or is_chosen,
+            encoding_alternatives=guess.readings,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is known of a file and not to be found out; ``member``: the file in a ZIP file with several."""
+    """What is known of a file and not to be found out; ``member``: the file in a ZIP file with several.
+
+    Its content may overrule the ``name`` of the file, and the ``language`` of who imports it, such as tr.
+    """
 
     format: FileFormat | None = None
     member: str = ""
@@ -118,6 +118,8 @@ class Wishes:
     delimiter: str = ""
     has_header: bool = True
     columns: tuple[str, ...] = ()
+    name: str = ""
+    language: str = ""
 
 
 NO_WISHES: Final = Wishes()
@@ -137,13 +139,17 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None 
         return Layout(wishes.format, compression, member=member)
     if sample.startswith(_PARQUET):
         return Layout(FileFormat.PARQUET, compression, member=member)
-    encoding = wishes.encoding or detect_encoding(sample)
-    text = decode_sample(sample, encoding)
+    layout = Layout(FileFormat.CSV, compression, member=member, has_header=wishes.has_header)
+    layout = _detect_encoding(layout, stream, sample, wishes, bounds)
+    text = _decode_sample(sample, layout.encoding)
     if len(_CONTROLS.findall(text)) > _MOST_CONTROLS * len(text):
         raise FileRefused(Reason.FILE_ROWS_BINARY)
-    format_ = wishes.format or _detect_format(text)
-    layout = Layout(format_, compression, encoding, member=member, has_header=wishes.has_header)
-    return layout if format_ is not FileFormat.CSV else _detect_dialect(layout, text, wishes)
+    extension = extension_of(member or wishes.name)
+    layout = replace(layout, format=wishes.format or _detect_format(text, _FORMATS.get(extension)))
+    if layout.format is not FileFormat.CSV:
+        return layout
+    delimiters = _DELIMITERS_FIRST.get(extension, "") + DELIMITERS
+    return _detect_dialect(layout, text, wishes.delimiter or delimiters, wishes)
 
 
 def _detect_compression(head: bytes) -> Compression:
@@ -159,72 +165,109 @@ def _only_member(stream: IO[bytes]) -> str:
     return found[0]
 
 
-def detect_encoding(sample: bytes) -> str:
-    """Return the encoding of text: that of its mark, UTF-8 if it can be, else the most probable one."""
-    for mark, encoding in _MARKS:
-        if sample.startswith(mark):
-            return encoding
-    if _is_utf8(sample):
-        return "utf-8"
-    from charset_normalizer import from_bytes  # rarely needed, and slow to import
-
-    best = from_bytes(sample).best()
-    return "cp1252" if best is None else best.encoding.replace("_", "-")
-
-
-def _is_utf8(sample: bytes) -> bool:
-    """Return whether a sample is UTF-8, also with the surrogates that an export may contain, or with few errors."""
-    if b"\0" in sample:
-        return False
-    text = codecs.getincrementaldecoder("utf-8")("surrogatepass").decode
-    try:
-        text(sample)
-    except UnicodeDecodeError:
-        found = sample.decode("utf-8", "replace")
-        wrong = found.count("\ufffd")
-        letters = len(found) - len(found.encode("ascii", "ignore")) - wrong
-        return letters > _FEW * wrong
-    return True
+def _detect_encoding(
+    layout: Layout, stream: IO[bytes], sample: bytes, wishes: Wishes, bounds: Bounds | None
+) -> Layout:
+    chosen = encodings.with_order(_find_encoding(wishes.encoding), sample) if wishes.encoding else ""
+    marked = encodings.of_mark(sample) or encodings.of_zeros(sample)
+    if marked:
+        return replace(layout, encoding=chosen or marked)
+    evidence = Evidence()
+    evidence.add(sample, is_cut=len(sample) == SAMPLE)
+    if len(sample) == SAMPLE and not evidence.is_enough:
+        stream.seek(0)
+        sample = content.read_beginning(stream, SCANNED, layout.compression, layout.member, bounds)
+        evidence = Evidence()
+        evidence.add(sample, is_cut=len(sample) == SCANNED)
+    if chosen:
+        guess = Guess(chosen, readings=encoding_guess.compare(evidence, chosen, wishes.language))
+    else:
+        guess = encoding_guess.guess(evidence, wishes.language)
+    return layout.with_guess(guess, is_chosen=bool(chosen))
 
 
-def decode_sample(sample: bytes, encoding: str) -> str:
-    try:
-        sample[:4].decode(encoding, "replace")  # which refuses those of Python's codecs that are of no text
-        text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
-    except (LookupError, ValueError):
-        raise FileRefused(Reason.FILE_ROWS_ENCODING, encoding=encoding) from None
-    return text.removeprefix("\ufeff")
+def _find_encoding(name: str) -> str:
+    """Return an encoding by one of its names; raises FileRefused."""
+    found = encodings.find(name)
+    if found is None:
+        known = ", ".join(encodings.ENCODINGS)
+        raise FileRefused(Reason.FILE_ROWS_ENCODING, encoding=name, encodings=known)
+    return found
 
 
-def errors_of(encoding: str) -> str:
-    """Return how Python shall treat errors, so that halves of surrogate pairs survive where they can be written."""
-    return "surrogatepass" if encoding.replace("_", "-").startswith("utf") else "strict"
+def _decode_sample(sample: bytes, encoding: str) -> str:
+    return encodings.decode_beginning(sample, encoding).removeprefix("\ufeff")
 
 
-def _detect_format(text: str) -> FileFormat:
-    start = text.lstrip()[:1]
-    if start == "[":
-        return FileFormat.JSON
-    if start != "{":
+_FORMATS: Final = {
+    "csv": FileFormat.CSV,
+    "tsv": FileFormat.CSV,
+    "tab": FileFormat.CSV,
+    "json": FileFormat.JSON,
+    "ndjson": FileFormat.NDJSON,
+    "jsonl": FileFormat.NDJSON,
+    "ldjson": FileFormat.NDJSON,
+}
+_DELIMITERS_FIRST: Final = {"tsv": "\t", "tab": "\t"}
+_JSON_ARRAY: Final = re.compile(r'\s*\[\s*([\[{\]"0-9tfn-]|$)')
+_JSON_OBJECT: Final = re.compile(r'\s*\{\s*(["}]|$)')
+
+
+def extension_of(name: str) -> str:
+    """Return the extension of a file's name in lower case, without that of its compression."""
+    return name.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _detect_format(text: str, expected: FileFormat | None) -> FileFormat:
+    """Return the format of a text; ``expected`` decides only between those that it can be."""
+    if _JSON_ARRAY.match(text):
+        return FileFormat.CSV if expected is FileFormat.CSV and not _is_json(text) else FileFormat.JSON
+    if not _JSON_OBJECT.match(text):
         return FileFormat.CSV
-    # an object that ends on its line, or in one longer than the sample, is followed by others, or it is the only one
-    first, end, _ = text.lstrip().partition("\n")
-    is_row = first.rstrip().endswith("}") or not end
-    return FileFormat.NDJSON if is_row and not _LIST.search(first[:500]) else FileFormat.JSON
+    return _detect_objects(text.lstrip(), expected)
 
 
-def _detect_dialect(layout: Layout, text: str, wishes: Wishes) -> Layout:
+def _is_json(text: str) -> bool:
+    """Return whether a text begins with a JSON value, as far as the sample shows it."""
+    return re.match(r'\s*\[\s*(\{\s*["}]|\])', text) is not None
+
+
+def _detect_objects(text: str, expected: FileFormat | None) -> FileFormat:
+    """Return whether objects are one document or several, or a row on each line.
+
+    Answers of a table service are documents, also one on each line.
+    """
+    if _PAGE.match(text):
+        return FileFormat.JSON
+    try:
+        first, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):  # longer than the sample, or not JSON
+        line, line_end, _ = text.partition("\n")
+        is_row = expected is not FileFormat.JSON and (line.rstrip().endswith("}") or not line_end)
+        return FileFormat.NDJSON if is_row else FileFormat.JSON
+    same_line, _, others = text[end:].partition("\n")
+    if "\n" in text[:end] or same_line.strip():
+        return FileFormat.JSON
+    may_be_rows = others.strip() or expected is not FileFormat.JSON
+    is_list = isinstance(first.get("value"), list) and expected is not FileFormat.NDJSON
+    return FileFormat.NDJSON if may_be_rows and not is_list else FileFormat.JSON
+
+
+def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) -> Layout:
     separator = _SEPARATOR_LINE.match(text)
     if separator is not None:
         text = text[separator.end() :]
         layout = replace(layout, has_separator_line=True)
     line_end = "\r" if "\r" in text and "\n" not in text else "\n"
-    delimiters = wishes.delimiter or (separator[1] if separator else DELIMITERS)
+    if separator is not None and not wishes.delimiter:
+        delimiters = separator[1]
     delimiter, quote = _best_dialect(text.replace("\r\n", "\n").replace("\r", "\n"), delimiters)
     layout = replace(layout, delimiter=delimiter, quote=quote, line_end=line_end)
     if wishes.columns:
         return replace(layout, columns=wishes.columns)
     first = next((it for it in _parse(text.replace("\r", "\n"), delimiter, quote) if any(it)), [])
+    if len(first) > MOST_COLUMNS:
+        raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(first), most=PROPERTY_LIMIT)
     if not layout.has_header:
         return replace(layout, columns=name_columns([""] * len(first))[0])
     names, unnamed = name_columns([name.strip() for name in first])

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from json import JSONDecodeError
@@ -14,13 +13,13 @@ from storage.editing.exact_json import ExactDecoder
 from storage.editing.field_roles import is_control
 from storage.transfer import parquet
 from storage.transfer.content import DAMAGED, Bounds, Rowless, open_content
-from storage.transfer.layout import FileFormat, FileRefused, Layout, errors_of
+from storage.transfer.encodings import codec_of, errors_of
+from storage.transfer.layout import FileFormat, FileRefused, Layout
 from storage.transfer.report import ColumnUse, FileReport
 
 # bytes of a line; an entity as JSON with every character escaped takes less
 LONGEST_LINE: Final = 16 << 20
 _PIECE: Final = 1 << 20  # characters of JSON that are read at once
-_UNDECODED: Final = re.compile("[\udc80-\udcff]")  # what Python makes of bytes with surrogateescape
 
 
 class RowFault(StrEnum):
@@ -174,7 +173,7 @@ class Reader:
 
     def _read_json(self) -> Iterator[Row]:
         encoding = self.layout.encoding
-        text = io.TextIOWrapper(self._content, encoding, errors_of(encoding), newline="")
+        text = io.TextIOWrapper(self._content, codec_of(encoding), errors_of(encoding), newline="")
         document = _Document(text, self.report)
         number = 0
         for number, row in enumerate(document.rows(), 1):
@@ -218,21 +217,22 @@ class _Lines:
         self.offset = start.offset
         self.taken = list[str]()
         self.is_damaged = False
-        self._encoding = layout.encoding
-        self._errors = errors_of(layout.encoding)
+        self._codec, self._errors = codec_of(layout.encoding), errors_of(layout.encoding)
         self._stream: Any = stream
         self._is_text = not layout.has_byte_lines
         if self._is_text:
-            # where a line ends cannot be seen in the bytes, or not easily
-            self._errors = "surrogateescape" if self._errors == "strict" else self._errors
-            self._stream = io.TextIOWrapper(stream, layout.encoding, self._errors, newline=layout.line_end)
+            # where a line ends cannot be seen in the bytes
+            self._stream = io.TextIOWrapper(stream, self._codec, self._errors, newline=layout.line_end)
+        self._read: Callable[[int], Any] = self._stream.readline
+        if layout.line_end == "\r" and not self._is_text:
+            self._read = self._read_to_return
 
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
         try:
-            raw = self._stream.readline(LONGEST_LINE)
+            raw = self._read(LONGEST_LINE)
         except UnicodeDecodeError:  # the end of a UTF-16 file is missing
             raise FileRefused(Reason.FILE_ROWS_CUT_OFF, line=self.number) from None
         if not raw:
@@ -242,18 +242,26 @@ class _Lines:
             raise FileRefused(Reason.FILE_ROWS_LONG_LINE, line=self.number)
         if self._is_text:
             line: str = raw
-            self.is_damaged |= self._errors == "surrogateescape" and _UNDECODED.search(line) is not None
         else:
             self.offset += len(raw)
             try:
-                line = raw.decode(self._encoding, self._errors)
+                line = raw.decode(self._codec, self._errors)
             except UnicodeDecodeError:
-                line = raw.decode(self._encoding, "replace")
+                line = raw.decode(self._codec, "replace")
                 self.is_damaged = True
         if self.number == 1:
             line = line.removeprefix("\ufeff")
         self.taken.append(line)
         return line
+
+    def _read_to_return(self, most: int) -> bytes:
+        """Return a line that ends with a carriage return, as those of old Macs do."""
+        line = bytearray()
+        while len(line) < most and (block := self._stream.peek()):
+            line += self._stream.read(block.find(b"\r") + 1 or len(block))
+            if line.endswith(b"\r"):
+                break
+        return bytes(line)
 
 
 class _Document:

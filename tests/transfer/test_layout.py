@@ -4,11 +4,22 @@ import gzip
 import io
 import json
 import zipfile
+from dataclasses import asdict
 
 import pytest
 
-from storage.transfer.layout import Compression, FileFormat, FileRefused, Layout, Wishes, detect
-from storage.transfer.rows import Reader
+from storage.transfer.layout import (
+    MOST_COLUMNS,
+    SAMPLE,
+    SCANNED,
+    Compression,
+    FileFormat,
+    FileRefused,
+    Layout,
+    Wishes,
+    detect,
+)
+from storage.transfer.rows import Reader, RowFault
 
 
 def read(data, wishes=None):
@@ -40,12 +51,39 @@ def test_dialects_of_csv(data, expected):
 
 def test_an_encoding_without_a_mark():
     text = "id,name\n" + "".join(f"{n},İstanbul Çağrı Şükrü ğüşiöç\n" for n in range(50))
-    layout, rows = read(text.encode("cp1254"))
-    assert rows[0]["name"].startswith(
-        ("İstanbul", "Ýstanbul")
-    )  # one byte may be several letters: it is shown
-    layout, rows = read(text.encode("cp1254"), Wishes(encoding="cp1254"))
-    assert rows[0]["name"] == "İstanbul Çağrı Şükrü ğüşiöç" and layout.encoding == "cp1254"
+    for wishes in (Wishes(), Wishes(encoding="cp1254")):
+        layout, rows = read(text.encode("cp1254"), wishes)
+        assert rows[0]["name"] == "İstanbul Çağrı Şükrü ğüşiöç" and layout.encoding == "windows-1254"
+        assert layout.encoding_is_guess is not bool(wishes.encoding) and layout.encoding_is_sure
+        others = {it.encoding: it.samples for it in layout.encoding_alternatives}
+        assert others["windows-1252"] == ("Ýstanbul Çaðrý Þükrü ðüþiöç",)
+        assert Layout.load(json.loads(json.dumps(asdict(layout)))) == layout
+    layout, rows = read(text.encode("cp1254"), Wishes(encoding="latin-1"))
+    assert rows[0]["name"] == "Ýstanbul Çaðrý Þükrü ðüþiöç" and layout.encoding == "windows-1252"
+    assert layout.encoding_alternatives[0].encoding == "windows-1252"
+
+
+def test_layouts_of_other_versions_are_read():
+    written = {**asdict(Layout(FileFormat.CSV, encoding="cp775")), "of_a_newer_version": 1}
+    for name in ("encoding_is_guess", "encoding_is_sure", "encoding_alternatives"):
+        del written[name]
+    assert Layout.load(json.loads(json.dumps(written))) == Layout(FileFormat.CSV, encoding="cp775")
+
+
+@pytest.mark.parametrize("codec", ["cp1254", "utf-8"])
+def test_letters_beyond_ascii_far_behind_the_beginning(codec):
+    plain = b"id,name\n" + b"1,plain\n" * (SAMPLE // 8)
+    text = "".join(f"{n},Şükrü Çağlar\n" for n in range(9))
+    layout, rows = read(plain + text.encode(codec))
+    assert rows[-1]["name"] == "Şükrü Çağlar"
+    # behind what is looked at, no line is read as something else: it is named
+    _, rows = read(plain * (SCANNED // SAMPLE + 1) + text.encode(codec))
+    assert len(rows) > 9
+    layout = detect(io.BytesIO(plain * (SCANNED // SAMPLE + 1) + text.encode(codec)))
+    content = io.BytesIO(plain * (SCANNED // SAMPLE + 1) + text.encode(codec))
+    assert {row.fault for row in list(Reader(content, layout))[-9:]} == {
+        None if codec == "utf-8" else RowFault.ENCODING
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,3 +137,82 @@ def test_columns_without_a_header_have_numbers():
     layout, rows = read(b"1,x\n2,y\n", Wishes(has_header=False))
     assert rows == [{"column1": "1", "column2": "x"}, {"column1": "2", "column2": "y"}]
     assert Layout.load({**{name: getattr(layout, name) for name in Layout.__slots__}}) == layout
+
+
+PAGES = b'{"odata.metadata":"x","value":[{"id":"1"}]}\n{"odata.metadata":"x","value":[{"id":"2"}]}\n'
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "expected"),
+    [
+        (PAGES, "a.ndjson", FileFormat.JSON),
+        (PAGES, "", FileFormat.JSON),
+        (PAGES.partition(b"\n")[0], "a.jsonl.gz", FileFormat.JSON),
+        (b'{"n":1,"value":[{"id":1}]}\n{"n":2,"value":[]}\n', "a.jsonl.gz", FileFormat.NDJSON),
+        (b'{"id":1}\n', "a.json", FileFormat.JSON),
+        (b'{"id":1}\n{"id":2}\n', "a.json", FileFormat.NDJSON),  # which is usual
+        (b'{\n "id":1}\n', "a.ndjson", FileFormat.JSON),
+        (b'{"id":1, "text": "' + b"x" * SAMPLE, "a.ndjson", FileFormat.NDJSON),
+        (b'{"id":1, "text": "' + b"x" * SAMPLE, "a.json", FileFormat.JSON),
+        (b'{"id":1, "text": "' + b"x" * SAMPLE, "", FileFormat.NDJSON),
+        (b"id,name\n1,x\n", "a.json", FileFormat.CSV),  # the content is right
+        (b"[draft],name\n1,x\n", "a.csv", FileFormat.CSV),
+        (b"{id},name\n1,x\n", "a.json", FileFormat.CSV),
+        (b'[{"id":1}]', "A.CSV", FileFormat.JSON),
+        (b"PAR1" + b"x" * 20, "a.csv", FileFormat.PARQUET),
+    ],
+)
+def test_the_name_of_a_file_is_a_hint(data, name, expected):
+    assert detect(io.BytesIO(data), Wishes(name=name)).format is expected
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n", b""])
+def test_pages_of_answers_are_read_whatever_the_file_is_called(end):
+    for name in ("a.ndjson", "a.jsonl", "a.json", "a.csv", ""):
+        _layout, rows = read(PAGES.replace(b"\n", end), Wishes(name=name))
+        assert rows == [{"id": "1"}, {"id": "2"}]
+
+
+def test_the_name_decides_between_delimiters_that_fit_as_well():
+    data = b"a,b\tc\n1,2\t3\n"
+    assert detect(io.BytesIO(data), Wishes(name="x.csv")).delimiter == ","
+    assert detect(io.BytesIO(data), Wishes(name="x.tsv")).delimiter == "\t"
+    assert detect(io.BytesIO(b"a;b\n1;2\n"), Wishes(name="x.tsv")).delimiter == ";"
+
+
+def test_the_name_in_a_zip_file_is_a_hint():
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("t.json", b'{"id":1}\n')
+    content.seek(0)
+    assert detect(content, Wishes(name="t.zip")).format is FileFormat.JSON
+
+
+def test_more_columns_than_an_entity_can_have_are_refused():
+    def header(number):
+        return ",".join(f"c{it}" for it in range(number)).encode() + b"\n" + b"1," * number + b"\n"
+
+    assert len(detect(io.BytesIO(header(MOST_COLUMNS))).columns) == MOST_COLUMNS
+    for number in (MOST_COLUMNS + 1, 20_000):
+        for wishes in (Wishes(), Wishes(has_header=False)):
+            with pytest.raises(FileRefused, match="columns, more than an entity can have: 252"):
+                detect(io.BytesIO(header(number)), wishes)
+
+
+@pytest.mark.parametrize("name", ["punycode", "hz", "iso2022_jp", "unicode_escape", "zlib", "klingon"])
+def test_refuses_other_encodings_with_those_that_there_are(name):
+    with pytest.raises(FileRefused, match=f"no encoding {name} .* windows-1252"):
+        detect(io.BytesIO(b"id,name\n1,x\n"), Wishes(encoding=name))
+
+
+def test_utf16_is_chosen_without_knowing_the_order_of_its_bytes():
+    for codec in ("utf-16", "utf-16-le", "utf-16-be"):
+        layout, rows = read("id,name\n1,Ayşe\n".encode(codec), Wishes(encoding="utf-16"))
+        assert rows == [{"id": "1", "name": "Ayşe"}] and layout.encoding_alternatives == ()
+
+
+def test_a_file_in_utf8_with_few_wrong_bytes_names_its_wrong_lines():
+    data = "pk,rk,v\na,1,ok é\n".encode() + b"a,2,bad \xe9\n"
+    layout = detect(io.BytesIO(data))
+    assert (layout.encoding, layout.encoding_is_guess, layout.encoding_is_sure) == ("utf-8", True, False)
+    assert [row.fault for row in Reader(io.BytesIO(data), layout)] == [None, RowFault.ENCODING]
