@@ -137,7 +137,8 @@ LOGGING = logs.configuration(OPTIONS)
 LANES_CONNINFO = database.conninfo(OPTIONS)
 REPLICAS = database.replicas(OPTIONS)
 REPLICA_LAG = OPTIONS.replica_lag  # seconds
-HOST_SUFFIXES = OPTIONS.host_suffixes
+# names below localhost are this machine's: Azurite serves these, too
+HOST_SUFFIXES = tuple(dict.fromkeys((*OPTIONS.host_suffixes, "table.localhost")))
 DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
 BEARER = OPTIONS.bearer
 TABLERO_KEY_LENGTH_LIMIT = OPTIONS.key_length_limit

@@ -58,7 +58,7 @@ BY_NAME: Final = Host("account", _("Account host name"))
 
 
 def hosts() -> tuple[Host, ...]:
-    return (HERE, LOCAL, CONTAINER, PUBLIC, *((BY_NAME,) if settings.HOST_SUFFIXES else ()))
+    return (HERE, LOCAL, CONTAINER, PUBLIC, *((BY_NAME,) if settings.OPTIONS.host_suffixes else ()))
 
 
 def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -> str:
@@ -74,7 +74,7 @@ def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -
             return f"{base.rstrip('/')}/{account.name}"
         case Host("account"):
             port = f":{here.port}" if here.port else ""
-            return f"{here.scheme}://{account.name}.{settings.HOST_SUFFIXES[0]}{port}"
+            return f"{here.scheme}://{account.name}.{settings.OPTIONS.host_suffixes[0]}{port}"
         case _:
             return endpoint(request, account)
 

@@ -77,7 +77,14 @@ def _sent(
     scheme, path = url.scheme or facts.scheme, url.path.encode()
     host = (url.netloc or facts.host).encode()
     try:
-        where = resolve_address(path, host.rpartition(b"@")[2], scheme, (*facts.suffixes, *_ELSEWHERE))
+        where = resolve_address(
+            path,
+            host.rpartition(b"@")[2],
+            scheme,
+            (*facts.suffixes, *_ELSEWHERE),
+            headers.get(b"authorization"),
+            url.query.encode(),
+        )
     except StorageError:
         return None
     return IncomingRequest(

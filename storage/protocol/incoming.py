@@ -55,7 +55,8 @@ class ResolvedRequest(NamedTuple):
 
 def read_incoming_request(head: RequestHead, host_suffixes: Sequence[str]) -> IncomingRequest:
     headers = head.headers
-    where = resolve_address(head.path, headers.get(b"host"), head.scheme, host_suffixes)
+    host, authorization = headers.get(b"host"), headers.get(b"authorization")
+    where = resolve_address(head.path, host, head.scheme, host_suffixes, authorization, head.query)
     options = read_options(head.query)
     version, version_error = negotiate_version(headers, options)
     return IncomingRequest(

@@ -83,7 +83,14 @@ def log_entry(
 def _keep_path(head: RequestHead, observed: ObservedRequest, suffixes: Sequence[str]) -> str:
     """Return the path as it was sent, if it names a resource and its keys hold no secret."""
     try:
-        address = resolve_address(head.path, head.headers.get(b"host"), head.scheme, suffixes)
+        address = resolve_address(
+            head.path,
+            head.headers.get(b"host"),
+            head.scheme,
+            suffixes,
+            head.headers.get(b"authorization"),
+            head.query,
+        )
     except StorageError:
         return UNKNOWN.text()
     kept = keep_address(address, head.method, observed.kind)

@@ -85,6 +85,28 @@ def test_other_hosts_have_the_account_in_the_path():
         assert found == Address("account1", False, False, f"http://{host}/account1", b"/people")
 
 
+@pytest.mark.parametrize("host", ["tablero:10002", "tables.example.org", "127.example.org", "a-secondary.b"])
+@pytest.mark.parametrize("scheme", ["SharedKey", "SharedKeyLite"])
+def test_a_signature_names_the_account_that_a_client_leaves_out(host, scheme):
+    signed = f"{scheme} account1:bWFj".encode()
+    found = resolve_address(b"/people", host.encode(), "http", SUFFIXES, signed)
+    assert found == Address("account1", host.startswith("a-"), True, f"http://{host}", b"/people")
+    found = resolve_address(b"/", host.encode(), "http", SUFFIXES, signed, b"restype=service&comp=properties")
+    assert (found.account, found.rest) == ("account1", b"/")
+    found = resolve_address(b"/other", host.encode(), "http", SUFFIXES, signed, b"restype=service&comp=stats")
+    assert (found.account, found.host_style) == ("other", False)
+    found = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES, signed)
+    assert (found.account, found.host_style, found.rest) == ("account1", False, b"/people")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:10002", "127.0.0.1", "127.0.0.1:10002", "[::1]:10002"]
+)
+def test_a_signature_of_another_account_stays_one_where_clients_write_it(host):
+    found = resolve_address(b"/other/people", host.encode(), "http", (), b"SharedKey account1:bWFj")
+    assert (found.account, found.host_style) == ("other", False)
+
+
 def test_refuses_a_request_without_a_sound_host_or_account():
     for host in (
         None, b"", b" ", b"a b", b"host:port", b"a/b", b'"', b"h\xc3\xb6st", b"host:123456", b"[::1",

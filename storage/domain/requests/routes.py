@@ -65,8 +65,19 @@ def is_host(host: bytes) -> bool:
     return len(host) <= _HOST_LIMIT and _HOST.fullmatch(host) is not None
 
 
-def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequence[str]) -> Address:
-    """Resolve account and service URI: host style if the host ends in one of the suffixes, else path style."""
+def resolve_address(
+    path: bytes,
+    host: bytes | None,
+    scheme: str,
+    suffixes: Sequence[str],
+    authorization: bytes | None = None,
+    query: bytes = b"",
+) -> Address:
+    """Resolve account and service URI: host style if the host ends in one of the suffixes, else path style.
+
+    ``authorization``: that header. With Shared Key it names the account where the path is that of a table alone:
+    Azure.Data.Tables leaves the account out for every host that is a name other than localhost, as of a container.
+    """
     if not host:
         raise HostInformationNotPresent
     origin, by_host = _origin(host, scheme, tuple(suffixes))
@@ -74,10 +85,15 @@ def resolve_address(path: bytes, host: bytes | None, scheme: str, suffixes: Sequ
         account, secondary = _primary(by_host)
         return Address(account, secondary, True, origin, path)
     first, slash, rest = path.lstrip(b"/").partition(b"/")
-    if not first:
-        raise InvalidUri
     sent = _decode(first)
     account, secondary = _primary(sent)
+    is_service = first and b"restype=service" in query  # then nothing but an account is in the path
+    if not rest and not is_service and _is_foreign_name(host):
+        signer = _read_signer(authorization)
+        if signer not in (None, account):
+            return Address(str(signer), _is_secondary(host), True, origin, path)
+    if not first:
+        raise InvalidUri
     rest = slash + rest
     if secondary and rest.startswith(b"/%b/" % account.encode()):
         # an SDK made for host style puts the secondary before the whole path; nothing lies below a table
@@ -108,6 +124,23 @@ def _is_secondary(host: bytes) -> bool:
     """Return whether the first label of the host has the suffix from which some clients make secondary addresses."""
     label, dot, _ = host.partition(b":")[0].partition(b".")
     return bool(dot) and label.endswith(b"-secondary")
+
+
+def _read_signer(authorization: bytes | None) -> str | None:
+    """Return the account that the header names for Shared Key."""
+    match = _SIGNED.match(authorization or b"")
+    return match[1].decode() if match else None
+
+
+_SIGNED: Final = re.compile(rb"SharedKey(?:Lite)? ([a-z0-9]{3,24}):")
+
+
+def _is_foreign_name(host: bytes) -> bool:
+    """Return whether a host is a name, and not an IP address or localhost."""
+    return not host.startswith((b"[", b"localhost")) and not _IPV4.match(host)
+
+
+_IPV4: Final = re.compile(rb"[0-9.]+(?::|\Z)")
 
 
 def _decode(raw: bytes) -> str:

@@ -34,7 +34,7 @@ from storage.domain.requests.recorded import (
     dump_fault,
     outcome_of,
 )
-from storage.domain.requests.routes import resolve_address, resolve_operation, resolve_target
+from storage.domain.requests.routes import Address, resolve_address, resolve_operation, resolve_target
 from storage.inspector.facts import Facts, IncomingRequest
 from storage.inspector.records import dump_report
 from storage.inspector.requests import inspect_request
@@ -114,10 +114,17 @@ class RequestLog:
         """Do nothing: what could not be written is bounded by number."""
 
 
+def _resolve(sent: SentRequest, suffixes: Sequence[str]) -> Address:
+    headers = sent.headers
+    return resolve_address(
+        sent.path, headers.get(b"host"), sent.scheme, suffixes, headers.get(b"authorization"), sent.query
+    )
+
+
 def _address(kept: KeptRequest) -> KeptAddress:
     sent = kept.sent
     try:
-        address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, settings.HOST_SUFFIXES)
+        address = _resolve(sent, settings.HOST_SUFFIXES)
     except StorageError:
         return UNKNOWN
     return keep_address(address, sent.method, kept.observed.kind)
@@ -161,7 +168,7 @@ def _operation(observed: ObservedRequest, sent: SentRequest) -> tuple[str, str]:
     if observed.operation is not None or observed.table:
         return observed.table, observed.operation or ""
     try:
-        address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, settings.HOST_SUFFIXES)
+        address = _resolve(sent, settings.HOST_SUFFIXES)
         target = resolve_target(address.rest, sent.method, address.account, observed.kind)
         options = read_options(sent.query)
         conditional = b"if-match" in sent.headers
@@ -272,7 +279,7 @@ def _facts(account: Account) -> Facts:
 def explain(sent: SentRequest, facts: Facts, now: float, path: str) -> dict[str, Any] | None:
     """Return why access was refused, as storage.inspector.records.dump_report writes it; ``path``: as it is kept."""
     try:
-        address = resolve_address(sent.path, sent.headers.get(b"host"), sent.scheme, facts.suffixes)
+        address = _resolve(sent, facts.suffixes)
     except StorageError:
         return None
     incoming = IncomingRequest(

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -157,11 +158,11 @@ def test_k3_whatever_is_pasted_where_connects(proven, account):
     ],
 )
 def test_hosts(visit, settings, host, name, endpoint):
-    settings.HOST_SUFFIXES = ("table.localhost",)
+    settings.OPTIONS = replace(settings.OPTIONS, host_suffixes=("table.localhost",))
     answer = visit("max").get(KEYS, {"host": host, "name": name}, headers=HTMX)
     assert f"TableEndpoint={endpoint}" in answer.context["text"]
     assert b"<html" not in answer.content
-    settings.HOST_SUFFIXES = ()
+    settings.OPTIONS = replace(settings.OPTIONS, host_suffixes=())
     if host == "account":  # there is none where the server knows none
         answer = visit("max").get(KEYS, {"host": "account"})
         assert "TableEndpoint=http://testserver/acme" in answer.context["text"]
