@@ -22,6 +22,7 @@ from storage.domain.values.etag import Precondition
 from storage.editing import merge
 from storage.editing.conversions import convert
 from storage.editing.pasted_rows import (
+    Omission,
     PastedRow,
     PastedRows,
     RowFault,
@@ -58,16 +59,27 @@ REASONS: Final[dict[UnreadableReason, Promise]] = {
     UnreadableReason.NO_KEYS: _(
         "The first line must contain the column names, including PartitionKey and RowKey."
     ),
+    UnreadableReason.COLUMN_TWICE: _("Two columns are named %(column)s."),
     UnreadableReason.BAD_CSV: _("Unclosed quotation mark (line %(line)s)."),
 }
 
 FLAWS: Final[dict[RowFault, Promise]] = {
     RowFault.NO_KEY: _("The key is missing."),
     RowFault.TWICE: _("This key appears twice."),
+    RowFault.MEMBER_TWICE: _("This member appears twice."),
+    RowFault.DIGITS_LOST: _(
+        "No type holds all digits of this number. Write it as a String, in quotation marks."
+    ),
     RowFault.UNKNOWN_TYPE: _("Unknown type."),
     RowFault.NESTED: _("A property cannot be an object or array. Store it as JSON in a String."),
     RowFault.TOO_MANY_FIELDS: _("This row has more fields than columns."),
     RowFault.NO_OBJECT: _("This is not a JSON object."),
+}
+
+OMISSIONS: Final[dict[Omission, Promise]] = {
+    Omission.TIMESTAMP: _("Left out: set by the service"),
+    Omission.CONTROL: _("Left out: control information of a service"),
+    Omission.BESIDE_ROWS: _("Left out: beside the rows, not in them"),
 }
 
 WHYS: Final[dict[TypeSource, Promise]] = {

@@ -38,6 +38,7 @@ _FAULTS: Final[Mapping[DocumentFault, Promise]] = {
     DocumentFault.NESTED: gettext_lazy("%(name)s must be a single value. Store objects and arrays as text."),
     DocumentFault.NULL: gettext_lazy("Properties cannot be null. Leave out %(name)s instead."),
     DocumentFault.VALUE: gettext_lazy("This is not a valid %(name)s value."),
+    DocumentFault.DIGITS: gettext_lazy("%(name)s has more digits than its type holds."),
     DocumentFault.TOO_LARGE: gettext_lazy("%(name)s is larger than 64 KiB, the limit for a value."),
     DocumentFault.OUT_OF_RANGE: gettext_lazy("A DateTime must be between the years 1601 and 9999."),
     DocumentFault.NAME: gettext_lazy(

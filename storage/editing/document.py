@@ -10,11 +10,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, Entity, EntityKey, is_control
+from storage.domain.entities.entity import (
+    KEY_PROPERTIES,
+    ODATA_TYPE,
+    SYSTEM_PROPERTIES,
+    Entity,
+    EntityKey,
+)
 from storage.domain.errors import EntityTooLarge, OutOfRangeInput, PropertyValueTooLarge, StorageError
-from storage.domain.values import edm, encoding
+from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_property_name
+from storage.editing import json_values
+from storage.editing.exact_json import ExactDecoder
+from storage.editing.field_roles import find_described, find_roles, read_type_name
+from storage.editing.invalid_text import InvalidText, TextFault
 
 
 class DocumentFault(StrEnum):
@@ -28,6 +38,7 @@ class DocumentFault(StrEnum):
     NESTED = "an object or array"
     NULL = "null"
     VALUE = "not a value of the type"
+    DIGITS = "more digits than the type holds"
     TOO_LARGE = "a value beyond 64 KiB"
     OUT_OF_RANGE = "a time before 1601 or after 9999"
     NAME = "not a name"
@@ -74,21 +85,15 @@ def read(text: str) -> Entity:
     """Read an entity, ignoring control information and Timestamp; raises InvalidDocument."""
     reader = _Reader(text)
     members = reader.members()
-    types = {
-        name.removesuffix(ODATA_TYPE): member for name, member in members.items() if name.endswith(ODATA_TYPE)
-    }
+    roles = find_roles(members)
     properties: dict[str, EdmValue] = {}
     for name, member in members.items():
-        if _is_property(name):
-            properties[name] = reader.value(name, member, types.get(name))
-    for name, member in types.items():
-        if name not in members and _is_property(name):
-            raise reader.fault(DocumentFault.NO_PROPERTY, member.at, name)
+        described = find_described(name)
+        if described is not None and described not in members:
+            raise reader.fault(DocumentFault.NO_PROPERTY, member.at, described)
+        if roles.is_value(name) and name not in SYSTEM_PROPERTIES:
+            properties[name] = reader.value(name, member, members.get(roles.types.get(name, "")))
     return Entity(EntityKey(*(reader.key(name, members) for name in KEY_PROPERTIES)), properties)
-
-
-def _is_property(name: str) -> bool:
-    return not is_control(name) and name not in (*KEY_PROPERTIES, "Timestamp")
 
 
 class _Member(NamedTuple):
@@ -105,7 +110,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._decoder = json.JSONDecoder(parse_constant=_no_constant)
+        self._decoder = ExactDecoder(is_strict=True)
 
     def fault(self, fault: DocumentFault, at: int, about: str = "") -> InvalidDocument:
         start = self.text.rfind("\n", 0, at) + 1
@@ -124,21 +129,28 @@ class _Reader:
             check_property_name(name)
         except StorageError:
             raise self.fault(DocumentFault.NAME, member.at, name) from None
-        if annotation is not None and annotation.value not in set(Edm):
-            raise self.fault(DocumentFault.NO_TYPE, annotation.value_at, str(annotation.value))
+        type_: Edm | None = None
+        if annotation is not None:
+            type_ = read_type_name(annotation.value) if isinstance(annotation.value, str) else None
+            if type_ is None:
+                raise self.fault(DocumentFault.NO_TYPE, annotation.value_at, str(annotation.value))
         if member.value is None:
             raise self.fault(DocumentFault.NULL, member.value_at, name)
         if isinstance(member.value, dict | list):
             raise self.fault(DocumentFault.NESTED, member.value_at, name)
         try:
-            return edm.read(member.value, annotation.value if annotation else None)
+            return json_values.read(member.value, type_)
+        except InvalidText as invalid:
+            is_decimal = not isinstance(member.value, int)
+            if invalid.fault in (TextFault.DIGITS_LOST, TextFault.TOO_PRECISE) and is_decimal:
+                raise self.fault(DocumentFault.DIGITS, member.value_at, name) from None
+            raise self.fault(DocumentFault.VALUE, member.value_at, (type_ or Edm.INT64).value) from None
         except (PropertyValueTooLarge, EntityTooLarge):
             raise self.fault(DocumentFault.TOO_LARGE, member.value_at, name) from None
         except OutOfRangeInput:
             raise self.fault(DocumentFault.OUT_OF_RANGE, member.value_at, name) from None
         except StorageError:
-            about = annotation.value if annotation else Edm.INT32.value
-            raise self.fault(DocumentFault.VALUE, member.value_at, about) from None
+            raise self.fault(DocumentFault.VALUE, member.value_at, (type_ or Edm.INT32).value) from None
 
     def key(self, name: str, members: dict[str, _Member]) -> str:
         member = members.get(name)
@@ -183,12 +195,8 @@ class _Reader:
 
     def _decode(self, at: int) -> tuple[Any, int]:
         try:
-            return self._decoder.raw_decode(self.text, at)
+            return self._decoder.decode(self.text, at)
         except json.JSONDecodeError as error:
             raise self.fault(DocumentFault.NOT_JSON, error.pos) from None
         except (ValueError, RecursionError):  # NaN without quotes, or a number of thousands of digits
             raise self.fault(DocumentFault.NOT_JSON, at) from None
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)

@@ -1,13 +1,20 @@
 """Decimal numbers as Doubles, and whether they lose digits."""
 
 import math
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
 # Programs write up to 17 digits so that a Double is read back as it was, though fewer may do
 _DIGITS: Final = 17
 _SURELY_EXACT: Final = 15  # characters, with at most as many digits
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII).fullmatch
 _SMALLEST_NORMAL: Final = 2.2250738585072014e-308
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a decimal number of any size."""
+    return _NUMBER(text) is not None
 
 
 def is_exact(text: str, value: float) -> bool:

@@ -54,18 +54,35 @@ def _read_whole(text: str) -> int | InexactNumber:
         return InexactNumber(text)
 
 
-class ExactDecoder:
-    """Decodes JSON values one after the other; ``repeated`` is a name that an object in the last one has twice."""
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
 
-    def __init__(self) -> None:
+
+class RepeatingObject(dict[str, Any]):
+    """An object that has a name twice, with the last member of that name."""
+
+    def __init__(self, members: list[tuple[str, Any]]) -> None:
+        super().__init__(members)
+        counts = Counter(name for name, _ in members)
+        self.repeated = next(name for name, number in counts.items() if number > 1)
+
+
+class ExactDecoder:
+    """Decodes JSON values one after the other; ``repeated`` is a name that an object in the last one has twice.
+
+    ``is_strict``: numbers of thousands of digits, and NaN and Infinity without quotes, are not JSON.
+    """
+
+    def __init__(self, *, is_strict: bool = False) -> None:
         self.repeated: str | None = None
-        self._decode = JSONDecoder(object_pairs_hook=self._object, parse_float=_read_number).raw_decode
-        self._decode_long = JSONDecoder(
-            object_pairs_hook=self._object, parse_float=_read_number, parse_int=_read_whole
-        ).raw_decode
+        hooks: dict[str, Any] = {"object_pairs_hook": self._object, "parse_float": _read_number}
+        if is_strict:
+            hooks["parse_constant"] = _refuse_constant
+        long = hooks if is_strict else {**hooks, "parse_int": _read_whole}
+        self._decode, self._decode_long = (JSONDecoder(**it).raw_decode for it in (hooks, long))
 
     def decode(self, text: str, start: int = 0) -> tuple[Any, int]:
-        """Return the value that begins there, and where it ends; raises JSONDecodeError, RecursionError."""
+        """Return the value that begins there, and where it ends; raises ValueError, RecursionError."""
         self.repeated = None
         try:
             return self._decode(text, start)
@@ -76,7 +93,7 @@ class ExactDecoder:
             return self._decode_long(text, start)
 
     def load(self, text: str) -> Any:
-        """Return the only value of a text; raises JSONDecodeError, RecursionError."""
+        """Return the only value of a text; raises ValueError, RecursionError."""
         start = len(text) - len(text.lstrip(_BLANKS))
         found, end = self.decode(text, start)
         if text[end:].strip(_BLANKS):
@@ -85,10 +102,19 @@ class ExactDecoder:
 
     def _object(self, members: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(members)
-        if len(found) != len(members) and self.repeated is None:
-            counts = Counter(name for name, _ in members)
-            self.repeated = next(name for name, number in counts.items() if number > 1)
-        return found
+        if len(found) == len(members):
+            return found
+        repeating = RepeatingObject(members)
+        self.repeated = repeating.repeated if self.repeated is None else self.repeated
+        return repeating
+
+
+def find_repeated(value: object) -> str | None:
+    """Return a name that a decoded object, or one within it, has twice."""
+    if isinstance(value, RepeatingObject):
+        return value.repeated
+    within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((name for it in within if (name := find_repeated(it)) is not None), None)
 
 
 _BLANKS: Final = " \t\r\n"

@@ -11,8 +11,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from storage.domain.entities import entity
 from storage.domain.values.edm import Edm
 
+TYPE: Final = "@type"  # follows the name of a column in the files that are written
 _TYPE_FIELD: Final = re.compile(r"(.+)@(odata\.)?type", re.IGNORECASE | re.DOTALL)
 _TYPES: Final = {
     **{type_.value.lower(): type_ for type_ in Edm},
@@ -60,9 +62,14 @@ def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRol
 
 
 def is_control(name: str) -> bool:
-    """Return whether a name is that of control information: odata.etag, @odata.context, Orders@odata.navigationLink."""
-    folded = name.lower()
-    return folded.startswith("odata.") or "@odata." in folded
+    """Return whether a name is that of control information, in any letter case: odata.etag, @odata.context."""
+    return entity.is_control(name.lower())
+
+
+def find_described(name: str) -> str | None:
+    """Return the field whose type a field of this name declares if there is that field; None for other names."""
+    match = _TYPE_FIELD.fullmatch(name)
+    return None if match is None or is_control(match[1]) else match[1]
 
 
 def read_type_name(text: str) -> Edm | None:

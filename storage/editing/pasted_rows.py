@@ -1,24 +1,18 @@
 """Pasted rows: entities from JSON or lines of fields, with the problems of each row."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from storage.domain.entities import entity
-from storage.domain.entities.entity import (
-    KEY_PROPERTIES,
-    ODATA_TYPE,
-    SYSTEM_PROPERTIES,
-    Entity,
-    EntityKey,
-    is_control,
-)
+from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES, Entity, EntityKey
 from storage.domain.errors import StorageError
-from storage.domain.values import edm
-from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
+from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_key, check_property_name
-from storage.editing.typed_text import InvalidText
+from storage.editing import exact_json, json_values
+from storage.editing.exact_json import ExactDecoder, find_repeated
+from storage.editing.field_roles import find_roles, is_control, read_type_name
+from storage.editing.typed_text import InvalidText, TextFault
 
 
 class RowFormat(StrEnum):
@@ -43,6 +37,8 @@ class RowFault(StrEnum):
 
     NO_KEY = "a key is missing"
     TWICE = "the key appears twice"
+    MEMBER_TWICE = "a member appears twice"
+    DIGITS_LOST = "a number with more digits than any type holds exactly"
     UNKNOWN_TYPE = "not an EDM type"
     NESTED = "an object or array"
     TOO_MANY_FIELDS = "more fields than columns"
@@ -57,6 +53,14 @@ class RowProblem:
     column: str
     reason: RowFault | InvalidText | StorageError
     text: str = ""
+
+
+class Omission(StrEnum):
+    """Why a column is left out."""
+
+    TIMESTAMP = "set by the service"
+    CONTROL = "control information"
+    BESIDE_ROWS = "beside the rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,10 @@ class PastedRow:
 
 @dataclass(frozen=True, slots=True)
 class PastedRows:
-    """``rows`` are those without a problem; ``absent`` counts empty values of types other than String."""
+    """``rows`` are those without a problem; ``absent`` counts empty values of types other than String.
+
+    ``left_out``: the columns that become no property, by their names; ``blank``: how many rows have no value.
+    """
 
     format: RowFormat
     columns: tuple[PastedColumn, ...]
@@ -82,15 +89,18 @@ class PastedRows:
     problems: tuple[RowProblem, ...]
     count: int  # of all rows
     absent: int = 0
+    left_out: Mapping[str, Omission] = field(default_factory=dict)
+    blank: int = 0
 
 
 class UnreadableRows(Exception):
-    """No row can be read; ``line`` is where, if known."""
+    """No row can be read; ``line`` is where, if known, and ``column`` which one, if it is about one."""
 
-    def __init__(self, reason: "UnreadableReason", line: int = 0) -> None:
+    def __init__(self, reason: "UnreadableReason", line: int = 0, column: str = "") -> None:
         super().__init__(reason, line)
         self.reason = reason
         self.line = line
+        self.column = column
 
 
 class UnreadableReason(StrEnum):
@@ -98,6 +108,7 @@ class UnreadableReason(StrEnum):
     NO_JSON = "neither JSON nor lines of it"
     NO_KEYS = "no columns PartitionKey and RowKey"
     BAD_CSV = "unbalanced quotation marks"
+    COLUMN_TWICE = "two columns with the same name"
 
 
 @dataclass(slots=True)
@@ -153,13 +164,14 @@ class RowReader:
 
 def read_json(text: str) -> PastedRows:
     """Read one object, a list, a response of the service with its ``value``, or one object per line."""
-    format_, objects = _objects(text)
+    left_out: dict[str, Omission] = {}
+    format_, objects = _objects(text, left_out)
     reading = RowReader()
     types: dict[str, set[Edm]] = {}
     declared: set[str] = set()
     for line, found in objects:
         reading.count += 1
-        _read_object(reading, line, found, types, declared)
+        _read_object(reading, line, found, types, declared, left_out)
     columns = tuple(
         PastedColumn(
             name,
@@ -168,46 +180,60 @@ def read_json(text: str) -> PastedRows:
         )
         for name, its in types.items()
     )
-    return PastedRows(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count)
+    rows, problems = tuple(reading.rows), tuple(reading.problems)
+    return PastedRows(format_, columns, rows, problems, reading.count, left_out=left_out)
 
 
-def _objects(text: str) -> tuple[RowFormat, Iterable[tuple[int, object]]]:
+def _objects(text: str, left_out: dict[str, Omission]) -> tuple[RowFormat, Iterable[tuple[int, object]]]:
+    decoder = ExactDecoder()
     try:
-        found = json.loads(text)
+        found = decoder.load(text)
     except RecursionError:
         raise UnreadableRows(UnreadableReason.NO_JSON) from None
     except ValueError:
-        return RowFormat.NDJSON, _lines(text)
+        return RowFormat.NDJSON, _lines(text, decoder)
     if isinstance(found, dict) and isinstance(found.get("value"), list):
+        for name in found.keys() - {"value"}:
+            left_out[name] = Omission.CONTROL if is_control(name) else Omission.BESIDE_ROWS
         found = found["value"]
     return RowFormat.JSON, enumerate(found if isinstance(found, list) else [found], 1)
 
 
-def _lines(text: str) -> list[tuple[int, object]]:
+def _lines(text: str, decoder: ExactDecoder) -> list[tuple[int, object]]:
     found: list[tuple[int, object]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            found.append((number, json.loads(line)))
+            found.append((number, decoder.load(line)))
         except (ValueError, RecursionError):
             raise UnreadableRows(UnreadableReason.NO_JSON, number) from None
     return found
 
 
 def _read_object(
-    reading: RowReader, line: int, found: object, types: dict[str, set[Edm]], declared: set[str]
+    reading: RowReader,
+    line: int,
+    found: object,
+    types: dict[str, set[Edm]],
+    declared: set[str],
+    left_out: dict[str, Omission],
 ) -> None:
     if not isinstance(found, dict):
         return reading.problem(line, "", RowFault.NO_OBJECT)
+    if (twice := find_repeated(found)) is not None:
+        return reading.problem(line, twice, RowFault.MEMBER_TWICE)
     before = len(reading.problems)
     properties: dict[str, EdmValue] = {}
+    roles = find_roles(found)
     for name, value in found.items():
-        if is_control(name) or name in SYSTEM_PROPERTIES or value is None:
+        if name in roles.controls or name == "Timestamp":
+            left_out[name] = Omission.CONTROL if name in roles.controls else Omission.TIMESTAMP
+        if not roles.is_value(name) or name in SYSTEM_PROPERTIES or value is None:
             continue
         if not reading.check_name(line, name):
             continue
-        annotation = found.get(name + ODATA_TYPE)
+        annotation = found.get(roles.types.get(name, ""))
         if (read := _read_value(reading, line, name, value, annotation)) is not None:
             properties[name] = read
             types.setdefault(name, set()).add(read.type)
@@ -225,14 +251,16 @@ def _read_value(
     if isinstance(value, dict | list):
         reading.problem(line, name, RowFault.NESTED)
         return None
-    if annotation is not None and annotation not in list(Edm):
+    type_ = read_type_name(annotation) if isinstance(annotation, str) else None
+    if annotation is not None and type_ is None:
         reading.problem(line, name, RowFault.UNKNOWN_TYPE, str(annotation))
         return None
+    text = value if isinstance(value, str) else exact_json.write(value)
     try:
-        # the service would make it a Double; a pasted identifier must keep every digit
-        if annotation is None and type(value) is int and value not in INT32 and value in INT64:
-            return EdmValue(Edm.INT64, value)
-        return edm.read(value, annotation)
+        return json_values.read(value, type_)
+    except InvalidText as invalid:
+        is_lost = type_ is None and invalid.fault is TextFault.DIGITS_LOST
+        reading.problem(line, name, RowFault.DIGITS_LOST if is_lost else invalid, text)
     except StorageError as error:
-        reading.problem(line, name, error, str(value))
-        return None
+        reading.problem(line, name, error, text)
+    return None

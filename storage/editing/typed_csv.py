@@ -10,8 +10,10 @@ from typing import Final
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import guessing, pasted_rows, typed_text
-from storage.editing.field_roles import read_type_name
+from storage.editing.column_names import find_name_twice, name_columns
+from storage.editing.field_roles import FieldRoles, find_roles, read_type_name
 from storage.editing.pasted_rows import (
+    Omission,
     PastedColumn,
     PastedRows,
     RowFault,
@@ -23,7 +25,6 @@ from storage.editing.pasted_rows import (
 )
 from storage.editing.typed_text import InvalidText, TextForm
 
-TYPE: Final = "@type"
 _DELIMITERS: Final = "\t,;|"
 
 csv.field_size_limit(4 * 1024 * 1024)  # characters, of a value of the largest entity as base64
@@ -59,56 +60,79 @@ def read(text: str, now: datetime, wishes: ColumnOptions) -> PastedRows:
     first_line = text.lstrip("\n").partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first_line.count)  # the first one of several
     lines = _lines(text, delimiter)
+    blank = sum(not any(fields) for _, fields in lines if fields)
+    lines = [line for line in lines if any(line[1])]
     if not lines:
         raise UnreadableRows(UnreadableReason.EMPTY)
-    header, first = _header(lines, wishes.columns)
+    header, unnamed, first = _header(lines, wishes.columns)
     rows = lines[first:]
-    sources = _sources(header, rows, now, wishes)
+    roles = find_roles(header)
+    sources = _sources(header, unnamed, roles, rows, now, wishes)
     reading, absent = RowReader(), 0
     last: dict[str, Edm] = {}
     for number, fields in rows:
         reading.count += 1
-        absent += _read_row(reading, number, fields, header, sources, now, last)
+        absent += _read_row(reading, number, fields, header, roles, sources, now, last)
     columns = tuple(
         PastedColumn(source.name, source.type, source.why)
         for source in sources
         if source.name not in SYSTEM_PROPERTIES
     )
     format_ = RowFormat.TSV if delimiter == "\t" else RowFormat.CSV
-    return PastedRows(format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count, absent)
+    left_out = dict.fromkeys(roles.controls, Omission.CONTROL)
+    if "Timestamp" in header:
+        left_out["Timestamp"] = Omission.TIMESTAMP
+    return PastedRows(
+        format_, columns, tuple(reading.rows), tuple(reading.problems), reading.count, absent, left_out, blank
+    )
 
 
 def _lines(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
-    """Return the fields with the number of the line on which they end; empty lines are counted but skipped."""
+    """Return the fields with the number of the line on which they end."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        return [(reader.line_num, fields) for fields in reader if any(fields)]
+        return [(reader.line_num, fields) for fields in reader]
     except csv.Error:
         raise UnreadableRows(UnreadableReason.BAD_CSV, reader.line_num) from None
 
 
-def _header(lines: Sequence[tuple[int, list[str]]], columns: Sequence[str]) -> tuple[list[str], int]:
-    """Return the names of the fields, and how many lines the header takes."""
+def _header(
+    lines: Sequence[tuple[int, list[str]]], columns: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str], int]:
+    """Return the names of the fields, those that were empty, and how many lines the header takes."""
     header = [name.strip() for name in lines[0][1]]
     if set(KEY_PROPERTIES) <= set(header):
-        return header, 1
+        names, unnamed = name_columns(header)
+        twice = find_name_twice(names)
+        if twice is not None:
+            raise UnreadableRows(UnreadableReason.COLUMN_TWICE, lines[0][0], twice)
+        return names, unnamed, 1
     if set(KEY_PROPERTIES) <= set(columns) and len(columns) == len(header):
-        return list(columns), 0
+        return columns, (), 0
     raise UnreadableRows(UnreadableReason.NO_KEYS, lines[0][0])
 
 
 def _sources(
-    header: Sequence[str], rows: Sequence[tuple[int, list[str]]], now: datetime, wishes: ColumnOptions
+    header: Sequence[str],
+    unnamed: Sequence[str],
+    roles: FieldRoles,
+    rows: Sequence[tuple[int, list[str]]],
+    now: datetime,
+    wishes: ColumnOptions,
 ) -> list[_Source]:
     places = {name: place for place, name in enumerate(header)}
     sources = []
     for name, place in places.items():
-        if name.endswith(TYPE) or not name:
+        if not roles.is_value(name) or (name in unnamed and not _has_values(place, rows)):
             continue
-        type_place = places.get(name + TYPE)
+        type_place = places.get(roles.types.get(name, ""))
         type_, why = _type_of(name, place, type_place, rows, now, wishes)
         sources.append(_Source(name, place, type_place, type_, why))
     return sources
+
+
+def _has_values(place: int, rows: Sequence[tuple[int, list[str]]]) -> bool:
+    return any(place < len(fields) and fields[place] for _number, fields in rows)
 
 
 def _type_of(
@@ -138,6 +162,7 @@ def _read_row(
     number: int,
     fields: Sequence[str],
     header: Sequence[str],
+    roles: FieldRoles,
     sources: Sequence[_Source],
     now: datetime,
     last: dict[str, Edm],
@@ -152,7 +177,7 @@ def _read_row(
     for source in sources:
         if source.name in SYSTEM_PROPERTIES or not reading.check_name(number, source.name):
             continue
-        text, declared = texts.get(source.name, ""), texts.get(source.name + TYPE, "").strip()
+        text, declared = texts.get(source.name, ""), texts.get(roles.types.get(source.name, ""), "").strip()
         type_ = _declared_type(reading, number, source, declared, last)
         # an empty text is a value of String and Binary only
         if text or (declared and type_ in (Edm.STRING, Edm.BINARY)):
@@ -188,7 +213,8 @@ def _read_value(
     reading: RowReader, number: int, source: _Source, type_: Edm, text: str, now: datetime
 ) -> EdmValue | None:
     try:
-        return typed_text.read(type_, text, now, TextForm.BASE64 if type_ is Edm.BINARY else None)
+        form = TextForm.BASE64 if type_ is Edm.BINARY else None
+        return typed_text.read_exactly(type_, text, now, form)
     except InvalidText as refusal:
         reading.problem(number, source.name, refusal, text)
         return None

@@ -1,23 +1,21 @@
 """Rows become entities. Usual ones take one pass with the plans of the protocol; the others are read value by value."""
 
-import math
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from decimal import Decimal
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from storage.domain.entities import plans
 from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, Entity, EntityKey, check_size
 from storage.domain.errors import StorageError
 from storage.domain.values import edm, encoding
-from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
+from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import ANNOTATED
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
-from storage.editing import doubles, exact_json, typed_text
+from storage.editing import exact_json, json_values, typed_text
 from storage.editing.exact_json import InexactNumber, SpelledNumber
 from storage.editing.field_roles import FieldRoles, find_roles, read_type_name
 from storage.editing.formats.format import Format, NotInFormat
@@ -47,15 +45,10 @@ from storage.transfer.rows import Position, Reader, Row
 CHUNK: Final = 1000  # rows
 _BYTES_AT_ONCE: Final = 4 << 20
 _EXAMPLE: Final = 80  # characters of a value in the report
-_RANGES: Final = {Edm.INT32: INT32, Edm.INT64: INT64}
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
-_LONGEST_WHOLE: Final = 100  # digits; Python's conversions are slow far beyond
 _INT32: Final = re.compile(r"-?[1-9][0-9]{0,8}|0", re.ASCII).fullmatch
 _DOUBLE: Final = re.compile(r"-?[0-9]+\.[0-9]+", re.ASCII).fullmatch
 _SHORT_DOUBLE: Final = 16  # characters with a point, so that at most 15 are digits, which a Double holds
 _BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False}
-# a fraction of a second, up to the digit that DateTime holds
-_FRACTION: Final = re.compile(r"([.,][0-9]{7})([0-9]+)", re.ASCII)
 _NOT_IN_KEYS: Final = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -445,7 +438,7 @@ class RowMapper:
         if self._is_text and self._mapping.unescapes_formulas:
             value = unescape_formula(value)
         if reject.type is Edm.DATETIME:
-            cut = _FRACTION.sub(r"\1", value)
+            cut = json_values.cut_fraction(value)
             return (
                 self._read_typed(row, step, Edm.DATETIME, cut)
                 if self._is_text
@@ -480,7 +473,7 @@ class RowMapper:
             if type_ is Edm.DATETIME and not text.strip()[:4].isdecimal():
                 raise InvalidText(TextFault.NOT_DATETIME)
             if type_ is Edm.DATETIME:
-                _check_fraction(text)
+                json_values.check_fraction(text)
             is_local = type_ is Edm.DATETIME and self._mapping.zone != ""
             if type_ in (Edm.STRING, Edm.BINARY, Edm.DATETIME) and not is_local:
                 try:
@@ -512,38 +505,15 @@ class RowMapper:
             type_ = read_type_name(named) if isinstance(named, str) else None
             if type_ is None:
                 raise _Misfit(Reject(row, Fault.UNKNOWN_TYPE, step.source, text=_text_of(named)[:80]))
-        if type_ is None and not isinstance(value, str | bool):
-            return self._read_number(row, step, value)
-        known = type_ or (Edm.BOOLEAN if isinstance(value, bool) else Edm.STRING)
         try:
-            if known is Edm.STRING and not isinstance(value, str):
-                return edm.read(_text_of(value), known, self._kind)
-            if known is Edm.DOUBLE:
-                return _read_as_double(value, self._now)
-            if known is Edm.DATETIME and isinstance(value, str):
-                _check_fraction(value)
-            if known in _RANGES:
-                _check_range(_RANGES[known], value)
-            return edm.read(float(value) if type(value) is SpelledNumber else value, known, self._kind)
+            if type_ is Edm.STRING and not isinstance(value, str):
+                return edm.read(_text_of(value), type_, self._kind)
+            return json_values.read(value, type_, self._kind)
         except (InvalidText, StorageError) as error:
+            if type_ is None and isinstance(error, InvalidText) and error.fault is TextFault.DIGITS_LOST:
+                raise _Misfit(Reject(row, Fault.INEXACT, step.source, text=_text_of(value)[:80])) from None
+            known = type_ or json_values.type_without_annotation(value)
             raise _Misfit(rejects.of_value(row, error, step.source, known, _text_of(value))) from None
-
-    def _read_number(self, row: Row, step: _Step, value: int | float | InexactNumber) -> EdmValue:
-        """Read a number without a type: a whole one is of the first type that holds it with every digit."""
-        if isinstance(value, int) and value in INT64:
-            # the service would make it a Double beyond Int32; an identifier must keep every digit
-            return EdmValue(Edm.INT32 if value in INT32 else Edm.INT64, value)
-        try:
-            found = _read_as_double(value, self._now)
-            # a whole number of many digits is an identifier, even if it happens to be the value of a Double
-            if isinstance(value, int) and Decimal(repr(found.value)) != value:
-                raise InvalidText(TextFault.DIGITS_LOST)
-        except InvalidText as error:
-            is_lost = error.fault is TextFault.DIGITS_LOST
-            fault = Fault.INEXACT if is_lost else Fault.OUT_OF_RANGE
-            type_ = None if is_lost else Edm.DOUBLE
-            raise _Misfit(Reject(row, fault, step.source, type_, _text_of(value)[:80])) from None
-        return found
 
     def _as_string(self, row: Row, step: _Step, value: Any) -> EdmValue:
         text = _text_of(value)
@@ -558,58 +528,6 @@ class RowMapper:
 def _text_of(value: Any) -> str:
     """Return the text of a value of JSON, as it stands in the file."""
     return value if isinstance(value, str) else exact_json.write(value)
-
-
-def _read_as_double(value: object, now: datetime) -> EdmValue:
-    """Read a number of JSON, or the text of one, as a Double that is the same number.
-
-    Raises InvalidText, StorageError.
-    """
-    match value:
-        case float():
-            return EdmValue(Edm.DOUBLE, float(value))
-        case bool():
-            raise InvalidText(TextFault.NOT_NUMBER)
-        case int():
-            try:
-                number, is_same = float(value), float(value) == value
-            except OverflowError:
-                raise InvalidText(TextFault.TOO_LARGE) from None
-        case str():
-            try:
-                number = cast("float", edm.read(value, Edm.DOUBLE).value)
-            except StorageError:
-                typed_text.read(Edm.DOUBLE, value, now)  # which says more of what is wrong
-                raise
-            is_same = not math.isfinite(number) or doubles.is_exact(value, number)
-        case _:
-            assert isinstance(value, InexactNumber)
-            number, is_same = value.nearest, False
-            if math.isinf(number):
-                raise InvalidText(TextFault.TOO_LARGE)
-    if not is_same:
-        raise InvalidText(TextFault.DIGITS_LOST)
-    return EdmValue(Edm.DOUBLE, number)
-
-
-def _check_fraction(text: str) -> None:
-    """Raise InvalidText if a time has more digits of a second than a DateTime."""
-    found = _FRACTION.search(text)
-    if found is not None and found[2].strip("0"):
-        raise InvalidText(TextFault.TOO_PRECISE)
-
-
-def _check_range(limits: range, value: object) -> None:
-    """Raise InvalidText if a whole number, or the text of one, is beyond the limits of a type."""
-    text = (
-        str(value)
-        if type(value) is int
-        else _text_of(value)
-        if isinstance(value, str | InexactNumber)
-        else ""
-    )
-    if _WHOLE(text) and (len(text) > _LONGEST_WHOLE or int(text) not in limits):
-        raise InvalidText(TextFault.TOO_LARGE)
 
 
 def read_chunks(

@@ -12,12 +12,12 @@ from typing import IO, Any, Final, Self
 
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import PROPERTY_LIMIT
+from storage.editing.column_names import find_name_twice, name_columns
 from storage.transfer import content, encoding_guess, encodings
 from storage.transfer.content import Bounds
 from storage.transfer.content import Compression as Compression
 from storage.transfer.content import FileRefused as FileRefused
 from storage.transfer.encoding_guess import Evidence, Guess, Reading
-from storage.transfer.mapping import name_columns
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
 SCANNED: Final = 4 << 20  # bytes that are looked at for letters beyond ASCII, if the sample has too few
@@ -277,7 +277,7 @@ def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) 
 
 def require_different(names: Iterable[str]) -> None:
     """Raise FileRefused if two columns have the same name."""
-    twice = next((name for name, number in Counter(names).items() if number > 1), None)
+    twice = find_name_twice(names)
     if twice is not None:
         raise FileRefused(Reason.FILE_ROWS_COLUMN_TWICE, column=twice)
 

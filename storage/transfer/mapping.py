@@ -1,7 +1,7 @@
 """What becomes of the columns of a file: keys, properties and their types. Kept as JSON for the next file."""
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Self
@@ -259,23 +259,3 @@ def property_name(column: str) -> str:
     if name in SYSTEM_PROPERTIES:
         return f"{name}_2"
     return name if is_property_name(name) else f"_{name}"
-
-
-def name_columns(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of columns, of which those without one are named by their position, and these names."""
-    taken, unnamed, names = set(header), list[str](), list[str]()
-    for number, name in enumerate(header, 1):
-        if not name:
-            name = free_name(f"column{number}", taken)
-            taken.add(name)
-            unnamed.append(name)
-        names.append(name)
-    return tuple(names), tuple(unnamed)
-
-
-def free_name(name: str, taken: Container[str]) -> str:
-    """Return a name that is not taken: itself, or with a number at its end."""
-    free, number = name, 2
-    while free in taken:
-        free, number = f"{name}_{number}", number + 1
-    return free

@@ -18,10 +18,9 @@ from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, StoredEnt
 from storage.domain.refusals import Reason
 from storage.domain.values import edm
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
-from storage.editing.field_roles import find_roles, read_type_name
-from storage.editing.typed_csv import TYPE
+from storage.editing.column_names import name_columns
+from storage.editing.field_roles import TYPE, find_roles, read_type_name
 from storage.transfer.layout import FileRefused, require_different
-from storage.transfer.mapping import name_columns
 from storage.transfer.report import ColumnUse, FileReport
 from storage.transfer.writing import UnexpectedProperty, value_text
 

@@ -10,6 +10,7 @@ from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import exact_json, guessing
+from storage.editing.column_names import free_name
 from storage.editing.exact_json import InexactNumber
 from storage.editing.field_roles import find_roles
 from storage.editing.formats.format import Format
@@ -40,7 +41,6 @@ from storage.transfer.mapping import (
     MappingRefused,
     can_be_in_template,
     find_key,
-    free_name,
     is_property_name,
     property_name,
 )

@@ -22,8 +22,8 @@ from storage.domain.errors import (
 )
 from storage.domain.values.edm import Edm
 from storage.editing import exact_json
+from storage.editing.field_roles import find_described
 from storage.editing.formats.reading import read_format
-from storage.editing.typed_csv import TYPE
 from storage.editing.typed_text import InvalidText, TextFault
 from storage.transfer.layout import FileFormat, Layout
 from storage.transfer.mapping import ColumnMapping, OnMisfit
@@ -310,4 +310,4 @@ class RejectWriter:
 
 def is_of_rejects(column: str) -> bool:
     """Return whether a column is one that a file of rejects has added."""
-    return column.removesuffix(TYPE) in (LINE, REASON)
+    return (find_described(column) or column) in (LINE, REASON)

@@ -13,6 +13,7 @@ from typing import Final
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, read_stored
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
+from storage.editing.field_roles import TYPE
 from storage.transfer.formulas import escape_formula
 
 
@@ -87,7 +88,7 @@ def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:
 def _write_csv(
     pages: Iterable[list[StoredEntity]], names: Sequence[str], *, typed: bool, escapes: bool
 ) -> Iterator[str]:
-    heads = [(name, f"{name}@type") if typed else (name,) for name in names]
+    heads = [(name, name + TYPE) if typed else (name,) for name in names]
     yield write_rows([[*SYSTEM_PROPERTIES, *(head for pair in heads for head in pair)]])
     known = frozenset(names)
     for page in pages:

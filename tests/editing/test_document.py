@@ -56,6 +56,13 @@ HEAD = '{\n  "PartitionKey": "p",\n  "RowKey": "r",\n'
         (HEAD + '  "A": 1,\n  "A": 2\n}', DocumentFault.TWICE, 5, 3),
         (HEAD + '  "A": 1,\n}', DocumentFault.NOT_JSON, 5, 1),
         (HEAD + '  "A": NaN}', DocumentFault.NOT_JSON, 4, 8),
+        (HEAD + '  "A": 0.1000000000000000055511}', DocumentFault.DIGITS, 4, 8),
+        (HEAD + '  "A@type": "double", "A": "0.1000000000000000055511"}', DocumentFault.DIGITS, 4, 28),
+        (HEAD + '  "A@type": "DateTime", "A": "2026-11-28T01:02:03.12345678Z"}', DocumentFault.DIGITS, 4, 30),
+        (HEAD + '  "A": 1e400}', DocumentFault.VALUE, 4, 8),
+        (HEAD + '  "A@type": "Int64"}', DocumentFault.NO_PROPERTY, 4, 3),
+        (HEAD + '  "A@b": 1}', DocumentFault.NAME, 4, 3),
+        (HEAD + '  "@type": 1}', DocumentFault.NAME, 4, 3),
         (HEAD + '  "A": 1} x', DocumentFault.NOT_JSON, 4, 11),
         (HEAD + '  "A": "x', DocumentFault.NOT_JSON, 4, 8),
         (HEAD + '  "A": "\n"}', DocumentFault.NOT_JSON, 4, 9),
@@ -85,3 +92,10 @@ def test_says_what_is_wrong_and_where(text, fault, line, column):
         read(text)
 
     assert (failure.value.fault, failure.value.line, failure.value.column) == (fault, line, column)
+
+
+@pytest.mark.parametrize("mark", ["@odata.type", "@type", "@OData.Type"])
+@pytest.mark.parametrize("name", ["Edm.Int64", "Int64", "int64"])
+def test_types_however_they_are_spelled(mark, name):
+    text = HEAD + f'  "A": "5", "A{mark}": "{name}", "rowkey": "x", "odata.etag": "W", "Timestamp": "x"}}'
+    assert read(text).properties == {"A": EdmValue(Edm.INT64, 5), "rowkey": EdmValue(Edm.STRING, "x")}

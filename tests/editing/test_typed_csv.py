@@ -7,7 +7,14 @@ import pytest
 
 from storage.domain.errors import KeyValueTooLarge, OutOfRangeInput, PropertyNameInvalid
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.pasted_rows import RowFault, RowFormat, TypeSource, UnreadableReason, UnreadableRows
+from storage.editing.pasted_rows import (
+    Omission,
+    RowFault,
+    RowFormat,
+    TypeSource,
+    UnreadableReason,
+    UnreadableRows,
+)
 from storage.editing.typed_csv import ColumnOptions, read
 from storage.editing.typed_text import TextFault
 
@@ -206,3 +213,61 @@ def test_cannot_read(text, reason, line):
     assert refusal.value.reason is reason
     if line is not None:
         assert refusal.value.line == line
+
+
+def test_keys_in_other_spellings_and_columns_without_names_are_kept():
+    text = "rowkey,RowKey,PartitionKey,,n,n@odata.type,Timestamp,odata.etag,\nx,r,p,y,5,int64,2026-11-28,W,\n,,,,,,,,\n"
+    found = read(text, NOW, NONE)
+    assert only(text) == {
+        "rowkey": EdmValue(Edm.STRING, "x"), "column4": EdmValue(Edm.STRING, "y"), "n": EdmValue(Edm.INT64, 5),
+    }  # fmt: skip
+    assert (
+        found.left_out == {"odata.etag": Omission.CONTROL, "Timestamp": Omission.TIMESTAMP}
+        and found.blank == 1
+    )
+    with pytest.raises(UnreadableRows) as refusal:
+        read("PartitionKey,RowKey,a,a\np,r,1,2\n", NOW, NONE)
+    assert (refusal.value.reason, refusal.value.column) == (UnreadableReason.COLUMN_TWICE, "a")
+    [problem] = read("PartitionKey,RowKey,n@type\np,r,Int32\n", NOW, NONE).problems
+    assert problem.column == "n@type" and isinstance(problem.reason, PropertyNameInvalid)
+
+
+def test_no_member_of_json_is_lost():
+    text = (
+        '{"odata.metadata": "m", "total": 3, "value": ['
+        '{"PartitionKey": "p", "RowKey": "1", "rowkey": "x", "n": "5", "n@type": "int64", "odata.etag": "W",'
+        ' "Timestamp": "x"},'
+        '{"PartitionKey": "p", "RowKey": "2", "a": 1, "a": 2},'
+        '{"PartitionKey": "p", "RowKey": "3", "n@type": "Int32"},'
+        '{"PartitionKey": "p", "RowKey": "4", "a": 0.1000000000000000055511, "b": 12345678901234567890, "c": 1e400},'
+        '{"PartitionKey": "p", "RowKey": "5", "a@odata.type": "Edm.Double", "a": 9007199254740993},'
+        '{"PartitionKey": "p", "RowKey": "6", "t@type": "DateTime", "t": "2026-11-28T01:02:03.12345678Z"}]}'
+    )
+    found = read(text, NOW, NONE)
+    [row] = found.rows
+    assert row.entity.properties == {"rowkey": EdmValue(Edm.STRING, "x"), "n": EdmValue(Edm.INT64, 5)}
+    assert found.left_out == {
+        "odata.metadata": Omission.CONTROL, "total": Omission.BESIDE_ROWS, "odata.etag": Omission.CONTROL,
+        "Timestamp": Omission.TIMESTAMP,
+    }  # fmt: skip
+    problems = [
+        (it.line, it.column, getattr(it.reason, "fault", it.reason), it.text) for it in found.problems
+    ]
+    assert problems[0] == (2, "a", RowFault.MEMBER_TWICE, "")
+    assert problems[1][:2] == (3, "n@type") and isinstance(problems[1][2], PropertyNameInvalid)
+    assert problems[2:] == [
+        (4, "a", RowFault.DIGITS_LOST, "0.1000000000000000055511"),
+        (4, "b", RowFault.DIGITS_LOST, "12345678901234567890"),
+        (4, "c", TextFault.TOO_LARGE, "1e400"),
+        (5, "a", TextFault.DIGITS_LOST, "9007199254740993"),
+        (6, "t", TextFault.TOO_PRECISE, "2026-11-28T01:02:03.12345678Z"),
+    ]
+
+
+def test_a_double_is_not_rounded():
+    text = "PartitionKey,RowKey,A,A@type\np,1,0.1000000000000000055511,Double\n"
+    [problem] = read(text, NOW, NONE).problems
+    assert problem.reason.fault is TextFault.DIGITS_LOST
+    untyped = text.replace("@type", "2")
+    known = read(untyped, NOW, ColumnOptions(known={"A": Edm.DOUBLE}))
+    assert known.rows[0].entity.properties["A"] == EdmValue(Edm.STRING, "0.1000000000000000055511")

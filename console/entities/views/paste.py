@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console.entities import paste
-from console.entities.paste import LIMIT, MODES, REASONS, WHYS, Effect, Mode, PastePlan
+from console.entities.paste import LIMIT, MODES, OMISSIONS, REASONS, WHYS, Effect, Mode, PastePlan
 from console.entities.saving import Refusal, back_address, save
 from console.entities.typed_input import TYPES
 from console.grid import cells
@@ -38,7 +38,7 @@ def index(request: HttpRequest, table: Table) -> HttpResponse:
     try:
         pasted = typed_csv.read(text, now, _wishes(request))
     except UnreadableRows as refusal:
-        error = str(REASONS[refusal.reason]) % {"line": refusal.line}
+        error = str(REASONS[refusal.reason]) % {"line": refusal.line, "column": refusal.column}
         return _show(request, table, {"error": error}, status=422)
     if pasted.count > LIMIT:
         return _show(request, table, {"error": paste.too_many_rows_message(pasted.count)}, status=422)
@@ -122,6 +122,10 @@ def _preview(
         "problems": problems,
         "more_problems": len(pasted.problems) - len(problems),
         "columns": [(column, WHYS[column.why]) for column in pasted.columns],
+        "left_out": [
+            (OMISSIONS[omission], [name for name, why in pasted.left_out.items() if why is omission])
+            for omission in dict.fromkeys(pasted.left_out.values())
+        ],
         "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
         "more_lines": len(plan.rows) - SHOWN,
         "has_changed": has_changed and not pasted.problems and not plan.counts[Effect.EXISTS],

@@ -40,6 +40,18 @@ def test_shows_what_would_happen_and_does_nothing(visit, ada, account):
     assert properties(account, "alan") is None
 
 
+def test_says_what_it_leaves_out(visit, account, ada):
+    rows = ROWS.replace("\tAge", "\tAge\tTimestamp\todata.etag\t").replace("7\n", "7\tx\tW\ty\n") + "\t\t\t\n"
+    shown = markup.text(visit("eve").post(PASTE, {"text": rows}))
+    plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", shown))
+    assert "Left out: set by the service: Timestamp" in plain and "1 blank row is skipped" in plain
+    assert "Left out: control information of a service: odata.etag" in plain and "column7" in plain
+    answer = visit("eve").post(PASTE, {"text": ROWS.replace("Age", "Name")})
+    assert answer.status_code == 422 and "Two columns are named Name." in markup.text(answer)
+    twice = '{"PartitionKey": "p", "RowKey": "1", "a": 1, "a": 2}'
+    assert "This member appears twice." in markup.text(visit("eve").post(PASTE, {"text": twice}))
+
+
 def applied(client, mode="merge", text=ROWS, **more):
     shown = markup.text(client.post(PASTE, {"text": text, "mode": mode, **more}))
     token = re.search(r'name="apply" value="([^"]+)"', shown)
