@@ -5,6 +5,7 @@ Found by pytest when Tablero is installed. Nothing starts before a test asks for
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,8 @@ def tablero() -> "Iterator[Service]":
 
     url, token = os.environ.get("TABLERO_TEST_URL"), os.environ.get("TABLERO_TEST_TOKEN")
     if url and token:
-        yield testing.use(url, token)
+        with closing(testing.use(url, token)) as service:
+            yield service
         return
     with testing.join() as service:
         yield service

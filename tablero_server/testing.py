@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,14 @@ PATIENCE: Final = 60.0  # seconds for an answer of the management API: copying a
 _USER: Final = "tests"
 _LIFE: Final = "2h"  # of accounts at a server that others use, too, should they not be deleted
 _PR_SET_PDEATHSIG: Final = 1
+_OF_TESTS: Final = {
+    "AZURITE_ACCOUNTS",
+    "DATABASE_URL",
+    "DJANGO_SETTINGS_MODULE",
+    "PYTHONDEVMODE",
+    "PYTHONTRACEMALLOC",
+    "PYTHONWARNINGS",
+}
 _SERVES: Final = re.compile(r"^Tablero serves on (\S+)$", re.MULTILINE)
 
 
@@ -156,6 +164,11 @@ class Service:
             connection.close()  # so that the next request opens another
             raise
 
+    def close(self) -> None:
+        """Close the connection to the management API, which the next request opens again."""
+        with self._turn:
+            self._connection.close()
+
     @cached_property
     def _turn(self) -> threading.Lock:
         return threading.Lock()
@@ -172,7 +185,7 @@ def _new_name() -> str:
 
 
 def use(url: str, token: str) -> Service:
-    """Use a server that runs already; its token needs an admin and the scope to manage."""
+    """Use a server that runs already; the token needs an admin and the scope to manage. Close it at the end."""
     folder = Path(tempfile.gettempdir()) / f"tablero-tests-{os.getuid()}-{_hash(url)}-{_run_id()}"
     return Service(url.rstrip("/"), token, str(folder), is_shared=True)
 
@@ -190,7 +203,8 @@ def join(run: str = "") -> Iterator[Service]:
                 shutil.rmtree(folder / "data", ignore_errors=True)
                 _start_keeper(folder)
             service = Service(**json.loads(described.read_text()))
-        yield service
+        with closing(service):
+            yield service
 
 
 def _run_id() -> str:
@@ -262,12 +276,13 @@ def _start_keeper(folder: Path) -> None:
     )
     assert keeper.stdout is not None
     said = []
-    for line in keeper.stdout:
-        if line == "ready\n":
-            keeper.stdout.close()
-            keeper.returncode = 0  # it outlives this process, perhaps
-            return
-        said.append(line)
+    with keeper.stdout:
+        for line in keeper.stdout:
+            if line == "ready\n":
+                keeper.returncode = 0  # it outlives this process, perhaps
+                return
+            said.append(line)
+    keeper.wait()
     raise ServerError("The server for the tests did not start:\n" + "".join(said))
 
 
@@ -367,11 +382,11 @@ def _tablero(*arguments: str) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return this process's environment without what would configure a server."""
+    """Return this process's environment without settings of servers, of Python and of a project of Django."""
     found = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("TABLERO_") and name not in {"DATABASE_URL", "AZURITE_ACCOUNTS"}
+        if not name.startswith("TABLERO_") and name not in _OF_TESTS
     }
     package = str(Path(__file__).parents[1])
     path = os.pathsep.join(filter(None, [package, found.get("PYTHONPATH")]))

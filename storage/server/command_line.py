@@ -74,7 +74,7 @@ ALONE: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"  # whatever project of Django the shell works on
     try:
         run(arguments)
     except Refusal as refusal:

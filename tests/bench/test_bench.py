@@ -18,6 +18,7 @@ from tests.bench import (
     azurite_files,
     bulk_edit,
     console,
+    fixtures,
     indexes,
     plan,
     processes,
@@ -198,6 +199,13 @@ def test_an_operation_that_got_slower_is_named():
     assert reference.slower({**busy, "merge": 2.3}, known) == []
     assert reference.slower({**known, "merge": 1.0, "page": 2.24}, known) == ["page"]
     assert reference.slower(dict.fromkeys(known, 2.24), known) == ["all operations"]
+
+
+def test_measures_how_long_tests_wait(monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", "")  # set back at the end
+    monkeypatch.setattr(fixtures, "ACCOUNTS", 1)
+    assert fixtures.main(["--rounds=1"]) == 0
+    assert "| later runs, until the first account |" in capsys.readouterr().out
 
 
 def test_a_stopped_server_runs_on_afterwards():

@@ -1,12 +1,14 @@
 """The page about tests: its examples run with a server of their own, which ends with them."""
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -80,20 +82,57 @@ def pytest_command(*arguments: str) -> list[str]:
     ]
 
 
-@pytest.mark.usefixtures("nothing_is_left")
-def test_pytest(environment: Mapping[str, str], tmp_path: Path) -> None:
-    for number, program in enumerate(blocks(PAGE, "python")):
-        (tmp_path / f"test_{number}.py").write_text(program)
-    done = subprocess.run(
-        pytest_command("-n", "2"),
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
+# as strict as Python gets, in a shell of another project of Django
+STRICT = {"PYTHONDEVMODE": "1", "DJANGO_SETTINGS_MODULE": "shop.settings"}
+
+
+@pytest.fixture
+def strict_project(tmp_path: Path) -> Path:
+    """A project whose pytest is as strict as ours: a warning is an error, also one about what is not closed."""
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert ours["filterwarnings"] == ["error"]
+    strict = ("filterwarnings", "asyncio_mode", "asyncio_default_fixture_loop_scope", "xfail_strict")
+    options = {name: ours[name] for name in strict}
+    options["addopts"] = [option for option in ours["addopts"] if option.startswith("--strict")]
+    lines = [f"{name} = {json.dumps(value)}" for name, value in options.items()]
+    (tmp_path / "pyproject.toml").write_text("\n".join(["[tool.pytest.ini_options]", *lines]))
+    return tmp_path
+
+
+def run(command: list[str], folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False
     )
-    assert "5 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_pytest(environment: Mapping[str, str], strict_project: Path) -> None:
+    for number, program in enumerate(blocks(PAGE, "python")):
+        (strict_project / f"test_{number}.py").write_text(program)
+    for workers in ("2", "0"):
+        done = run(pytest_command("-n", workers), strict_project, {**environment, **STRICT})
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "5 passed" in done.stdout
+        assert "Warning" not in done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_python(environment: Mapping[str, str], tmp_path: Path) -> None:
+    [example] = blocks(PAGE, "pycon")
+    (tmp_path / "example.txt").write_text(example)
+    command = [sys.executable, "-W", "error", "-m", "doctest", "example.txt"]
+    done = run(command, tmp_path, {**environment, **STRICT})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_server_that_does_not_start_says_why(environment: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")  # where a folder is needed
+    program = "from tablero_server import testing\nwith testing.join():\n    pass\n"
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = run(command, tmp_path, {**environment, **STRICT, "XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert done.returncode == 1
+    assert "The server for the tests did not start" in done.stderr
+    assert "Warning" not in done.stderr
 
 
 @pytest.mark.usefixtures("nothing_is_left")
@@ -156,3 +195,38 @@ def test_node(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pass 2\n" in done.stdout
+
+
+# a rejected promise that nobody awaits, and a pending one, would end Node with other words
+START = """
+import { startTablero } from "./tablero.mjs";
+try {
+  await startTablero();
+} catch (error) {
+  console.log(error.message);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("python", "reason"),
+    [
+        (
+            "#!/bin/sh\necho No module named tablero_server >&2; exit 1\n",
+            "status 1: No module named tablero_server",
+        ),
+        ("#!/bin/sh\nkill -9 $$\n", "Tablero ended with status null"),
+        (None, "spawn python3 ENOENT"),
+    ],
+)
+def test_node_says_why_there_is_no_server(
+    tmp_path: Path, require: Callable[[str, str], str], python: str | None, reason: str
+) -> None:
+    (tmp_path / "tablero.mjs").write_text(blocks(PAGE, "javascript")[0])
+    (tmp_path / "start.mjs").write_text(START)
+    if python is not None:
+        (tmp_path / "python3").write_text(python)
+        (tmp_path / "python3").chmod(0o755)
+    done = run([require("node", "the example"), "start.mjs"], tmp_path, {"PATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert reason in done.stdout

@@ -1,5 +1,6 @@
 """The `tablero` command: its help and its version, and the commands of Django that it refuses."""
 
+import os
 from importlib import import_module
 
 import pytest
@@ -37,6 +38,12 @@ def test_the_help_of_a_command_has_options_of_tablero_alone(name):
     assert "--settings" not in text
     assert "--traceback" not in text
     assert "--no-color" not in text
+
+
+def test_the_settings_are_those_of_tablero_in_the_shell_of_another_project(monkeypatch, capsys):
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "shop.settings")
+    command_line.main(["version"])
+    assert os.environ["DJANGO_SETTINGS_MODULE"] == "console.settings"
 
 
 @pytest.mark.parametrize("name", ["flush", "migrate", "loaddata", "runserver", "changepassword", "sqlflush"])
