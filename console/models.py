@@ -62,6 +62,8 @@ class User(AbstractBaseUser):
     # the sign-in provider whose groups made the user an admin; empty: a person did
     admin_given_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     is_active = models.BooleanField(default=True)
+    # whether the password was generated: the user chooses another one before anything else
+    has_temporary_password = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     language = models.CharField(max_length=16, blank=True, default="")  # empty: the language of the browser

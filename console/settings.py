@@ -52,6 +52,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "console.people.sessions.track_sessions",
+    "console.people.passwords.TemporaryPasswordMiddleware",
     "console.people.mfa.SecondFactorMiddleware",
     "console.site.middleware.time_zone",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -1,10 +1,18 @@
-"""Which passwords are too easy to guess: common ones, and those that are made of the words of this product."""
+"""Passwords: which are too easy to guess, and who has one that was generated and chooses another."""
 
 import re
+from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlencode
 
+from allauth.account.authentication import get_authentication_records
 from django.contrib.auth.password_validation import CommonPasswordValidator
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from console.site.responses import is_script
 
 # docs/security.md names them
 WORDS: Final = (
@@ -26,3 +34,37 @@ class PasswordValidator(CommonPasswordValidator):
         spelled_out = _ENDS.sub("", plain).translate(_SPELLINGS)
         if _ONLY_WORDS.fullmatch(plain) or _ONLY_WORDS.fullmatch(spelled_out):
             raise ValidationError(self.get_error_message(), code="password_too_common")
+
+
+# what a user needs to choose a password, or to leave
+_OPEN: Final = ("people:password", "account_logout", "people:signed_in")
+
+
+class TemporaryPasswordMiddleware:
+    """Leads users whose password was generated to where they choose one, before anything else.
+
+    Who signed in with a provider does not use it. Tokens of the management API are no passwords.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self._get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], *_arguments: object
+    ) -> HttpResponse | None:
+        match = request.resolver_match
+        is_open = match is not None and match.view_name in _OPEN
+        if is_open or not getattr(view, "login_required", True):
+            return None
+        if not getattr(request.user, "has_temporary_password", False) or _is_from_provider(request):
+            return None
+        is_page = request.method == "GET" and not is_script(request)
+        query = f"?{urlencode({'next': request.get_full_path()})}" if is_page else ""
+        return redirect(reverse("people:password") + query)
+
+
+def _is_from_provider(request: HttpRequest) -> bool:
+    return any("provider" in record for record in get_authentication_records(request, request.user))

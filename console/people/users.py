@@ -35,10 +35,11 @@ def add(user: User, *, by: Actor) -> Activity:
 
 
 @transaction.atomic
-def set_password(user: User, password: str, *, by: Actor) -> Activity:
-    """Change the password and sign the user out everywhere."""
+def set_password(user: User, password: str, *, is_temporary: bool = False, by: Actor) -> Activity:
+    """Change the password and sign the user out everywhere; they have to choose another one if it ``is_temporary``."""
     user.set_password(password)
-    user.save(update_fields=("password",))
+    user.has_temporary_password = is_temporary
+    user.save(update_fields=("password", "has_temporary_password"))
     sessions.end_all(user)
     return activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "changed": "password"})
 

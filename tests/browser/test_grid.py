@@ -8,6 +8,7 @@ import pytest
 from azure.data.tables import EdmType, EntityProperty
 from playwright.sync_api import expect
 
+from tests.browser.new_users import sign_in_first
 from tests.browser.page import Held, check_axe
 
 FOLK = "/ui/a/devstoreaccount1/t/folk/"
@@ -183,10 +184,7 @@ def test_a_viewer_who_types_learns_which_role_it_takes(open_page, console, admin
     password = console.manage("user", "add", "viewer").split("password=")[1].strip()
     console.manage("user", "role", "viewer", "devstoreaccount1", "viewer")
     page = open_page("/ui/login/", expect=403)
-    page.get_by_label("User name").fill("viewer")
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/ui/")
+    sign_in_first(page, "viewer", password)
     page.goto(FOLK)
     cell(page, 2, "Name").click()
     page.keyboard.type("Hi")

@@ -6,6 +6,7 @@ import pytest
 from azure.data.tables import TableServiceClient
 from playwright.sync_api import expect
 
+from tests.browser.new_users import sign_in_first
 from tests.browser.page import check_axe, patient
 
 TABLE = "/ui/a/devstoreaccount1/t/shared/"
@@ -30,10 +31,7 @@ def bob(chromium, console, admin):
     with patient(chromium.new_context(base_url=console.url, locale="en-US")) as context:
         page = context.new_page()
         page.goto("/ui/login/")
-        page.get_by_label("User name").fill("bob.b")
-        page.get_by_label("Password", exact=True).fill(added.rpartition("password=")[2].strip())
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/ui/")
+        sign_in_first(page, "bob.b", added.rpartition("password=")[2].strip())
         state = context.storage_state()
     yield state
     console.manage("user", "remove", "bob.b")

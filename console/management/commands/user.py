@@ -24,7 +24,9 @@ class Command(DatabaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
-        add = actions.add_parser("add", help="add a user with a generated password to change")
+        add = actions.add_parser(
+            "add", help="add a user with a generated password, which they change at the first sign-in"
+        )
         add.add_argument("name")
         add.add_argument("--admin", action="store_true", help="give full access to this server")
         actions.add_parser("list", help="list all users with their roles")
@@ -32,7 +34,9 @@ class Command(DatabaseCommand):
         role.add_argument("name")
         role.add_argument("account")
         role.add_argument("role", choices=[*(role.name.lower() for role in Role), NONE])
-        actions.add_parser("password", help="generate a new password").add_argument("name")
+        actions.add_parser(
+            "password", help="generate a new password, to change at the next sign-in"
+        ).add_argument("name")
         actions.add_parser("remove", help="remove a user").add_argument("name")
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
@@ -43,7 +47,7 @@ class Command(DatabaseCommand):
 
     def _add(self, name: str, *, admin: bool, **_: Any) -> None:
         password = secrets.token_urlsafe(16)
-        user = User(username=User.normalize_username(name), is_admin=admin)
+        user = User(username=User.normalize_username(name), is_admin=admin, has_temporary_password=True)
         user.set_password(password)
         try:
             user.full_clean()
@@ -74,7 +78,7 @@ class Command(DatabaseCommand):
     def _password(self, name: str, **_: Any) -> None:
         user = _user(name)
         password = secrets.token_urlsafe(16)
-        users.set_password(user, password, by=command_actor())
+        users.set_password(user, password, is_temporary=True, by=command_actor())
         self.stdout.write(f"{user}  password={password}")
 
     def _remove(self, name: str, **_: Any) -> None:

@@ -77,4 +77,7 @@ class PasswordForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
         check_new_password(self, self.user)
+        is_same = found.get("current") and found.get("current") == found.get("password")
+        if self.user.has_temporary_password and is_same:
+            self.add_error("password", _("Choose a password other than the generated one."))
         return found

@@ -83,17 +83,25 @@ def change_password(request: HttpRequest) -> HttpResponse:
             too_many: HttpResponse = ratelimit.respond_429(request)
             return too_many
         if form.is_valid():
+            was_temporary = user.has_temporary_password
             _set_password(request, user, form.cleaned_data["password"])
-            return redirect("people:security")
-    context = {"form": form, "is_security": True}
+            return redirect(_page_after(request) if was_temporary else "people:security")
+    context = {"form": form, "is_security": True, "next": request.GET.get("next", "")}
     return render(
         request, "console/people/profile/password.html", context, status=422 if form.errors else 200
     )
 
 
+def _page_after(request: HttpRequest) -> str:
+    """Return the page that the user was led away from."""
+    page = request.POST.get("next", "")
+    return page if is_console_path(page) else "home:index"
+
+
 def _set_password(request: HttpRequest, user: User, password: str) -> None:
     user.set_password(password)
-    user.save(update_fields=("password",))
+    user.has_temporary_password = False
+    user.save(update_fields=("password", "has_temporary_password"))
     update_session_auth_hash(request, user)
     session_store.end_all(user, but=request.session.session_key)
     sign_ins.changed(request, user, changed="password")

@@ -1,12 +1,20 @@
 """`manage.py user`."""
 
+from urllib.parse import quote
+
 import pytest
 from django.core.management import CommandError, call_command
 
 from console.models import User
 from console.people import setup
+from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Scope
 from storage.domain.service.activity import Verb
 from storage.models import Activity
+from storage.operations.access import api_tokens
+from storage.operations.access.api_tokens import TokenRequest
+
+PASSWORD = "/ui/me/password/"
 
 
 @pytest.fixture
@@ -25,6 +33,43 @@ def test_adds_a_user_who_can_sign_in(run, client):
     assert name == "bob@example.com"
     assert client.post("/ui/login/", {"login": name, "password": password}).status_code == 302
     assert not User.objects.get().is_admin
+
+
+def test_a_generated_password_is_changed_before_anything_else(run, client, account):
+    _, password = run("add", "bob", "--admin").strip().split("  password=")
+    assert client.post("/ui/login/", {"login": "bob", "password": password})["Location"] == "/ui/"
+    for path in ("/ui/", "/ui/a/acme/overview/?x=1", "/ui/me/security/", "/ui/me/tokens/new/"):
+        assert client.get(path)["Location"] == f"{PASSWORD}?next={quote(path, safe='')}"
+    assert client.post("/ui/a/acme/tables/new/", {"name": "orders"})["Location"] == PASSWORD
+    script = client.get("/ui/", headers={"HX-Request": "true", "HX-Request-Type": "partial"})
+    assert script["Location"] == PASSWORD
+    page = client.get(f"{PASSWORD}?next=/ui/a/acme/overview/").content.decode()
+    assert "Your password was generated." in page
+    assert 'name="next" value="/ui/a/acme/overview/"' in page
+
+    chosen = {"current": password, "password": "correct horse", "repeated": "correct horse"}
+    same = client.post(PASSWORD, {**chosen, "password": password, "repeated": password})
+    assert (same.status_code, User.objects.get().has_temporary_password) == (422, True)
+    assert b"Choose a password other than the generated one." in same.content
+    done = client.post(PASSWORD, {**chosen, "next": "/ui/a/acme/overview/"})
+    assert done["Location"] == "/ui/a/acme/overview/"
+    assert client.get("/ui/").status_code == 200
+    assert b"generated" not in client.get(PASSWORD).content
+
+    password = run("password", "bob").strip().split("  password=")[1]
+    client.post("/ui/login/", {"login": "bob", "password": password})
+    assert client.get("/ui/")["Location"].startswith(PASSWORD)
+    done = client.post(PASSWORD, {**chosen, "current": password, "next": "https://example.com/"})
+    assert done["Location"] == "/ui/"
+    assert client.post("/ui/logout/").status_code == 302
+
+
+def test_a_generated_password_keeps_no_token_from_working(run, client):
+    run("add", "bob", "--admin")
+    bob = User.objects.get()
+    secret, _ = api_tokens.issue(bob, TokenRequest("ci", Scope.READ), by=SERVER)
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert client.get("/ui/api/v1/accounts", headers=headers).status_code == 200
 
 
 def test_the_first_user_closes_set_up(run):
