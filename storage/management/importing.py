@@ -24,6 +24,7 @@ from storage.editing.formats.reading import DATE_FORMATS, NUMBER_FORMATS, Unknow
 from storage.editing.formats.words import BooleanWords
 from storage.operations.entities import imports
 from storage.transfer import proposals
+from storage.transfer.encoding_guess import language_of_zone
 from storage.transfer.file import RowFile
 from storage.transfer.format_proposals import Certainty, FormatProposal
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
@@ -109,7 +110,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     keys.add_argument("--save-mapping", metavar="FILE", type=Path, help="write it into a file for --mapping")
     layout = parser.add_argument_group("format, if it is not found out rightly")
     layout.add_argument("--format", choices=[it.value for it in FileFormat])
-    layout.add_argument("--encoding", default="", help="such as utf-8 or windows-1254")
+    layout.add_argument("--encoding", default="", help="such as utf-8, windows-1254 or latin-1")
     layout.add_argument("--delimiter", default="", help="a character, or tab")
     layout.add_argument(
         "--no-header", action="store_true", help="the first line is a row; columns are column1 …"
@@ -147,12 +148,19 @@ def open_stream(file: str) -> Iterator[Callable[[], IO[bytes]]]:
             raise FileRefused(Reason.FILE_NOT_READ, path=file, why=error.strerror) from None
 
 
-def read_wishes(options: dict[str, Any]) -> Wishes:
+def read_wishes(file: str, options: dict[str, Any]) -> Wishes:
     delimiter = _DELIMITERS.get(options["delimiter"], options["delimiter"])
     if len(delimiter) > 1:
         raise CommandError("A delimiter is one character, or tab.")
     format_ = FileFormat(options["format"]) if options["format"] else None
-    return Wishes(format_, "", options["encoding"], delimiter, has_header=not options["no_header"])
+    return Wishes(
+        format_,
+        encoding=options["encoding"],
+        delimiter=delimiter,
+        has_header=not options["no_header"],
+        name=Path(file).name,
+        language=language_of_zone(options["zone"]),
+    )
 
 
 def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping, Proposal | None]:
@@ -277,11 +285,6 @@ def _change(mapping: ColumnMapping, options: dict[str, Any]) -> ColumnMapping:
     if options["replace_in_keys"] is not None:
         changed["key_replacement"] = options["replace_in_keys"]
     return replace(mapping, **changed)
-
-
-def format_of(member: str) -> FileFormat | None:
-    extension = member.rpartition(".")[2].lower()
-    return FileFormat(extension) if extension in list(FileFormat) else None
 
 
 @contextmanager

@@ -7,14 +7,14 @@ who import the text, and what readings are implausible (see ``plausibility``).
 import codecs
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
 from storage.transfer import plausibility
 from storage.transfer.encodings import ENCODINGS, codec_of, find
 
-# what there is to judge by
+# the evidence
 
 _FIELD: Final = re.compile(rb"[^\x00-\x1f\",;]*[\x80-\xff][^\x00-\x1f\",;]*")
 _RUN: Final = re.compile(rb"[\x80-\xff]+")
@@ -23,7 +23,7 @@ _BELOW_TRAILS: Final = re.compile(
 )  # no second byte of a character is one of these
 _LONGEST: Final = 600  # bytes of a field
 _ENOUGH: Final = 16 * 1024  # bytes of all fields
-_FEW: Final = 4  # bytes of which nobody can be sure
+_FEW: Final = 4  # bytes, with which a guess is never sure
 _TIMES: Final = 4  # that a byte has to be seen before fields are left out
 
 
@@ -52,7 +52,13 @@ class Evidence:
     @property
     def number(self) -> int:
         """How many such bytes there are."""
-        return sum(byte > 0x7F for text in self.fields for byte in text)
+        return sum(byte > 0x7F for text in self.fields for byte in text) or 1
+
+    def without_utf8(self) -> "Evidence":
+        """Return the fields that are not UTF-8."""
+        return Evidence(
+            {text: is_cut for text, is_cut in self.fields.items() if not _is_utf8(text)}, self.runs
+        )
 
     def add(self, piece: bytes, *, is_cut: bool = False) -> None:
         """Add a piece of a file, whose last field may be cut off."""
@@ -147,26 +153,67 @@ _USUAL: Final[Mapping[str, float]] = {
     "big5": 0.8,
     "euc-kr": 0.8,
 }
+_CYRILLIC: Final = ("windows-1251", "koi8-r", "koi8-u", "ibm866", "iso-8859-5", "x-mac-cyrillic")
+_CENTRAL: Final = ("windows-1250", "iso-8859-2", "ibm852")
 _BY_LANGUAGE: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(
-        ("bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl", "sq"), ("windows-1250", "iso-8859-2", "ibm852")
-    ),
-    **dict.fromkeys(
-        ("be", "bg", "kk", "mk", "ru", "sr", "uk"),
-        ("windows-1251", "koi8-r", "koi8-u", "ibm866", "iso-8859-5", "x-mac-cyrillic"),
-    ),
-    **dict.fromkeys(("et", "lt", "lv"), ("windows-1257", "iso-8859-13")),
-    **dict.fromkeys(("az", "tr"), ("windows-1254", "iso-8859-9", "ibm857")),
     "ar": ("windows-1256",),
+    "az": ("windows-1254", "iso-8859-9", "ibm857"),
+    **dict.fromkeys(("be", "bg", "kk", "mk", "ru", "uk"), _CYRILLIC),
+    **dict.fromkeys(("bs", "cs", "hr", "hu", "pl", "ro", "sk", "sl", "sq"), _CENTRAL),
     "el": ("windows-1253", "iso-8859-7"),
+    "en": (),  # the language of browsers of people of every language
+    **dict.fromkeys(("et", "lt", "lv"), ("windows-1257", "iso-8859-13")),
     "he": ("windows-1255",),
     "ja": ("shift_jis", "euc-jp"),
     "ko": ("euc-kr",),
+    "sr": (*_CYRILLIC, *_CENTRAL),
     "th": ("windows-874",),
-    "zh": ("gb18030", "big5"),
+    "tr": ("windows-1254", "iso-8859-9", "ibm857"),
+    "zh": ("gb18030",),
+    "zh-hant": ("big5",),
+}
+_TRADITIONAL: Final = re.compile("zh-(hant|tw|hk|mo)")
+_ZONES: Final = {
+    **dict.fromkeys(("Europe/Istanbul", "Asia/Istanbul", "Turkey"), "tr"),
+    "Europe/Warsaw": "pl",
+    "Poland": "pl",
+    "Europe/Prague": "cs",
+    "Europe/Bratislava": "sk",
+    "Europe/Budapest": "hu",
+    "Europe/Bucharest": "ro",
+    "Europe/Zagreb": "hr",
+    "Europe/Ljubljana": "sl",
+    "Europe/Sarajevo": "bs",
+    "Europe/Tirane": "sq",
+    "Europe/Belgrade": "sr",
+    "Europe/Skopje": "mk",
+    "Europe/Sofia": "bg",
+    "Europe/Minsk": "be",
+    "Europe/Kiev": "uk",
+    "Europe/Kyiv": "uk",
+    **dict.fromkeys(("Europe/Moscow", "Europe/Samara", "Europe/Kaliningrad", "Europe/Volgograd"), "ru"),
+    **dict.fromkeys(("Asia/Yekaterinburg", "Asia/Omsk", "Asia/Novosibirsk", "Asia/Krasnoyarsk"), "ru"),
+    **dict.fromkeys(("Asia/Irkutsk", "Asia/Vladivostok", "Asia/Almaty"), "ru"),
+    "Europe/Athens": "el",
+    "Asia/Nicosia": "el",
+    "Europe/Vilnius": "lt",
+    "Europe/Riga": "lv",
+    "Europe/Tallinn": "et",
+    "Asia/Baku": "az",
+    "Asia/Bangkok": "th",
+    "Asia/Tokyo": "ja",
+    "Japan": "ja",
+    "Asia/Seoul": "ko",
+    "ROK": "ko",
+    "Asia/Shanghai": "zh",
+    "PRC": "zh",
+    "Asia/Urumqi": "zh",
+    **dict.fromkeys(("Asia/Taipei", "ROC", "Asia/Hong_Kong", "Hongkong", "Asia/Macau"), "zh-hant"),
+    **dict.fromkeys(("Asia/Jerusalem", "Asia/Tel_Aviv", "Israel"), "he"),
+    **dict.fromkeys(("Africa/Cairo", "Egypt", "Asia/Riyadh", "Asia/Baghdad", "Asia/Dubai"), "ar"),
+    **dict.fromkeys(("Asia/Amman", "Asia/Beirut", "Asia/Damascus", "Asia/Kuwait", "Africa/Tripoli"), "ar"),
 }
 _WESTERN: Final = ("windows-1252", "iso-8859-15", "ibm850", "ibm437", "ibm865", "macintosh")
-_STATISTICS: Final = 1.0
 _PRIOR: Final = 0.7
 _LITTLE: Final = 1.0  # bytes for which that counts twice
 _LOCAL: Final = 1.0  # for the encodings of the language of those who import
@@ -184,22 +231,19 @@ class _Candidate(NamedTuple):
 
 
 def guess(evidence: Evidence, language: str = "") -> Guess:
-    """Decide the encoding of a text that has no mark. ``language``: of the person who imports it, such as tr."""
+    """Decide the encoding of a text that has no mark. ``language``: of those who import it, such as tr."""
     if not evidence.fields:
         return Guess("utf-8")
     bad, good = evidence.runs
     if evidence.is_utf8 and not bad:
         return Guess("utf-8")
-    candidates = _rank(evidence, language)
     if evidence.is_utf8:
-        texts = tuple(text.decode("utf-8", "replace") for text in evidence.fields)
-        candidates = [_Candidate(math.inf, "utf-8", texts), *candidates]
-        is_sure = good > 10 * bad
-    elif not candidates:
+        return Guess("utf-8", good > 10 * bad, compare(evidence, "utf-8", language))
+    candidates = _rank(evidence, language)
+    if not candidates:
         return Guess("windows-1252", is_sure=False)
-    else:
-        is_sure = len(candidates) == 1 or candidates[0].score - candidates[1].score > _SURE
-        is_sure = is_sure and evidence.number >= _FEW
+    is_clear = len(candidates) == 1 or candidates[0].score - candidates[1].score > _SURE
+    is_sure = is_clear and evidence.number >= _FEW
     return Guess(candidates[0].encoding, is_sure, _compare(candidates[:_OFFERED]))
 
 
@@ -207,27 +251,47 @@ def compare(evidence: Evidence, chosen: str, language: str = "") -> tuple[Readin
     """Return the readings of a text whose encoding was chosen, that one first."""
     if not evidence.fields or (evidence.is_utf8 and not evidence.runs[0]):
         return ()
-    texts = tuple(text.decode(codec_of(chosen), "replace") for text in evidence.fields)
-    others = [it for it in _rank(evidence, language) if it.texts != texts]
-    return _compare([_Candidate(math.inf, chosen, texts), *others[: _OFFERED - 1]])
+    first = _Candidate(math.inf, chosen, _decode_all(evidence, chosen))
+    # what is UTF-8 tells nothing of what the rest is
+    judged = evidence.without_utf8() if evidence.is_utf8 else evidence
+    others = [it._replace(texts=_decode_all(evidence, it.encoding)) for it in _rank(judged, language)]
+    return _compare([first, *(it for it in others if it.texts != first.texts)][:_OFFERED])
+
+
+def _decode_all(evidence: Evidence, name: str) -> tuple[str, ...]:
+    return tuple(text.decode(codec_of(name), "replace") for text in evidence.fields)
 
 
 def _rank(evidence: Evidence, language: str) -> list[_Candidate]:
-    """Return the encodings that the evidence may be in, the most probable first; of equal texts one."""
+    """Return the encodings that the evidence may be in, the most probable first; of equal texts the most usual one."""
     confidences = _statistics(evidence)
-    local = _BY_LANGUAGE.get(language, _WESTERN if language else ())
-    little = 1 + _LITTLE / evidence.number
-    best: dict[tuple[str, ...], _Candidate] = {}
+    local = _encodings_of(language)
+    # what is usual counts for more where there is little evidence
+    weight = 1 + _LITTLE / evidence.number
+    by_text: dict[tuple[str, ...], list[tuple[float, str]]] = {}
+    scores: dict[tuple[str, ...], float] = {}
     for name, usual in _USUAL.items():
         texts = _decode(evidence, name)
-        if texts is None:
-            continue
-        score = _STATISTICS * confidences.get(name, math.log(_UNKNOWN)) + little * _PRIOR * math.log(usual)
-        score += little * _LOCAL * (name in local) - plausibility.cost(texts, name)
-        if texts not in best or best[texts].score < score:
-            best[texts] = _Candidate(score, name, texts)
-    ranked = sorted(best.values(), key=lambda it: -it.score)
-    return [it for it in ranked if it.score > ranked[0].score - _LIKELY]
+        if texts is not None:
+            prior = weight * (_PRIOR * math.log(usual) + _LOCAL * (name in local))
+            score = prior + confidences.get(name, math.log(_UNKNOWN)) - plausibility.cost(texts, name)
+            scores[texts] = max(scores.get(texts, -math.inf), score)
+            by_text.setdefault(texts, []).append((prior, name))
+    candidates = [_Candidate(score, max(by_text[texts])[1], texts) for texts, score in scores.items()]
+    candidates.sort(key=lambda it: -it.score)
+    return [it for it in candidates if it.score > candidates[0].score - _LIKELY]
+
+
+def _encodings_of(language: str) -> tuple[str, ...]:
+    """Return what people with a language, such as pt-BR, usually have; nothing is known of an empty one."""
+    tag = language.lower().replace("_", "-")
+    name = "zh-hant" if _TRADITIONAL.match(tag) else tag.partition("-")[0]
+    return _BY_LANGUAGE.get(name, _WESTERN if name else ())
+
+
+def language_of_zone(zone: str) -> str:
+    """Return the language of most people in a time zone whose encodings are not those of others, else an empty text."""
+    return _ZONES.get(zone, "")
 
 
 def _decode(evidence: Evidence, name: str) -> tuple[str, ...] | None:
@@ -243,7 +307,7 @@ def _decode(evidence: Evidence, name: str) -> tuple[str, ...] | None:
 
 
 def _statistics(evidence: Evidence) -> Mapping[str, float]:
-    """Return the logarithms of chardet's confidences, weighed by how much there is to judge by."""
+    """Return the logarithms of chardet's confidences, weighed by how much evidence there is."""
     import chardet  # rarely needed, and large
 
     whole = [text for text, is_cut in evidence.fields.items() if not is_cut] or list(evidence.fields)
@@ -270,20 +334,40 @@ _SHOWN: Final = 48  # characters
 
 
 def _compare(candidates: Sequence[_Candidate]) -> tuple[Reading, ...]:
-    """Return what differs: for each candidate the same few texts, those with the most readings."""
-    several = list(zip(*(it.texts for it in candidates), strict=True))
-    numbers = sorted(range(len(several)), key=lambda number: -len(set(several[number])))
-    chosen = [number for number in numbers[:_SAMPLES] if len(set(several[number])) > 1]
-    if not chosen:
-        return ()
-    starts = [_first_difference(several[number]) for number in chosen]
-    return tuple(
-        Reading(
-            it.encoding,
-            tuple(_shorten(it.texts[number], at) for number, at in zip(chosen, starts, strict=True)),
-        )
-        for it in candidates
-    )
+    """Return what differs: the same few texts of each candidate, without those that differ elsewhere only."""
+    chosen = _choose_samples(list(zip(*(it.texts for it in candidates), strict=True)))
+    readings: dict[tuple[str, ...], Reading] = {}
+    for candidate in candidates:
+        samples = tuple(_shorten(candidate.texts[number], start) for number, start in chosen.items())
+        readings.setdefault(samples, Reading(candidate.encoding, samples))
+    return tuple(readings.values()) if len(readings) > 1 else ()
+
+
+def _choose_samples(readings: Sequence[tuple[str, ...]]) -> dict[int, int]:
+    """Return which texts tell most candidates from the first one, and where in each the difference begins."""
+    same = set(range(1, len(readings[0]))) if readings else set[int]()
+    chosen: dict[int, int] = {}
+    words = set[str]()
+    starts = {number: _first_difference(texts) for number, texts in enumerate(readings)}
+    rest = {number for number, texts in enumerate(readings) if len(set(texts)) > 1}
+    while rest and len(chosen) < _SAMPLES:
+        number = max(rest, key=lambda it: (_count_others(readings[it], same), len(set(readings[it])), -it))
+        texts, start = readings[number], starts[number]
+        chosen[number] = start
+        same -= {place for place in same if texts[place] != texts[0]}
+        words.add(_word_at(texts[0], start))
+        # another word says more than the same one again
+        rest = {it for it in rest if _word_at(readings[it][0], starts[it]) not in words}
+    return dict(sorted(chosen.items()))
+
+
+def _count_others(texts: Sequence[str], places: Iterable[int]) -> int:
+    return sum(texts[place] != texts[0] for place in places)
+
+
+def _word_at(text: str, place: int) -> str:
+    before, after = text[:place].rpartition(" ")[2], text[place:].partition(" ")[0]
+    return before + after
 
 
 def _first_difference(texts: Sequence[str]) -> int:

@@ -134,9 +134,11 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None 
     stream.seek(0)
     sample = content.read_beginning(stream, SAMPLE, compression, member, bounds)
     if not sample.strip():
-        if wishes.format is None:
+        # one of several files may be that of a table without entities
+        format_ = wishes.format or (_FORMATS.get(extension_of(member)) if wishes.member else None)
+        if format_ is None:
             raise FileRefused(Reason.FILE_ROWS_EMPTY)
-        return Layout(wishes.format, compression, member=member)
+        return Layout(format_, compression, member=member)
     if sample.startswith(_PARQUET):
         return Layout(FileFormat.PARQUET, compression, member=member)
     layout = Layout(FileFormat.CSV, compression, member=member, has_header=wishes.has_header)
@@ -168,7 +170,7 @@ def _only_member(stream: IO[bytes]) -> str:
 def _detect_encoding(
     layout: Layout, stream: IO[bytes], sample: bytes, wishes: Wishes, bounds: Bounds | None
 ) -> Layout:
-    chosen = encodings.with_order(_find_encoding(wishes.encoding), sample) if wishes.encoding else ""
+    chosen = encodings.with_order(find_encoding(wishes.encoding), sample) if wishes.encoding else ""
     marked = encodings.of_mark(sample) or encodings.of_zeros(sample)
     if marked:
         return replace(layout, encoding=chosen or marked)
@@ -186,7 +188,7 @@ def _detect_encoding(
     return layout.with_guess(guess, is_chosen=bool(chosen))
 
 
-def _find_encoding(name: str) -> str:
+def find_encoding(name: str) -> str:
     """Return an encoding by one of its names; raises FileRefused."""
     found = encodings.find(name)
     if found is None:

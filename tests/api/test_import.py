@@ -76,6 +76,32 @@ def test_a_dry_run_the_import_and_its_rejected_rows(call, people):
     assert b"An entity with its keys exists." in b"".join(ask("GET", path).streaming_content)
 
 
+def test_a_guess_of_the_encoding_says_so_and_names_others(call, people):
+    ask = call("eve", "write")
+    text = "RowKey;PartitionKey;v\n1;p;İzmir\n2;p;Iğdır\n3;p;Şırnak\n"
+    layout = ask("POST", f"{PATH}?dry_run=true", text.encode("cp1254")).json()["layout"]
+    assert (layout["encoding"], layout["encoding_is_guess"]) == ("windows-1254", True)
+    others = {it["encoding"]: it["samples"] for it in layout["encoding_alternatives"]}
+    assert others["windows-1254"] == ["İzmir", "Iğdır", "Şırnak"] and others["windows-1252"][0] == "Ýzmir"
+    layout = ask("POST", f"{PATH}?dry_run=true&encoding=latin-1", text.encode("cp1254")).json()["layout"]
+    assert (layout["encoding"], layout["encoding_is_guess"]) == ("windows-1252", False)
+    layout = ask("POST", f"{PATH}?dry_run=true", text.encode()).json()["layout"]
+    assert (layout["encoding_is_guess"], layout["encoding_alternatives"]) == (False, [])
+
+
+@pytest.mark.parametrize("name", ["punycode", "hz", "iso2022_jp", "unicode_escape", "klingon"])
+def test_other_encodings_are_refused_before_the_body(call, people, name):
+    refused = call("eve", "write")("POST", f"{PATH}?{KEYS}&encoding={name}", TEXT)
+    assert refused.status_code == 400 and "windows-1252" in refused.json()["errors"][0]["detail"]
+    assert not JobFile.objects.exists()
+
+
+def test_more_columns_than_an_entity_can_have_are_refused(call, people):
+    text = ",".join(f"c{number}" for number in range(20_000)).encode() + b"\n"
+    refused = call("eve", "write")("POST", f"{PATH}?dry_run=true", text + b"1," * 20_000 + b"\n")
+    assert refused.status_code == 400 and "20000 columns" in refused.json()["detail"]
+
+
 def test_what_else_of_the_file_is_not_in_the_table(call, people):
     text = b"rowkey;PartitionKey;Timestamp;a b;age\n1;se;2026-11-28;x;n/a\n;;;;\n;;;;\n"
     mapping = {"partition_key": "{PartitionKey}", "row_key": "{rowkey}",

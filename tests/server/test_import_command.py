@@ -62,6 +62,25 @@ def test_a_new_table_of_a_file_and_a_file_of_it(run, file, tmp_path):
     assert Activity.objects.filter(verb="entity.export", detail__scope="query").count() == 1
 
 
+def test_a_guess_of_the_encoding_is_said_with_others(run, tmp_path):
+    path = tmp_path / "cities.csv"
+    text = "PartitionKey;RowKey;city\r\np;1;Łódź\r\np;2;Częstochowa\r\np;3;Gdańsk\r\n"
+    path.write_bytes(text.encode("cp1250"))
+    said = run("import", "shop/cities", path, "--create", "--dry-run").splitlines()
+    assert said[:2] == [
+        'csv  delimiter ;  quote "  windows-1250',
+        "The file does not say its encoding: it is probably windows-1250. Texts of it in this and others:",
+    ]
+    assert said[2] == "  windows-1250    Łódź | Częstochowa | Gdańsk"
+    last = next(number for number, line in enumerate(said) if "--encoding" in line)
+    assert said[last] == f"To read it in another one, name it: --encoding {said[3].split()[0]}"
+    assert {line.split()[0] for line in said[3:last]} >= {"windows-1252"}
+    said = run("import", "shop/cities", path, "--create", "--dry-run", "--encoding", "cp1252")
+    assert "windows-1252" in said and "--encoding" not in said
+    with pytest.raises(CommandError, match=r"no encoding punycode .* windows-1252"):
+        run("import", "shop/cities", path, "--create", "--dry-run", "--encoding", "punycode")
+
+
 def test_all_tables_of_an_account(run, file, tmp_path):
     run("import", "shop/people", file, "--create", *KEYS)
     tables.create(accounts.find("shop"), "empty")

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from storage.transfer import encoding_guess, encodings
-from storage.transfer.encoding_guess import Evidence, compare
+from storage.transfer.encoding_guess import Evidence, compare, language_of_zone
 from storage.transfer.encodings import ENCODINGS, find, of_mark, of_zeros
 from tests.transfer.encoding_corpus import files, guess, is_read_rightly
 
@@ -45,8 +45,20 @@ def test_the_language_of_the_reader_decides_between_what_is_as_probable():
     content = "id;il\r\n1;İZMİR\r\n".encode("cp1254")
     assert guess(content).encoding != "windows-1254" and not guess(content).is_sure
     assert guess(content, "tr").encoding == "windows-1254"
-    french = "id;nom\r\n1;Hélène Lefèvre\r\n2;crème brûlée\r\n3;déjà réglé\r\n".encode("cp1252")
-    assert {guess(french, it).encoding for it in ("", "tr", "pl", "ru", "ja")} == {"windows-1252"}
+    french = "id;nom\r\n1;Hélène Lefèvre\r\n2;crème brûlée\r\n3;déjà réglé\r\n"
+    languages = ("", "en-US", "fr", "tr", "pl", "ru", "el", "lt", "ja", "zh-TW", "xx")
+    assert {read(french.encode("cp1252"), it) for it in languages} == {french}
+
+
+def test_some_time_zones_tell_a_language():
+    assert [language_of_zone(it) for it in ("Europe/Istanbul", "Asia/Taipei", "Europe/Berlin", "x")] == [
+        "tr",
+        "zh-hant",
+        "",
+        "",
+    ]
+    big5 = "id\r\n臺\r\n".encode("cp950")
+    assert guess(big5, "zh-TW").encoding == guess(big5, "zh-hant").encoding == "big5"
 
 
 @pytest.mark.parametrize(

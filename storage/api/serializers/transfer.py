@@ -19,7 +19,8 @@ from storage.api.serializers.jobs import JobSerializer
 from storage.domain.filters.parser import CONSOLE_LIMIT
 from storage.operations.entities.exports import FORMATS
 from storage.operations.entities.imports import ImportMode
-from storage.transfer.layout import FileFormat
+from storage.transfer.encodings import ENCODINGS
+from storage.transfer.layout import FileFormat, FileRefused, find_encoding
 from storage.transfer.mapping import ColumnMapping, MappingRefused
 from storage.transfer.rejects import Fault, Repair
 from storage.transfer.report import ColumnUse, ValueChange
@@ -95,6 +96,21 @@ class MappingField(serializers.CharField):
         """Do nothing: the text was validated before it became a mapping."""
 
 
+_ENCODINGS = ", ".join(f"`{name}`" for name in ENCODINGS)
+
+
+class EncodingField(serializers.CharField):
+    """An encoding by one of its names."""
+
+    def run_validators(self, value: str) -> None:
+        super().run_validators(value)
+        if value:
+            try:
+                find_encoding(value)
+            except FileRefused as refused:
+                raise ValidationError(str(refused)) from None
+
+
 class ImportParameters(QueryParameters):
     mode = serializers.ChoiceField(
         choices=[it.value for it in ImportMode],
@@ -105,7 +121,10 @@ class ImportParameters(QueryParameters):
     dry_run = serializers.BooleanField(default=False, help_text="Only say what would be done.")
     create = serializers.BooleanField(default=False, help_text="Create the table if it does not exist.")
     name = serializers.CharField(
-        max_length=255, default="", help_text="Of the file, for the activity log, such as `people.csv`."
+        max_length=255,
+        default="",
+        help_text="Of the file, for the activity log, such as `people.csv`; its extension is a hint to the"
+        " format.",
     )
     partition_key = serializers.CharField(
         max_length=_TEMPLATE_LIMIT,
@@ -137,7 +156,11 @@ class ImportParameters(QueryParameters):
         default="",
         help_text="By default this, the encoding and the delimiter are found out from the first 256 KiB.",
     )
-    encoding = serializers.CharField(max_length=32, default="", help_text="Such as `windows-1254`.")
+    encoding = EncodingField(
+        max_length=32,
+        default="",
+        help_text="Such as `windows-1254`, in any usual spelling: " + _ENCODINGS + ".",
+    )
     delimiter = serializers.CharField(
         max_length=1, default="", trim_whitespace=False, help_text="One character, such as `;`."
     )
@@ -228,7 +251,9 @@ class ImportResultSerializer(serializers.Serializer[Any]):
         " properties of their names."
     )
     layout = serializers.DictField(
-        help_text="How the file was read: its format, encoding, delimiter, columns …"
+        help_text="How the file was read: its format, encoding, delimiter, columns … `encoding_is_guess`: the file does"
+        " not say its encoding, and `encoding_alternatives` have samples of its texts in this and other encodings;"
+        " `encoding_is_sure`: the others are much less probable. Send `encoding` to choose one."
     )
     mapping = serializers.DictField(help_text="What became of its columns; send it with the next file.")
     activity = serializers.IntegerField(

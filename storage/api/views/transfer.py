@@ -38,6 +38,7 @@ from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.runtime.threads import Download, TooManyDownloads
 from storage.transfer import parquet, proposals
+from storage.transfer.encoding_guess import language_of_zone
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
 from storage.transfer.mapping import ColumnMapping, MappingRefused
 
@@ -108,7 +109,14 @@ class ImportViewSet(UploadViewSet):
 
     def _start(self, table: Table, file: JobFile, data: dict[str, Any]) -> Job:
         format_ = FileFormat(data["format"]) if data["format"] else None
-        wishes = Wishes(format_, "", data["encoding"], data["delimiter"], has_header=data["header"])
+        wishes = Wishes(
+            format_,
+            encoding=data["encoding"],
+            delimiter=data["delimiter"],
+            has_header=data["header"],
+            name=data["name"],
+            language=language_of_zone(data["zone"]),
+        )
         taken = samples.take(file, wishes)
         mapping: ColumnMapping | None = data.get("mapping")
         names: Sequence[str] = taken.rows.layout.columns

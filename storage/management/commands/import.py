@@ -20,7 +20,6 @@ from storage.management.importing import (
     add_options,
     describe_options,
     find_unused_formats,
-    format_of,
     open_rows,
     open_stream,
     read_mapping,
@@ -37,7 +36,7 @@ from storage.transfer.content import members
 from storage.transfer.entities import Chunk
 from storage.transfer.file import RowFile
 from storage.transfer.format_proposals import FormatProposal
-from storage.transfer.layout import FileFormat, Wishes
+from storage.transfer.layout import FileFormat, Layout, Wishes
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.proposals import Proposal
 from storage.transfer.report import FileReport
@@ -80,7 +79,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, table: str, file: str, **options: Any) -> None:
         account_name, _, name = table.partition("/")
-        account, wishes = find_usable_account(account_name), read_wishes(options)
+        account, wishes = find_usable_account(account_name), read_wishes(file, options)
         if not name:
             self._import_account(account, file, wishes, options)
             return
@@ -113,7 +112,7 @@ class Command(DatabaseCommand):
             for member in names:
                 name = Path(member).name.partition(".")[0]
                 found = _find_table(account, name, creates=options["create"])
-                wished = replace(wishes, member=member, format=wishes.format or format_of(member))
+                wished = replace(wishes, member=member)
                 self.stdout.write(f"{name}:")
                 sources.append(self._prepare(RowFile(opening, wished), found, member, options))
             checked = [self._check(source, options) for source in sources]
@@ -207,6 +206,19 @@ class Command(DatabaseCommand):
             about.append(layout.encoding)
         about += [] if layout.compression.value == "none" else [layout.compression.value]
         self.stdout.write("  ".join(about))
+        if layout.encoding_is_guess:
+            self._describe_encoding(layout)
+
+    def _describe_encoding(self, layout: Layout) -> None:
+        """Show what texts of the file are in the encoding that was guessed, and in the others that it may have."""
+        certainty = "probably" if layout.encoding_is_sure else "perhaps"
+        self.stdout.write(
+            f"The file does not say its encoding: it is {certainty} {layout.encoding}. Texts of it in this and others:"
+        )
+        for reading in layout.encoding_alternatives:
+            self.stdout.write(f"  {reading.encoding:14}  {' | '.join(reading.samples)}")
+        other = layout.encoding_alternatives[1].encoding
+        self.stdout.write(f"To read it in another one, name it: --encoding {other}")
 
     def _describe_mapping(self, mapping: ColumnMapping, proposal: Proposal | None) -> None:
         self.stdout.write(f"PartitionKey  {mapping.partition_key}\nRowKey  {mapping.row_key}")
