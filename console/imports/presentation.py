@@ -19,6 +19,7 @@ from storage.editing.guessing import GuessReason
 from storage.operations.entities.import_drafts import SampleChange
 from storage.operations.entities.imports import ImportMode
 from storage.transfer.layout import FileFormat
+from storage.transfer.mapping import OnMisfit
 from storage.transfer.proposals import ProposedColumn, TypeReason
 from storage.transfer.rejects import Fault, RejectGroup, Repair
 from storage.transfer.report import ColumnReport, ColumnUse, FileReport, ValueChange, ValueReport
@@ -30,6 +31,11 @@ MODES: Final[Mapping[ImportMode, tuple[Promise, Promise]]] = {
     ImportMode.REPLACE: (_("Replace"), _("Remove properties that are not in the file")),
     ImportMode.SKIP: (_("Keep the existing entity"), _("Import new keys only")),
     ImportMode.INSERT: (_("Reject the row"), _("List it with the rejected rows")),
+}
+MISFITS: Final[Mapping[str, Promise]] = {
+    OnMisfit.REJECT.value: _("Reject the row"),
+    OnMisfit.STRING.value: _("Import as String"),
+    OnMisfit.UNSET.value: _("Leave the value out"),
 }
 FORMATS: Final = {
     FileFormat.CSV: "CSV",

@@ -1,8 +1,9 @@
 """Import a file step by step: upload it, map its columns, check all rows, import them."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import wraps
 from typing import Any, Final
 
@@ -10,15 +11,24 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.functional import Promise
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from console.entities.typed_input import TYPES
+from console.imports.formats import (
+    FormatView,
+    describe_values,
+    reading_choices,
+    reading_value,
+)
+from console.imports.keys import has_irregular_key, view_keys, view_proposals
+from console.imports.mapping_form import read_mapping
 from console.imports.presentation import (
     DELIMITERS,
     ENCODINGS,
     FORMATS,
+    MISFITS,
     MODES,
     ChangeView,
     GroupView,
@@ -36,16 +46,15 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.jobs import JobStatus
-from storage.domain.values.edm import Edm
 from storage.domain.values.numbers import read_number
 from storage.models import Account, ImportDraft, Table
 from storage.operations.entities import import_drafts, import_jobs
 from storage.operations.entities.import_drafts import DraftFile
 from storage.operations.entities.imports import ImportMode
 from storage.operations.tables import tables
-from storage.transfer import proposals
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
-from storage.transfer.mapping import ColumnMapping, Empty
+from storage.transfer.mapping import Column, OnMisfit
+from storage.transfer.proposals import ProposedColumn
 from storage.transfer.rejects import Repair
 
 PASTED: Final = "pasted.txt"
@@ -158,7 +167,7 @@ def map_columns(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
 
 def _save_mapping(sent: QueryDict, draft: ImportDraft) -> None:
     if "partition_key" in sent:  # else the file could not be read
-        mapping = _read_mapping(sent, import_drafts.read(draft))
+        mapping = read_mapping(sent, import_drafts.read(draft))
         import_drafts.save_mapping(draft, mapping, _read_mode(sent))
 
 
@@ -175,29 +184,6 @@ def _read_wishes(sent: QueryDict) -> Wishes:
 def _read_mode(sent: QueryDict) -> ImportMode:
     mode = sent.get("mode", "")
     return ImportMode(mode) if mode in list(ImportMode) else ImportMode.MERGE
-
-
-def _read_mapping(sent: QueryDict, found: DraftFile) -> ColumnMapping:
-    """Return the mapping that was chosen; what the fields do not say, such as repairs, stays. Raises MappingRefused."""
-    types = {it.value: it for it in Edm}
-    mapping = replace(
-        found.mapping,
-        partition_key=field_text(sent.get("partition_key", "")),
-        row_key=field_text(sent.get("row_key", "")),
-        empty=Empty.STRING if sent.get("empty") == "string" else Empty.UNSET,
-        unescapes_formulas="unescape" in sent,
-    )
-    in_keys = mapping.whole_keys()
-    columns = []
-    for number, proposed in enumerate(found.proposal.columns):
-        source = proposed.column.source
-        if source not in in_keys:
-            target = field_text(sent.get(f"target:{number}", proposed.column.target)).strip()
-            type_ = types.get(sent.get(f"type:{number}", ""))
-            columns.append(replace(found.mapping.column(source), target=target, type=type_))
-    mapping = replace(mapping, columns=tuple(columns))
-    zone = sent.get("zone", mapping.zone)
-    return mapping if zone == mapping.zone else proposals.in_zone(found.proposal, mapping, zone)
 
 
 def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpResponse:
@@ -219,12 +205,19 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
             "layout": found.rows.layout,
             "reading": asdict(found.rows.layout),
             "mapping": found.mapping,
+            "base": json.dumps(found.mapping.dump()),
             "is_kept": found.is_kept,
         }
-        zones = [("", _("none")), *((it, it) for it in time_zones.names())]
+        zones = [("", "UTC"), *((it, it) for it in time_zones.names())]
         context |= {
             "zones": zones,
-            "columns": _columns(found),
+            "columns": (columns := _columns(found)),
+            "certain": sum(any(it.is_certain for it in column["formats"]) for column in columns),
+            "certain_read": sum(bool(column["chosen"] and column["chosen"].is_certain) for column in columns),
+            "misfits": MISFITS.items(),
+            "keys": view_keys(found.mapping, found.proposal),
+            "is_advanced": "advanced" in request.POST or has_irregular_key(found.mapping),
+            "key_proposals": view_proposals(found.mapping, found.proposal),
             "names": found.proposal.names,
             "rows": found.proposal.rows,
         }
@@ -243,6 +236,9 @@ def _columns(found: DraftFile) -> list[dict[str, Any]]:
     for number, proposed in enumerate(found.proposal.columns):
         source = proposed.column.source
         column = listed.get(source, proposed.column)
+        is_as_proposed = (column.type, column.format) == (proposed.column.type, "")
+        views = [FormatView(place, it, found.mapping.zone) for place, it in enumerate(proposed.formats)]
+        reading = reading_value(column.type, column.format)
         columns.append(
             {
                 "number": number,
@@ -250,12 +246,26 @@ def _columns(found: DraftFile) -> list[dict[str, Any]]:
                 "examples": proposed.examples,
                 "is_key": source in in_keys,
                 "target": column.target,
-                "type": column.type and column.type.value,
-                "why": describe_guess(proposed) if column.type is proposed.column.type else "",
-                "is_sure": proposed.is_sure,
+                "reading": reading,
+                "readings": reading_choices(column, proposed.formats),
+                "before": reading_value(proposed.column.type, ""),
+                "why": _describe_reading(column, proposed),
+                "is_sure": proposed.is_sure or not is_as_proposed,
+                "formats": views if is_as_proposed else [],
+                "chosen": next((it for it in views if it.value == reading and not is_as_proposed), None),
+                "on_misfit": column.on_misfit.value,
+                "has_misfits": column.on_misfit is not OnMisfit.REJECT
+                or any(it.value == reading and it.misfits for it in views),
             }
         )
     return columns
+
+
+def _describe_reading(column: Column, proposed: ProposedColumn) -> str | Promise:
+    """Return why a column has its type, or what its format is; nothing of another choice."""
+    if column.format and column.type is not None:
+        return describe_values(column.type, column.format)
+    return describe_guess(proposed) if column.type is proposed.column.type else ""
 
 
 def _sample(draft: ImportDraft, found: DraftFile) -> list[dict[str, Any]]:

@@ -53,6 +53,11 @@ class FormatProposal:
     misfits: tuple[str, ...] = ()
 
     @property
+    def has_more_misfits(self) -> bool:
+        """Whether there may be others than those that are listed."""
+        return len(self.misfits) == _EXAMPLES < self.values - self.fitting
+
+    @property
     def plural(self) -> str:
         """What the texts that fit are, in English."""
         return read_format(self.format).plural if self.format else _PLAIN[self.type]
@@ -69,7 +74,7 @@ class FormatProposal:
         match self.certainty:
             case Certainty.PARTIAL:
                 left = self.values - self.fitting
-                misfits = ", ".join(map(repr, self.misfits))
+                misfits = ", ".join(map(repr, self.misfits)) + (" …" if self.has_more_misfits else "")
                 return (
                     f"{self.fitting:,} of {self.values:,} values are {self.plural}: {samples};"
                     f" {left:,} {'is' if left == 1 else 'are'} not: {misfits}."
@@ -437,7 +442,7 @@ def _vote(columns: Iterable[Set[_Choice]]) -> _Choice | None:
 
 def _decide(readings: _Readings, habits: _Habits, delimiter: str) -> ColumnFormats:
     def propose(found: Sequence[_Reading], certainty: Certainty) -> list[FormatProposal]:
-        ordered = sorted(found, key=lambda it: not _is_usual(it, habits))
+        ordered = sorted(_without_twins(found, habits), key=lambda it: not _is_usual(it, habits))
         return [_propose(it, readings.texts, certainty) for it in ordered]
 
     if readings.others:
@@ -457,6 +462,19 @@ def _decide(readings: _Readings, habits: _Habits, delimiter: str) -> ColumnForma
         return NO_FORMATS
     found = [it for it in readings.usual if it.fitting == best and not it.is_doubtful]
     return ColumnFormats(tuple(propose(found, Certainty.PARTIAL)))
+
+
+def _without_twins(found: Sequence[_Reading], habits: _Habits) -> list[_Reading]:
+    """Leave out readings with the other decimal sign, where the file has one and the values do not differ."""
+
+    def is_twin(one: _Reading, other: _Reading) -> bool:
+        match one.format, other.format:
+            case NumberFormat(decimals, percent), NumberFormat(other_decimals, other_percent):
+                is_other = habits.decimals is other_decimals is not decimals and percent is other_percent
+                return is_other and one.rewritten == other.rewritten
+        return False
+
+    return [it for it in found if not any(is_twin(it, other) for other in found)]
 
 
 _NOT_OF_COMMAS: Final = ";\t"  # delimiters of files in which a comma may be a decimal sign

@@ -12,7 +12,7 @@ from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import check_key
 from storage.editing import exact_json
-from storage.transfer.mapping import GUID, ROW_NUMBER, Template
+from storage.transfer.mapping import GUID, ROW_NUMBER, Template, can_be_in_template
 
 _MOST: Final = 4  # proposals
 _CANDIDATES: Final = 8  # columns that are tried for a key
@@ -86,7 +86,7 @@ class KeyProposal:
     def reason(self) -> str:
         """What speaks for and against it, in English."""
         keys = (("PartitionKey", self.partition_notes), ("RowKey", self.row_notes))
-        return "; ".join(f"{name}: {_join(notes)}" for name, notes in keys if notes)
+        return "; ".join(f"{name}: {_join(notes)}" for name, notes in keys if notes) or "their names say so"
 
     def describe(self) -> dict[str, Any]:
         """Return it as JSON, for the API and scripts."""
@@ -152,9 +152,9 @@ def assess(partition_key: str, row_key: str, sample: KeySample) -> KeyProposal:
     both = [(one, other) for one, other in zip(partitions, rows, strict=True) if None not in (one, other)]
     different, repeated = len(set(partitions) - {None}), len(both) - len(set(both))
     partition_notes, row_notes = list[KeyNote](), list[KeyNote]()
-    if both:
+    if len(both) > 1:
         partition_notes.append(_note_partitions(partition_key, different, len(sample)))
-    if both and not repeated:
+    if len(both) > 1 and not repeated:
         is_unique = len({row for _, row in both}) == len(both)
         row_notes.append(KeyNote(NoteKind.UNIQUE if is_unique else NoteKind.UNIQUE_WITHIN, rows=len(both)))
     elif repeated:
@@ -316,7 +316,9 @@ def _names_columns(template: str) -> bool:
 
 
 def _weigh(column: KeyColumn, place: int, sample: KeySample) -> _Candidate | None:
-    """Return a column as a candidate; None for long texts and columns without values."""
+    """Return a column as a candidate; None for long texts, no values, and names that a template cannot have."""
+    if not can_be_in_template(column.name):
+        return None
     texts = sample.texts(column.name)
     values = [text for text in texts if text is not None]
     if not values or sum(map(len, values)) > _LONG_TEXT * len(values):

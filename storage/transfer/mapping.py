@@ -66,9 +66,24 @@ class Template:
             raise MappingRefused(Reason.FILE_MAPPING_TEMPLATE, text=text)
         return cls(text, tuple(parts))
 
+    @classmethod
+    def of_parts(cls, parts: Iterable[tuple[bool, str]]) -> Self:
+        """Make it of what ``parts`` of another one are."""
+        known = tuple(parts)
+        texts = (
+            "{" + part + "}" if is_column else part.replace("{", "{{").replace("}", "}}")
+            for is_column, part in known
+        )
+        return cls("".join(texts), known)
+
     @property
     def columns(self) -> list[str]:
-        return [part for is_column, part in self.parts if is_column and part not in (ROW_NUMBER, GUID)]
+        return [part for part in self.names if part not in (ROW_NUMBER, GUID)]
+
+    @property
+    def names(self) -> list[str]:
+        """What stands in braces: columns, and what is generated."""
+        return [part for is_column, part in self.parts if is_column]
 
 
 def can_be_in_template(column: str) -> bool:

@@ -230,7 +230,7 @@ def with_likely_keys(proposal: Proposal) -> ColumnMapping:
     if not proposal.keys.is_clear:
         return proposal.mapping
     best = proposal.keys.proposals[0]
-    return replace(proposal.mapping, partition_key=best.partition_key, row_key=best.row_key)
+    return complete(proposal, best.partition_key, best.row_key)
 
 
 def require_keys(mapping: ColumnMapping, columns: Sequence[str], proposed: KeyProposals = NO_KEYS) -> None:

@@ -5,7 +5,11 @@ from playwright.sync_api import expect
 from tests.browser.page import check, check_axe, check_on_a_phone
 
 TABLES = "/ui/a/devstoreaccount1/"
-ROWS = "country;id;age\n" + "".join(f"se;{number};{number}\n" for number in range(400)) + "tr;x;n/a\n"
+ROWS = (
+    "country;id;age;since\n"
+    + "".join(f"se;{number};{number};28.11.2026\n" for number in range(400))
+    + "tr;x;n/a;01.12.2026\n"
+)
 DROP = """([name, text]) => {
     const carried = new DataTransfer();
     carried.items.add(new File([text], name));
@@ -26,11 +30,35 @@ def test_from_a_dropped_file_to_entities_and_back(open_page, admin, service, scr
 
     expect(page.get_by_role("heading", name=f"Import into {name}")).to_be_visible()
     expect(page.get_by_label("Delimiter")).to_have_value(";")
-    page.get_by_label("PartitionKey").fill("{country}")
-    page.get_by_label("RowKey").fill("{country}-{id}")
-    page.get_by_label("Type of age").select_option("Int32")
+    # the keys that are clear are chosen; others are built by pressing columns, also with the keyboard
+    chosen = page.get_by_role("group", name="Columns of the RowKey")
+    expect(chosen.get_by_role("button", name="id", exact=True)).to_have_attribute("aria-pressed", "true")
+    chosen.get_by_role("button", name="id", exact=True).press("Enter")
+    country = chosen.get_by_role("button", name="country", exact=True)
+    country.press("Enter")
+    expect(country).to_be_focused()
+    chosen.get_by_role("button", name="id", exact=True).press("Enter")
+    expect(page.get_by_role("cell", name="se-0")).to_be_visible()
+    page.get_by_label("Separator").fill("_")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("cell", name="se_0")).to_be_visible()
+    page.get_by_text("Advanced", exact=True).click()
+    page.get_by_label("Template of the RowKey").fill("{country}-{id}")
     page.keyboard.press("Tab")
     expect(page.get_by_role("cell", name="se-0")).to_be_visible()
+    expect(page.get_by_label("Template of the RowKey")).to_be_visible()
+
+    # what was pressed keeps the focus, and takes it back
+    page.get_by_role("button", name="Read as dates, day first (since)").press("Enter")
+    undo = page.get_by_role("button", name="Undo (since)")
+    expect(undo).to_be_focused()
+    expect(page.get_by_text("dates, day first, UTC")).to_be_visible()
+    undo.press("Enter")
+    expect(page.get_by_role("button", name="Read as dates, day first (since)")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(undo).to_be_visible()
+    page.get_by_role("button", name="Read as whole numbers (age)").click()
+    expect(page.get_by_label("Values that do not fit")).to_be_visible()
     page.locator("#main").evaluate("it => (it.dataset.old = '')")
     page.get_by_role("button", name="Update preview").click()
     expect(page.locator("#main:not([data-old])").get_by_role("cell", name="se-0")).to_be_visible()

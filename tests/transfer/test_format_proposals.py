@@ -129,6 +129,9 @@ def test_other_columns_decide_what_comes_first():
     assert english["a"].column.type is Edm.DOUBLE
     assert brief(english["a"]) == [(ALTERNATIVE, "Int32", "decimal-comma")]
     assert brief(english["b"])[0][2] == "month-first"
+    # where the file shows its decimal sign, numbers without one are not proposed twice
+    spanish = propose("a;b\n1,5;5 €\n2,5;7 €\n")
+    assert brief(spanish["b"]) == [(POSSIBLE, "Double", "decimal-comma €")]
     # a file without commas for fields may be of a country where they are decimal signs
     assert propose("a;b\n1.234;x\n2.500;y\n")["a"].column.type is Edm.STRING
     assert propose("a,b\n1.234,x\n2.500,y\n")["a"].column.type is Edm.DOUBLE

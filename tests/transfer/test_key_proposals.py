@@ -128,6 +128,10 @@ def test_a_file_with_keys_or_without_rows_needs_no_proposal():
     assert not propose("a,b", lambda n: (n, n), 0).keys.proposals
 
 
+def test_names_with_braces_are_not_proposed():
+    assert pairs(propose("a{id},id}", lambda n: (n, n))) == [("all", "{#row}")]
+
+
 def test_a_refusal_names_the_best_proposal():
     proposal = propose("country,id", lambda n: (f"c{n % 3}", n))
     why = r"PartitionKey \{country\}, RowKey \{id\}. PartitionKey: 3 different values in 175 rows; RowKey: unique"

@@ -20,6 +20,7 @@ class CountedTime(StrEnum):
     EPOCH_MILLISECONDS = "epoch-milliseconds"
 
 
+_DAYS: Final = CountedTime.EXCEL_DAYS
 _NUMBER: Final = re.compile(r"(-?[0-9]{1,15})(?:[.,]([0-9]{1,30}))?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # Excel counts a 29 February 1900, which there was not, as day 60
@@ -44,18 +45,18 @@ class CountedTimeFormat(Format):
 
     @property
     def singular(self) -> str:
-        return f"a number of {_WORDS[self.counted]}"
+        return f"a number of {_WORDS[self.counted]}" if self.counted is not _DAYS else "an Excel day number"
 
     @property
     def plural(self) -> str:
-        return f"numbers of {_WORDS[self.counted]}"
+        return _WORDS[self.counted]
 
     def rewrite(self, text: str) -> str:
         number = _NUMBER.fullmatch(text.strip())
         if number is None:
             raise NotInFormat
         try:
-            if self.counted is CountedTime.EXCEL_DAYS:
+            if self.counted is _DAYS:
                 return _read_excel_days(number[1], number[2])
             return _read_epoch(Decimal(f"{number[1]}.{number[2] or 0}") * _TICKS[self.counted])
         except OverflowError:  # beyond the calendar
@@ -63,7 +64,7 @@ class CountedTimeFormat(Format):
 
 
 _WORDS: Final = {
-    CountedTime.EXCEL_DAYS: "Excel days",
+    CountedTime.EXCEL_DAYS: "Excel day numbers",
     CountedTime.EPOCH_SECONDS: "seconds since 1970",
     CountedTime.EPOCH_MILLISECONDS: "milliseconds since 1970",
 }

@@ -37,7 +37,8 @@ SAMPLE: Final = 5  # rows that are shown as entities
 class DraftFile:
     """The file of a draft as it is read, its first rows, and what is proposed for its columns.
 
-    ``mapping`` is that of the draft, or else the proposed one, or that of the last import into the table if it fits.
+    ``mapping`` is that of the draft, or else that of the last import into the table if it fits, or else the proposed
+    one, with keys if it is clear what they are.
     """
 
     rows: RowFile
@@ -104,7 +105,8 @@ def read(draft: ImportDraft) -> DraftFile:
     if draft.mapping:
         return DraftFile(rows, sample, proposal, ColumnMapping.load(json.loads(draft.mapping)), is_kept=False)
     kept = _kept_mapping(draft, proposal)
-    return DraftFile(rows, sample, proposal, kept or proposal.mapping, is_kept=kept is not None)
+    mapping = kept or proposals.with_likely_keys(proposal)
+    return DraftFile(rows, sample, proposal, mapping, is_kept=kept is not None)
 
 
 def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | None:

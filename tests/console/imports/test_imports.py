@@ -8,7 +8,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from storage.domain.access.actor import SERVER
+from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
+from storage.domain.values.edm import Edm
+from storage.editing import typed_text
 from storage.models import ImportDraft, Job, JobFile
 from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
@@ -247,3 +250,153 @@ def test_a_zone_and_what_changes(visit, staff):
 
     refused = eve.post(columns, {**kept, "zone": "Europe/Nowhere"})
     assert refused.status_code == 422 and "is not a time zone" in refused.content.decode()
+
+
+GERMAN = "Filiale;Beleg;Betrag;Datum;Aktiv;Rabatt;Alter\n" + "".join(
+    f"{'Köln' if number % 3 else 'Bonn'};{1000 + number};1.{100 + number},50;{number + 1}.11.2026;"
+    f"{'WAHR' if number % 2 else 'FALSCH'};{number} %;{number or 'n/a'}\n"
+    for number in range(25)
+)
+
+
+def form_of(page):
+    """The fields of the page of columns as a browser would send them."""
+    context = page.context
+    mapping = context["mapping"]
+    fields = {"partition_key": mapping.partition_key, "row_key": mapping.row_key, "base": context["base"]}
+    for column in context["columns"]:
+        if not column["is_key"]:
+            fields |= {
+                f"target:{column['number']}": column["target"],
+                f"type:{column['number']}": column["reading"],
+            }
+    for key in context["keys"]:
+        if key.separator is not None:
+            fields[f"separator:{key.name}"] = key.separator
+    return {**fields, "mode": "merge", "zone": mapping.zone}
+
+
+def test_numbers_dates_and_keys_are_read_with_a_press_each(visit, staff):
+    eve = visit("eve")
+    columns = begin(eve, GERMAN)
+    page = eve.get(columns)
+    text = page.content.decode()
+    # the clear keys are chosen, with their reasons, and nothing else is
+    assert (page.context["mapping"].partition_key, page.context["mapping"].row_key) == (
+        "{Filiale}",
+        "{Beleg}",
+    )
+    assert "2 different values in 25 rows" in text and "unique in 25 rows" in text
+    assert {it.type for it in page.context["mapping"].columns} == {Edm.STRING}
+    assert "Read as numbers with a decimal comma" in text and "1.100,50" in text and "1100.50" in text
+    assert "Read as percentages with a decimal comma, as fractions" in text
+    assert "1 of 25 values does not fit: n/a" in text
+
+    page = eve.post(columns, {**form_of(page), "read": "certain"})
+    read = {it.source: (it.type, it.format) for it in page.context["mapping"].columns}
+    assert read == {
+        "Betrag": (Edm.DOUBLE, "decimal-comma"), "Datum": (Edm.DATETIME, "day-first"),
+        "Aktiv": (Edm.BOOLEAN, "WAHR/FALSCH"),
+        "Rabatt": (Edm.STRING, ""), "Alter": (Edm.STRING, ""),
+    }  # fmt: skip
+    assert "dates, day first, UTC" in page.content.decode()
+    page = eve.post(columns, {**form_of(page), "read": "5 Edm.Double decimal-comma percent-as-fraction"})
+    page = eve.post(columns, {**form_of(page), "read": "6 Edm.Int32"})
+    assert "Values that do not fit" in page.content.decode()
+    page = eve.post(columns, {**form_of(page), "misfit:6": "unset", "zone": "Europe/Berlin"})
+    assert "dates, day first, Europe/Berlin" in page.content.decode()
+
+    check = eve.post(columns, {**form_of(page), "check": "1"})["Location"]
+    job_runner.run_all()
+    assert "Import 25 rows" in eve.get(check).content.decode()
+    eve.post(check.replace("check", "run"))
+    job_runner.run_all()
+    [entity] = [
+        it for page in entities.all_pages(staff, EntityQuery()) for it in page if it.key.row_key == "1000"
+    ]
+    values = {name: typed_text.write(value) for name, value in read_stored(entity).properties.items()}
+    assert values == {"Betrag": "1100.5", "Datum": "2026-10-31T23:00:00Z", "Aktiv": "false", "Rabatt": "0.0"}
+
+    # the next file of the kind is read so, too
+    page = eve.get(begin(eve, GERMAN))
+    kept = {it.source: it.format for it in page.context["mapping"].columns}
+    assert page.context["is_kept"] and kept["Datum"] == "day-first"
+
+
+def test_what_was_read_can_be_undone(visit, staff):
+    eve = visit("eve")
+    columns = begin(eve, GERMAN)
+    page = eve.post(columns, {**form_of(eve.get(columns)), "read": "certain"})
+    page = eve.post(columns, {**form_of(page), "read": "2 Edm.String"})
+    assert [it.format for it in page.context["mapping"].columns] == ["", "day-first", "WAHR/FALSCH", "", ""]
+    page = eve.post(columns, {**form_of(page), "read": "certain not"})
+    assert {(it.type, it.format) for it in page.context["mapping"].columns} == {(Edm.STRING, "")}
+    # what is neither a type nor a format is none
+    page = eve.post(columns, {**form_of(page), "type:2": "Edm.Int32 day-first", "type:3": "Edm.Double x"})
+    assert [(it.type, it.format) for it in page.context["mapping"].columns][:2] == [
+        (Edm.INT32, ""),
+        (Edm.DOUBLE, ""),
+    ]
+
+
+def test_keys_are_built_by_pressing_columns(visit, staff):
+    eve = visit("eve")
+    columns = begin(eve, "a,b{c,d\n1,2,3\n1,5,6\n")
+    page = eve.get(columns)
+
+    def keys():
+        mapping = page.context["mapping"]
+        return mapping.partition_key, mapping.row_key
+
+    def press(**pressed):
+        return eve.post(columns, {**form_of(page), **pressed})
+
+    assert keys() == ("", "") and "not chosen yet" in page.content.decode()
+    assert "b{c" not in [chip.label for key in page.context["keys"] for chip in key.chips]
+    for pressed, expected in (
+        ("partition_key:0", ("{a}", "")),
+        ("row_key:2", ("{a}", "{d}")),
+        ("row_key:0", ("{a}", "{d}-{a}")),
+        ("row_key:#row", ("{a}", "{d}-{a}-{#row}")),
+        ("row_key:0", ("{a}", "{d}-{#row}")),
+        ("row_key:99", ("{a}", "{d}-{#row}")),
+        ("table:0", ("{a}", "{d}-{#row}")),
+        ("row_key:2", ("{a}", "{#row}")),
+    ):
+        page = press(toggle=pressed)
+        assert keys() == expected
+    page = press(toggle="row_key:2")
+    page = press(**{"separator:row_key": "{"})
+    assert keys() == ("{a}", "{#row}{{{d}") and page.context["sample"][0]["key"].row_key == "0000000001{3"
+    page = press(**{"separator:row_key": ""})
+    assert keys() == ("{a}", "{#row}{d}")
+    page = press(row_key="x-{d}", advanced="1")  # by hand, and then by a column again
+    assert page.context["is_advanced"] and keys() == ("{a}", "x-{d}")
+    page = press(toggle="row_key:0")
+    assert keys() == ("{a}", "x-{d}-{a}")
+    page = press(toggle="row_key:2")
+    assert keys() == ("{a}", "x-{a}")
+    assert press(row_key="{d").status_code == 422
+    page = press(row_key="{a}")
+    assert "the keys of an earlier row in 1 of 2 rows" in page.content.decode()
+    page = press(keys="0")
+    assert keys() == tuple(
+        getattr(page.context["key_proposals"][0].proposal, it) for it in ("partition_key", "row_key")
+    )
+
+
+def test_what_is_pressed_before_the_page_is_drawn_again_counts_too(visit, staff):
+    """A form that is sent twice says the second time only what was changed in it."""
+    eve = visit("eve")
+    columns = begin(eve, GERMAN)
+    form = form_of(eve.get(columns))
+    eve.post(columns, {**form, "toggle": "row_key:0"})
+    eve.post(columns, {**form, "read": "2 Edm.Double decimal-comma"})
+    eve.post(columns, {**form, "read": "3 Edm.DateTime day-first"})
+    page = eve.post(columns, {**form, "target:4": "Active", "zone": "Europe/Berlin"})
+    mapping = page.context["mapping"]
+    assert (mapping.row_key, mapping.zone) == ("{Beleg}-{Filiale}", "Europe/Berlin")
+    read = {it.source: (it.target, it.format) for it in mapping.columns}
+    assert read["Betrag"] == ("Betrag", "decimal-comma") and read["Datum"] == ("Datum", "day-first")
+    assert read["Aktiv"] == ("Active", "")
+    assert eve.post(columns, {**form, "base": "{}x"}).status_code == 422
