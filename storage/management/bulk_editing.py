@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from storage.domain.values.edm import Edm
+from storage.domain.values.numbers import were
 from storage.editing.bulk_edit import Presence
 from storage.management.command import DatabaseCommand, find_table
 from storage.operations.activity.activity import command_actor
@@ -109,9 +110,11 @@ class Command(DatabaseCommand):
 
     def _show(self, found: BulkEditPreview) -> None:
         about = "" if found.is_exact else "about "
-        matches = "an unknown number of" if found.matches is None else f"{about}{found.matches}"
-        examined = "" if found.is_complete else f"; {found.examined} were examined"
-        self.stdout.write(f"The query finds {matches} entities{examined}.")
+        matches = "an unknown number of entities"
+        if found.matches is not None:
+            matches = f"{about}{found.matches} {'entity' if found.matches == 1 else 'entities'}"
+        examined = "" if found.is_complete else f"; {found.examined} {were(found.examined)} examined"
+        self.stdout.write(f"The query finds {matches}{examined}.")
         self._write(found.counts)
         for change, number in found.types.most_common():
             before, after = (it.short_name if it else "missing" for it in (change.before, change.after))

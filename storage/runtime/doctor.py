@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from storage.domain.values.numbers import counted
 from storage.models import Account, Table
 from storage.operations.health import archive, backups, connections, disk
 from storage.operations.health.findings import Finding, Severity, error, fine, warning
@@ -45,8 +46,8 @@ def examine() -> Iterator[tuple[str, Finding]]:
 def _database() -> Iterator[Finding]:
     about = statements.about()
     yield fine(
-        f"PostgreSQL {about.version} has {Account.objects.count()} accounts"
-        f" with {Table.objects.own().count()} tables in {about.size / 2**20:,.0f} MiB."
+        f"PostgreSQL {about.version} has {counted(Account.objects.count(), 'account')}"
+        f" with {counted(Table.objects.own().count(), 'table')} in {about.size / 2**20:,.0f} MiB."
     )
     if about.is_standby:
         yield error("It is a standby, which accepts no writes. Name the primary in DATABASE_URL.")
@@ -172,7 +173,8 @@ def _cluster() -> Iterator[Finding]:
     nodes = statements.nodes()
     yield fine(
         f"Coordinator of Citus {statements.citus_version()} with {len(nodes)} nodes for rows:"
-        f" {', '.join(nodes) or 'none'}. {len(distributed)} tables are distributed, all others are here."
+        f" {', '.join(nodes) or 'none'}. "
+        f"Distributed: {counted(len(distributed), 'table')}; all others are here."
     )
     if not nodes:
         yield error("No node can take rows. Add workers with citus_add_node before distributing.")

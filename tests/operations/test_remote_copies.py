@@ -16,6 +16,7 @@ from azure.data.tables import (
     generate_account_sas,
     generate_table_sas,
 )
+from django.core.management import call_command
 from django.db import connection
 
 from storage.domain.access.actor import SERVER, Actor, ActorKind
@@ -174,6 +175,29 @@ def test_types_keys_and_policies_survive_both_ways(account, server, there, table
     assert undo.is_undoable(done) and done.detail["rows"] == 4
     undo.undo(done, SERVER)
     assert stored(account, "people") == {}
+
+
+def test_a_preview_of_a_copy_to_another_service_has_the_numbers_of_the_copy(
+    account, server, there, table, capsys
+):
+    there.write(table, [row("p", f"{number}", N=EdmValue(Edm.INT32, number)) for number in range(35)])
+    copy(account, server, only(table, rename={table: "people"}))
+    back = f"back{table}"
+    arguments = ("copy", "acme", server.connection_string, "--table", "people", "--rename", f"people={back}")
+    for count in (
+        "35 read, 35 to be {}\n35 entities of 1 table would be read",
+        "35 read, 35 {}, 35 verified: equal\n35",
+    ):
+        preview = ("--dry-run",) if "to be" in count else ()
+        capsys.readouterr()
+        call_command(*arguments, "--no-properties", "--no-policies", "--full", *preview)
+        said = capsys.readouterr().out
+        assert said.startswith(f"people -> {back}  {count.format('inserted')}")
+    # of a table that exists it is not known which of its entities do
+    for count in ("35 read, 35 to be {}\n", "35 read, 35 {}, 35 verified: equal\n"):
+        preview = ("--dry-run",) if "to be" in count else ()
+        call_command(*arguments, "--no-properties", "--no-policies", "--full", *preview)
+        assert capsys.readouterr().out.startswith(f"people -> {back}  {count.format('written')}")
 
 
 def wait_for_next_second(there, table):

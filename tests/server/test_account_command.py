@@ -159,14 +159,14 @@ def test_exports_and_imports_an_account(run, tmp_path, capsys):
     file = str(tmp_path / "ada.ndjson.gz")
     tables.create(Account.objects.get(name="ada"), "people")
     assert re.fullmatch(
-        rf"0 entities in 1 tables of ada were exported to {re.escape(file)} \(0.0 MiB\) in \S+ seconds.\n",
+        rf"0 entities in 1 table of ada were exported to {re.escape(file)} \(0.0 MiB\) in \S+ seconds.\n",
         run("export", "ada", file),
     )
     said = run("import", file, "--name", "bob", "--kind", "cosmos", "--dry-run")
-    assert said == "0 entities in 1 tables would become bob, cosmos: everything fits.\n"
+    assert said == "0 entities in 1 table would become bob, cosmos: everything fits.\n"
     assert not accounts.exists("bob")
     said = run("import", file, "--name", "bob")
-    assert said.startswith("0 entities in 1 tables were imported in ")
+    assert said.startswith("0 entities in 1 table were imported in ")
     assert "key1=" in said
     with pytest.raises(CommandError, match="An account named ada already exists"):
         run("import", file)
@@ -184,7 +184,7 @@ def test_exports_and_imports_through_a_pipe(run, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", pipe)
         call_command("account", "export", "ada", "-")
-    assert capsys.readouterr().err.startswith("0 entities in 1 tables of ada were exported to - in ")
+    assert capsys.readouterr().err.startswith("0 entities in 1 table of ada were exported to - in ")
     pipe.buffer.seek(0)
     monkeypatch.setattr(sys, "stdin", pipe)
     run("import", "-", "--name", "bob")

@@ -138,14 +138,14 @@ def test_rows_that_do_not_fit(run, file, tmp_path, capsys):
 
     rejects = tmp_path / "rejects.csv"
     said = run(*arguments, "--rejects", rejects)
-    assert "2 entities were imported" in said and f"1 rows were rejected. They are in {rejects}." in said
+    assert "2 entities were imported" in said and f"1 row was rejected. They are in {rejects}." in said
     assert rejects.read_text().splitlines() == [
         "country,id,age,reject:line,reject:reason", "tr,2,n/a,3,age is not of the type Int32.",
     ]  # fmt: skip
     mapping = tmp_path / "mapping.json"
     run(*arguments, "--dry-run", "--unset", "age=n/a", "--save-mapping", mapping)
     said = run("import", "shop/people", rejects, "--mapping", mapping)
-    assert "1 entities were imported" in said
+    assert "1 entity was imported" in said
     with pytest.raises(CommandError, match="3 of 3 rows"):
         run("import", "shop/people", file, "--mapping", mapping)
     assert "0 inserted, 3 changed" in run(

@@ -48,7 +48,7 @@ def test_takes_restores_and_deletes_snapshots(run, people):
         "People  1 to insert, 0 to change, 0 to delete\n"
     )
     assert run("snapshot", "restore", "ada", "one") == (
-        "1 entities were restored; the state before is before-restore-one.\n"
+        "1 entity was restored; the state before is before-restore-one.\n"
     )
     assert [line.split()[0] for line in run("snapshot", "list", "ada").splitlines()] == [
         "before-restore-one",
@@ -61,11 +61,11 @@ def test_takes_restores_and_deletes_snapshots(run, people):
 def test_makes_and_resets_branches(run, people):
     mask = ("--mask", "People.Email=email", "--table", "People:PartitionKey eq 'p'")
     made = run("branch", "create", "ada", "branch", "--ttl", "8h", *mask).splitlines()
-    assert made[0] == "1 entities in 1 tables were copied to branch."
+    assert made[0] == "1 entity in 1 table was copied to branch."
     assert made[1].startswith("  key1=")
     there = tables.get(accounts.find("branch"), "people")
     edits.apply(there, [Delete(EntityKey("p", "r"), ANY)], by=command_actor())
-    assert run("branch", "reset", "branch").startswith("1 entities were reset in ")
+    assert run("branch", "reset", "branch").startswith("1 entity was reset in ")
     assert run("branch", "list", "ada").startswith("branch  of 20")
 
 

@@ -26,6 +26,7 @@ from storage.domain.filters.parser import Dialect, parse
 from storage.domain.refusals import Reason
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.quotas import DOWNLOADS
+from storage.domain.values.numbers import counted, were
 from storage.models import Job, JobFile, Table
 from storage.operations.access import idempotency_keys
 from storage.operations.access.idempotency_keys import ConcurrentRequest
@@ -148,9 +149,9 @@ class ImportViewSet(UploadViewSet):
         outcome, error = import_jobs.outcome_of(job), jobs.error_of(job)
         if job.status != JobStatus.DONE:
             error = error or Reason.JOB_STOPPED.of(job=job.pk)
-            done = (
-                f" {outcome.written:,} entities were written by the job {job.pk}." if outcome.written else ""
-            )
+            number = outcome.written
+            written = f" {counted(number, 'entity', 'entities')} {were(number)} written by the job {job.pk}."
+            done = written if number else ""
             raise Problem(problems.CONFLICT, f"{error}{done}")
         return self.answer(_describe(job, outcome))
 

@@ -20,3 +20,8 @@ def read_numbers(texts: Iterable[str], *, digits: int = _MOST_DIGITS) -> list[in
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """Return a number with an English noun, such as 1 entity and 1,200 entities; the plural takes an s by default."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def were(number: int) -> str:
+    """Return the verb of a sentence about a number of things."""
+    return "was" if number == 1 else "were"

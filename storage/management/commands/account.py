@@ -14,6 +14,7 @@ from django.db import OperationalError
 from storage.domain.refusals import Reason
 from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
+from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_account
 from storage.models import Account
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
@@ -80,7 +81,7 @@ _PROGRESS_SECONDS: Final = 5
 
 
 def _describe_content(tables: int, entities: int) -> str:
-    return f"{entities:,} entities in {tables:,} tables"
+    return f"{counted(entities, 'entity', 'entities')} in {counted(tables, 'table')}"
 
 
 def _read_level(text: str) -> Consistency:
@@ -207,12 +208,14 @@ class Command(DatabaseCommand):
         except CopyRefused as refusal:
             self._tell(refusal.findings)
             raise CommandError(f"{refusal} Leave it out with --skip.") from None
-        self.stdout.write(f"{copied.entities} entities in {copied.tables} tables were copied.")
+        self.stdout.write(
+            f"{_describe_content(copied.tables, copied.entities)} {were(copied.entities)} copied."
+        )
         self._show(copied.account, with_keys=True)
 
     def _tell(self, findings: Iterable[Finding]) -> None:
         for it in findings:
-            about = f": {it.number} entities " if it.number else " "
+            about = f": {counted(it.number, 'entity', 'entities')} " if it.number else " "
             example = f", such as {it.example!r}" if it.example is not None else ""
             self.stdout.write(f"{it.table}{about}{it.misfit.value}{example}")
 
@@ -257,7 +260,7 @@ class Command(DatabaseCommand):
             nonlocal last
             if time.monotonic() - last >= _PROGRESS_SECONDS:
                 last = time.monotonic()
-                self.stderr.write(f"{number:,} entities {done} ...")
+                self.stderr.write(f"{counted(number, 'entity', 'entities')} {done} ...")
 
         return show
 
@@ -285,7 +288,9 @@ class Command(DatabaseCommand):
         self._set(f"{name} accepts requests from {origins}.", name, networks=networks)
 
     def _history(self, name: str, days: int, megabytes: int | None, **_: Any) -> None:
-        done = f"{name} keeps its history for {days} days." if days else f"{name} keeps no history."
+        done = (
+            f"{name} keeps its history for {counted(days, 'day')}." if days else f"{name} keeps no history."
+        )
         size = None if megabytes is None else megabytes << 20
         self._set(done, name, history_days=days, history_bytes=size)
 

@@ -10,6 +10,7 @@ from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.refusals import Reason
 from storage.domain.service.lifetimes import read_lifetime
+from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account
 from storage.operations.accounts import sealed_keys
@@ -76,9 +77,10 @@ class Command(DatabaseCommand):
             expires_at=timezone.now() + read_lifetime(ttl) if ttl else None,
         )
         made = branches.create(account, wanted, by=command_actor())
-        self.stdout.write(f"{made.entities} entities in {made.tables} tables were copied to {name}.")
+        copied = f"{counted(made.entities, 'entity', 'entities')} in {counted(made.tables, 'table')}"
+        self.stdout.write(f"{copied} {were(made.entities)} copied to {name}.")
         for it in made.originals:
-            self.stdout.write(f"{it.table}.{it.property} has {it.entities} original values.")
+            self.stdout.write(f"{it.table}.{it.property} has {counted(it.entities, 'original value')}.")
         if made.originals:
             self.stdout.write(f"{name} stays frozen; mask these properties, or enable it as it is.")
         for number, key in enumerate(sealed_keys.keys_of(made.account), start=1):
@@ -89,7 +91,8 @@ class Command(DatabaseCommand):
         if branch is None:
             raise AccountError(Reason.NO_BRANCH, account=account.name)
         restored = snapshot_restores.reset(branch, by=command_actor())
-        self.stdout.write(f"{restored.written} entities were reset in {restored.seconds:.1f} s.")
+        reset = f"{counted(restored.written, 'entity', 'entities')} {were(restored.written)} reset"
+        self.stdout.write(f"{reset} in {restored.seconds:.1f} s.")
 
 
 def _read_table(text: str) -> tuple[str, Filter | None]:

@@ -9,12 +9,13 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 
 from storage.domain.service.jobs import JobStatus, Wish
+from storage.domain.values.numbers import counted
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Job
 from storage.operations.activity.activity import command_actor
 from storage.operations.jobs import files, jobs, running
 from storage.operations.remote_copies import copy_jobs
-from storage.operations.remote_copies.copy_jobs import Credentials
+from storage.operations.remote_copies.copy_jobs import COPY_OUT_JOB, Credentials
 from storage.operations.remote_copies.copying import CopyOptions
 from storage.remote.azurite import FILE_NAME
 from storage.remote.endpoints import looks_remote
@@ -130,7 +131,7 @@ class Command(DatabaseCommand):
             if time.monotonic() - last >= _EVERY and self.stderr.isatty():
                 last = time.monotonic()
                 found = jobs.get(job.pk)
-                self.stderr.write(f"{found.done if found else 0:,} entities", ending="\r")
+                self.stderr.write(counted(found.done if found else 0, "entity", "entities"), ending="\r")
             return False
 
         try:
@@ -147,10 +148,10 @@ class Command(DatabaseCommand):
         return job
 
     def _describe(self, job: Job) -> None:
-        dry_run = job.arguments["options"]["dry_run"]
+        dry_run, is_outgoing = job.arguments["options"]["dry_run"], job.kind == COPY_OUT_JOB.name
         found = copy_jobs.tables_of(job)
         for it in found:
-            self.stdout.write(_describe_table(it, dry_run=dry_run))
+            self.stdout.write(_describe_table(it, dry_run=dry_run, is_outgoing=is_outgoing))
         for failure in jobs.failures_of(job):
             self.stdout.write(f"not copied: {failure.subject}: {failure.refusal}")
         if job.failed > len(job.failures):
@@ -162,27 +163,26 @@ class Command(DatabaseCommand):
                 f"The job {job.pk} is {job.status}.{why} Run the same command again to go on where it stopped."
             )
         seconds = (job.ended_at - job.started_at).total_seconds() if job.ended_at and job.started_at else 0
-        what = "would be read" if dry_run else "were read"
+        what = "would be read" if dry_run else "was read" if job.done == 1 else "were read"
         speed = f" ({job.done / seconds:,.0f} per second)" if seconds >= 1 else ""
-        self.stdout.write(
-            f"{job.done:,} entities of {len(found):,} tables {what} in {seconds:.1f} seconds{speed}."
-        )
+        read = f"{counted(job.done, 'entity', 'entities')} of {counted(len(found), 'table')}"
+        self.stdout.write(f"{read} {what} in {seconds:.1f} seconds{speed}.")
         if any(it["verified"] is False for it in found) or job.failed:
             raise CommandError(
                 "The two sides are not equal. Copy again, which also reads what has changed at the source meanwhile."
             )
 
 
-def _describe_table(found: dict[str, Any], *, dry_run: bool) -> str:
+def _describe_table(found: dict[str, Any], *, dry_run: bool, is_outgoing: bool) -> str:
     name = (
         found["source"] if found["source"] == found["target"] else f"{found['source']} -> {found['target']}"
     )
     parts = [f"{found['read']:,} {'read' if found['is_full'] else 'changed since the last copy'}"]
-    parts += [
-        f"{found[count]:,} {'to be ' if dry_run and count != 'unchanged' else ''}{count}"
-        for count in ("inserted", "changed", "unchanged", "deleted", "rejected")
-        if found[count]
-    ]
+    for count in ("inserted", "changed", "unchanged", "deleted", "rejected"):
+        if found[count]:
+            # another service does not tell which of them existed
+            word = "written" if is_outgoing and count == "changed" else count
+            parts.append(f"{found[count]:,} {'to be ' if dry_run and count != 'unchanged' else ''}{word}")
     if found["verified"] is not None:
         is_equal = "equal" if found["verified"] and not found["extra"] else ""
         numbers = {

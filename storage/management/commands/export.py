@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from storage.domain.filters.parser import parse
+from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_account
 from storage.operations.activity.activity import command_actor
 from storage.operations.entities import exports
@@ -62,7 +63,7 @@ class Command(DatabaseCommand):
                     escapes_formulas=options["escape_formulas"],
                 )
                 number = _save(exports.write(wanted), stream, compresses=file.endswith(".gz"))
-                what = f"{number:,} entities of {table}"
+                what = f"{counted(number, 'entity', 'entities')} of {table}"
             else:
                 if options["filter"]:
                     raise CommandError("A filter is for one table; write it as ACCOUNT/TABLE.")
@@ -73,10 +74,13 @@ class Command(DatabaseCommand):
                     for it in tables.listed(find_account(account))
                 ]
                 counts = _save(exports.write_zip(every), stream)
-                what = f"{sum(counts.values()):,} entities of {len(counts):,} tables of {account}"
+                number = sum(counts.values())
+                what = (
+                    f"{counted(number, 'entity', 'entities')} of {counted(len(counts), 'table')} of {account}"
+                )
             size = "" if is_piped else f" ({size_of(stream.tell())})"
         (self.stderr if is_piped else self.stdout).write(
-            f"{what} were exported to {file}{size} in {time.monotonic() - began:.1f} seconds."
+            f"{what} {were(number)} exported to {file}{size} in {time.monotonic() - began:.1f} seconds."
         )
 
 

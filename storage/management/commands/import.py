@@ -14,6 +14,7 @@ from django.db import DatabaseError, InterfaceError
 
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
+from storage.domain.values.numbers import counted, were
 from storage.editing.formats.reading import read_format
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.management.importing import (
@@ -140,7 +141,7 @@ class Command(DatabaseCommand):
             )
         verb = "would be inserted" if options["dry_run"] else "to insert"
         others = {"changed": outcome.changed, "left alone because they exist": outcome.skipped}
-        parts = [f"{outcome.rows:,} rows: {outcome.inserted:,} {verb}"]
+        parts = [f"{counted(outcome.rows, 'row')}: {outcome.inserted:,} {verb}"]
         parts += [f"{number:,} {what}" for what, number in others.items() if number]
         self.stdout.write(", ".join(parts) + ".")
         self._describe_report(outcome.report)
@@ -157,8 +158,10 @@ class Command(DatabaseCommand):
                     wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
                 )
         except BaseException as error:
+            number = wanted.outcome.written
+            done = f"{counted(number, 'entity', 'entities')} {were(number)}"
             self.stderr.write(
-                f"Interrupted after {wanted.outcome.rows:,} rows: {wanted.outcome.written:,} entities were imported"
+                f"Interrupted after {counted(wanted.outcome.rows, 'row')}: {done} imported"
                 f" into {wanted.table.name}. To go on, import the file again with --mode skip; to take them back, undo"
                 " the import in the activity log."
             )
@@ -170,7 +173,8 @@ class Command(DatabaseCommand):
         what = [f"{outcome.inserted:,} inserted", f"{outcome.changed:,} changed"]
         what += [f"{outcome.skipped:,} left alone because they exist"] if outcome.skipped else []
         self.stdout.write(
-            f"{outcome.written:,} entities were imported into {wanted.table.name} in {seconds:.1f} seconds"
+            f"{counted(outcome.written, 'entity', 'entities')} {were(outcome.written)} imported into"
+            f" {wanted.table.name} in {seconds:.1f} seconds"
             f" ({outcome.written / seconds:,.0f} per second): {', '.join(what)}."
         )
         if options["rejects"] is not None:  # else they were told by the check
@@ -178,7 +182,7 @@ class Command(DatabaseCommand):
         if outcome.rejected:
             self._describe_rejects(outcome)
             where = f" They are in {options['rejects']}." if options["rejects"] else ""
-            self.stdout.write(f"{outcome.rejected:,} rows were rejected.{where}")
+            self.stdout.write(f"{counted(outcome.rejected, 'row')} {were(outcome.rejected)} rejected.{where}")
 
     def _start_job(self, source: "_Source", path: str) -> None:
         wanted = source.wanted
@@ -265,7 +269,10 @@ class Command(DatabaseCommand):
                 self.stdout.write(f"      {option}")
         if outcome.repeated:
             lines = ", ".join(f"{line} (as {first})" for first, line in outcome.repeated_lines)
-            self.stdout.write(f"  {outcome.repeated:,} rows repeat the keys of another row: line {lines}")
+            repeat = "repeats" if outcome.repeated == 1 else "repeat"
+            self.stdout.write(
+                f"  {counted(outcome.repeated, 'row')} {repeat} the keys of another row: line {lines}"
+            )
 
     def _progress(self, verb: str) -> imports.Progress:
         last = time.monotonic()
@@ -274,7 +281,7 @@ class Command(DatabaseCommand):
             nonlocal last
             now = time.monotonic()
             if now - last >= _EVERY and self.stderr.isatty():
-                self.stderr.write(f"{outcome.rows:,} rows {verb}", ending="\r")
+                self.stderr.write(f"{counted(outcome.rows, 'row')} {verb}", ending="\r")
                 last = now
 
         return show
@@ -317,4 +324,5 @@ class _Source:
 def _require_fitting(checked: Sequence[ImportOutcome], advice: str) -> None:
     rejected, rows = (sum(getattr(it, name) for it in checked) for name in ("rejected", "rows"))
     if rejected:
-        raise CommandError(f"Nothing was imported: {rejected:,} of {rows:,} rows do not fit. {advice}")
+        do = "does" if rejected == 1 else "do"
+        raise CommandError(f"Nothing was imported: {rejected:,} of {rows:,} rows {do} not fit. {advice}")

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from storage.domain.entities.restoring import TableAction
 from storage.domain.service.lifetimes import read_lifetime
+from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Snapshot
 from storage.operations.activity.activity import command_actor
@@ -80,9 +81,12 @@ class Command(DatabaseCommand):
             return
         restored = snapshot_restores.restore(snapshot, wanted, by=command_actor())
         before = restored.before.name if restored.before is not None else ""
-        self.stdout.write(f"{restored.written} entities were restored; the state before is {before}.")
+        done = f"{counted(restored.written, 'entity', 'entities')} {were(restored.written)} restored"
+        self.stdout.write(f"{done}; the state before is {before}.")
         if restored.skipped:
-            self.stdout.write(f"{restored.skipped} were skipped because they changed during the restore.")
+            self.stdout.write(
+                f"{restored.skipped:,} {were(restored.skipped)} skipped because of changes during the restore."
+            )
 
     def _delete(self, account: Account, name: str, **_: Any) -> None:
         snapshots.delete(snapshots.get(account, name), by=command_actor())
@@ -90,6 +94,6 @@ class Command(DatabaseCommand):
 
     def _show(self, snapshot: Snapshot) -> None:
         entities, size = snapshots.totals(snapshot)
-        about = f"{entities} entities, {filesizeformat(size)}"
+        about = f"{counted(entities, 'entity', 'entities')}, {filesizeformat(size)}"
         until = f"  until {snapshot.expires_at:%Y-%m-%d %H:%M}" if snapshot.expires_at else ""
         self.stdout.write(f"{snapshot.name}  {snapshot.taken_at:%Y-%m-%d %H:%M}  {about}{until}")

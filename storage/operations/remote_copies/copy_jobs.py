@@ -75,8 +75,9 @@ class _CopyJob(JobKind[Arguments, NoState]):
 
         def save(chunk: Chunk) -> None:
             counts = dict(chunk.counts)
-            if self.is_outgoing and "changed" in counts:
-                counts["exported"] = counts.pop("changed")  # it is not known which of them existed
+            if self.is_outgoing:  # it is not known of all which of them existed
+                exported = counts.pop("inserted", 0) + counts.pop("changed", 0)
+                counts |= {"exported": exported} if exported else {}
             run.save(Step(state, done=chunk.done, counts=counts, failures=chunk.failures))
 
         def begin(pair: progress.CopiedPair) -> Any:

@@ -301,14 +301,17 @@ class Copying:
         progress.unchanged += len(items) - len(differing)
         refused: set[EntityKey] = set()
         failures: list[Failure] = []
+        # without a comparison it is only known of a new table that nothing of it existed
+        is_known = target.compares or work.is_new
         if self.options.dry_run:
-            changed = sum(it.key in present for it in differing)
+            changed = sum(it.key in present for it in differing) if is_known else len(differing)
             progress.changed += changed
             progress.inserted += len(differing) - changed
         elif differing:
             written = target.write(work.pair.target, differing, present.keys())
-            progress.inserted += written.inserted
-            progress.changed += written.changed
+            is_inserted = work.is_new and not target.compares
+            progress.inserted += written.changed if is_inserted else written.inserted
+            progress.changed += 0 if is_inserted else written.changed
             refused = {key for key, _ in written.failures}
             failures = [failure for _, failure in written.failures]
         for it in items:

@@ -34,8 +34,9 @@ class TableProgress:
     ``left``: entities that were deleted at the source and not here.
 
     ``entities`` and ``checksum`` are of what the target should have, as far as it was read from the source; the other
-    numbers are of the last run. ``differing``, ``missing`` and ``extra`` (which the source does not have) are what the
-    comparison at the end found; ``verified`` is None without one.
+    numbers are of the last run. ``changed`` are at another service all that were written into a table that existed,
+    because it does not tell which of them did. ``differing``, ``missing`` and ``extra`` (which the source does not
+    have) are what the comparison at the end found; ``verified`` is None without one.
     """
 
     filter: str = ""

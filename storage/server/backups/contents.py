@@ -8,6 +8,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
+from storage.domain.values.numbers import counted
 from storage.server import database
 from storage.server.options import Options
 
@@ -100,7 +101,7 @@ def differences(connection: psycopg.Connection[Any], expected: Mapping[str, Rela
             found.append(f"{_describe(name)} is missing.")
             continue
         if relation.rows is not None and (rows := _count(connection, name)) != relation.rows:
-            found.append(f"{_describe(name)} has {rows:,} rows instead of {relation.rows:,}.")
+            found.append(f"{_describe(name)} has {counted(rows, 'row')} instead of {relation.rows:,}.")
         wrong = sum(
             (digest,) != connection.execute(_about(_ROW, name), (pk, rk)).fetchone()
             for pk, rk, digest in relation.sample
