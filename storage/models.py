@@ -817,6 +817,9 @@ class Job(models.Model):
     )
     table_name = models.CharField(max_length=255, blank=True, default="")
     actor = models.JSONField()  # who started it: the fields of a domain.access.actor.Actor
+    # the user, and the token of the management API, that started it; null: the server, a command, or an older server
+    starter = models.BigIntegerField(null=True, default=None)
+    starter_token = models.BigIntegerField(null=True, default=None)
     request_id = models.UUIDField()  # of all its changes in the history
     arguments = models.JSONField(default=dict)
     state = models.JSONField(null=True, default=None)  # where its next step begins; null before the first one

@@ -128,7 +128,7 @@ cancel = _changing(
 )
 pause = _changing(jobs.pause, lambda job: _("The job waits after its present step until you resume it."))
 resume = _changing(
-    jobs.resume,
+    job_runner.resume,
     lambda job: (
         _("The job starts over.") if jobs.makes_account(job) else _("The job continues where it stopped.")
     ),

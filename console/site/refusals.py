@@ -191,6 +191,9 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.JOB_ENDED: _("The job %(job)s has ended."),
     Reason.JOB_STOPPED: _("The job %(job)s was paused or cancelled before its end."),
     Reason.JOB_GOES_ON_LATER: _("The server stops. The job %(job)s goes on when it is back."),
+    Reason.JOB_ACCESS_LOST: _(
+        "The job was stopped because %(user)s, who started it, no longer has the access that it needs."
+    ),
     Reason.JOB_PAUSED: _("The job %(job)s is paused already."),
     Reason.JOB_OF_ONE_PROCESS: _(
         "The job %(job)s reads a file of the command that started it, so it cannot be paused or resumed."

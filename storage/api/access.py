@@ -55,6 +55,7 @@ def actor_of(request: Request) -> Actor:
         request.headers.get("User-Agent", "")[:256],
         getattr(request, "number", ""),
         token=token.name,
+        token_id=token.pk,
     )
 
 

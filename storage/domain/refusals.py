@@ -232,6 +232,9 @@ class Reason(StrEnum):
     JOB_ENDED = "The job {job} has ended."
     JOB_STOPPED = "The job {job} was paused or cancelled before its end."
     JOB_GOES_ON_LATER = "The server stops. The job {job} goes on when it is back."
+    JOB_ACCESS_LOST = (
+        "The job was stopped because {user}, who started it, no longer has the access that it needs."
+    )
     JOB_PAUSED = "The job {job} is paused already."
     JOB_OF_ONE_PROCESS = (
         "The job {job} reads a file of the command that started it, so it cannot be paused or resumed."

@@ -10,19 +10,22 @@ from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
+from storage.domain.access.actor import Actor
 from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
+from storage.domain.refusals import Reason
 from storage.domain.requests.spans import carried
 from storage.domain.service.jobs import Unit
 from storage.models import Job
 from storage.operations.accounts.removal import DELETION_JOB
+from storage.operations.entities import file_work
 from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB, PREVIEW_JOB
 from storage.operations.entities.export_jobs import TABLE_EXPORT_JOB
 from storage.operations.entities.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB
 from storage.operations.entities.imports import LOCAL_IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
-from storage.operations.jobs.jobs import Starter
+from storage.operations.jobs.jobs import JobError, Starter
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.jobs.running import Kinds
 from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
@@ -136,6 +139,21 @@ def finish(job: Job) -> Job:
     Files of users are parsed by a single thread of those that wait, so that the others keep their connections.
     """
     return running.finish(job, KINDS, _waiting_lane if KINDS[job.kind].parses_files else None)
+
+
+def resume(job: Job, *, by: Actor) -> Job:
+    """Let a job go on that was paused, cancelled or has failed: for who has started it, whoever resumes it.
+
+    Raises JobError also if its starter may not do it any more, and TooMuchFileWork.
+    """
+    kind = KINDS.get(job.kind)
+    if kind is not None:
+        found, starter = running.look(job, kind), jobs.started_by(job)
+        if found is not None and not found.is_allowed:
+            raise JobError(Reason.JOB_ACCESS_LOST, user=starter.name)
+        if kind.parses_files and job.account is not None and job.ended_at is not None:
+            file_work.require_room(job.account, by=starter)
+    return jobs.resume(job, by=by)
 
 
 def capability_to_change(job: Job, user: Starter) -> Capability:

@@ -188,7 +188,7 @@ class JobViewSet(ApiViewSet):
         problems=[problems.CONFLICT],
     )
     def resume(self, request: Request, job: int) -> Response:
-        return self._change(jobs.resume)
+        return self._change(job_runner.resume)
 
     def _change(self, change: jobs.Change) -> Response:
         try:

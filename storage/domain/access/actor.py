@@ -25,8 +25,9 @@ class ActorKind(StrEnum):
 class Actor:
     """``name``: the user name of a user, else as in requests.observed.Credential; never a signature.
 
-    ``token``: the name of the user's API token, if a script acts for the user. ``label``: what people call a SAS token,
-    whose ``name`` is its fingerprint; it is looked up to show the actor, and not recorded.
+    ``token``: the name of the user's API token, if a script acts for the user, ``token_id`` its primary key, which is
+    not recorded. ``label``: what people call a SAS token, whose ``name`` is its fingerprint; it is looked up to show
+    the actor, and not recorded.
     """
 
     kind: ActorKind
@@ -36,6 +37,7 @@ class Actor:
     request_id: str = ""
     token: str = ""
     label: str = ""
+    token_id: int | None = None
 
     @property
     def short_name(self) -> str:
@@ -45,7 +47,9 @@ class Actor:
 
 def dump_actor(actor: Actor) -> dict[str, str]:
     """Write an actor as JSON, for work that another process may finish."""
-    return {**asdict(actor), "kind": actor.kind.value}
+    written = asdict(actor)
+    del written["token_id"]  # which older versions do not know
+    return {**written, "kind": actor.kind.value}
 
 
 def load_actor(written: Mapping[str, Any]) -> Actor:

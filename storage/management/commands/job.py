@@ -92,4 +92,4 @@ class Command(DatabaseCommand):
         self._write_line(jobs.pause(job, by=command_actor()))
 
     def _resume(self, job: Job) -> None:
-        self._write_line(jobs.resume(job, by=command_actor()))
+        self._write_line(job_runner.resume(job, by=command_actor()))

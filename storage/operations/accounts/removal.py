@@ -11,13 +11,14 @@ from storage.domain.refusals import Reason
 from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import Unit
-from storage.models import Account, Snapshot, Table
+from storage.models import Account, Job, Snapshot, Table
 from storage.operations.accounts.account_settings import to_json
 from storage.operations.accounts.refusals import AccountError, AccountHasTables, AccountIsProtected, busy
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind, JobRequest, Run, Step
+from storage.operations.jobs.starters import NeededAccess
 from storage.operations.relations import history, snapshot_copies, table_relations
 
 _DROPPED_TOGETHER: Final = 100  # tables; looking at locks takes longer the more a transaction has
@@ -77,6 +78,11 @@ class _DeletionJob(JobKind[Arguments, State]):
             last = Step(state, done=left, is_finished=True)
             run.save(last)
         return last
+
+    def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
+        """Require the role of an owner, until the account has gone, and with it all roles."""
+        exists = Account.objects.filter(pk=arguments.account).exists()
+        return [NeededAccess(arguments.account, self.capability)] if exists else []
 
     def may_stop(self, state: State | None) -> bool:
         """Return whether no table is dropped yet: an account that has lost some of them is of no use."""

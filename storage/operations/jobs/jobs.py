@@ -10,14 +10,16 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from storage.domain.access.actor import SERVER, Actor, ActorKind, dump_actor, load_actor
+from storage.domain.access.actor import SERVER, Actor, dump_actor, load_actor
 from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service import jobs as domain
 from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import RESUMABLE, RETENTION, JobStatus, Wish
 from storage.models import Account, Job, JobFile, Table
 from storage.operations.activity import activity
+from storage.operations.jobs import starters
 from storage.operations.jobs.kinds import Failure, JobKind, JobRequest
+from storage.operations.jobs.starters import OF_USERS
 from storage.sql.notify import notify_jobs
 
 A = TypeVar("A")
@@ -27,7 +29,6 @@ TRAY: Final = 20  # jobs
 _MAKING_ACCOUNTS: Final = ("account.copy", "account.import", "branch.create")
 _OF_WHOLE_ACCOUNTS: Final = (*_MAKING_ACCOUNTS, "account.delete")
 _OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
-_OF_USERS: Final = (ActorKind.USER, ActorKind.TOKEN)
 
 
 class Starter(Protocol):
@@ -83,6 +84,8 @@ def _new(kind: JobKind[A, S], arguments: A, account: Account | None, table: Tabl
         table=table,
         table_name="" if table is None else table.name,
         actor=activity.in_json(dump_actor(by)),
+        starter=starters.find_user(by),
+        starter_token=by.token_id,
         request_id=uuid.uuid4(),
         arguments=kind.write(arguments),
         status=JobStatus.WAITING,
@@ -118,7 +121,7 @@ def _of_no_account(wanted: JobFilter) -> Q:
 
 
 def _started_by(user: Starter) -> Q:
-    kinds = [kind.value for kind in _OF_USERS]
+    kinds = [kind.value for kind in OF_USERS]
     return Q(actor__name=user.username, actor__kind__in=kinds, created_at__gte=user.created_at)
 
 
@@ -191,7 +194,7 @@ def started_by(job: Job) -> Actor:
 
 def is_started_by(job: Job, user: Starter) -> bool:
     by = started_by(job)
-    return by.kind in _OF_USERS and by.name == user.username and job.created_at >= user.created_at
+    return by.kind in OF_USERS and by.name == user.username and job.created_at >= user.created_at
 
 
 def status_of(job: Job) -> JobStatus:

@@ -38,6 +38,7 @@ from storage.domain.errors import ResourceNotFound
 from storage.domain.refusals import Refusal
 from storage.domain.service.jobs import JobStatus, Unit
 from storage.models import Account, Activity, Job, Table
+from storage.operations.jobs.starters import NeededAccess
 
 A = TypeVar("A")  # the arguments
 S = TypeVar("S")  # the state
@@ -184,6 +185,13 @@ class JobKind(ABC, Generic[A, S]):
     goes_on: ClassVar[bool] = False
     parses_files: ClassVar[bool] = False
     secrets: ClassVar[Sequence[str]] = ()
+
+    def needed_access(self, job: Job, arguments: A) -> Sequence[NeededAccess] | None:
+        """Return what the user who has started a job must keep until its end: it is asked for before each step.
+
+        None for a kind that completes what was decided when it was started, whoever that was.
+        """
+        return [] if job.account_id is None else [NeededAccess(job.account_id, self.capability)]
 
     @abstractmethod
     def begin(self, run: Run[A]) -> Step[S]:

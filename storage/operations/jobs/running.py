@@ -21,7 +21,7 @@ from storage.domain.requests.spans import Attributes, span
 from storage.domain.service.jobs import FAILURES_KEPT, JobStatus, Wish
 from storage.models import Activity, Job
 from storage.operations.activity import activity
-from storage.operations.jobs import files, jobs, process_end
+from storage.operations.jobs import files, jobs, process_end, starters
 from storage.operations.jobs.jobs import JobError
 from storage.operations.jobs.kinds import (
     FIRST_SIZE,
@@ -33,6 +33,7 @@ from storage.operations.jobs.kinds import (
     Step,
 )
 from storage.operations.jobs.pacing import Pace
+from storage.operations.jobs.starters import Outlook
 from storage.sql.background import try_lock
 from storage.sql.django import in_session, release_connection
 
@@ -55,6 +56,7 @@ _STEPPED: Final = (
 )
 
 Kinds = Mapping[str, JobKind[Any, Any]]
+_GOES_ON: Final = Outlook(Wish.NONE, is_allowed=True)
 
 
 class _StepTaken(Exception):
@@ -176,6 +178,11 @@ def run(
         return job is not None and _Runner(job, kinds[job.kind], rest, others).run()
 
 
+def look(job: Job, kind: JobKind[Any, Any]) -> Outlook | None:
+    """Read what a user wishes to become of a job, and whether its starter may still do it; None if it was deleted."""
+    return starters.look(job, kind.needed_access(job, kind.read_arguments(job.arguments)))
+
+
 def _take(pk: int, kinds: Kinds) -> Job | None:
     """Mark a job as running; None if it has ended or is paused."""
     with transaction.atomic():
@@ -246,14 +253,14 @@ class _Runner:
             if self.job.attempts > _MOST_ATTEMPTS:
                 self._end(JobStatus.FAILED, Reason.JOB_DIES.of(attempts=_MOST_ATTEMPTS))
                 return True
-            while not self._heed_wish() and not self._step(size):
+            while not self._stops() and not self._step(size):
                 size, seconds = self.pace.after_step(size)
                 if self.rest(seconds) or self._is_turn_over():
                     break
                 self.pace.begin_step()
         except (JobInterrupted, _StepTaken):
             if self._is_unfinished():
-                self._heed_wish()
+                self._stops()
         except JobMustWait:
             Job.objects.filter(pk=self.job.pk).update(attempts=0, stepped_at=timezone.now())
             return False
@@ -268,24 +275,30 @@ class _Runner:
     def _is_turn_over(self) -> bool:
         return time.monotonic() > self.began + self.turn and self.others()
 
-    def _heed_wish(self) -> bool:
-        """Do what a user wishes to become of the job; return whether it does not go on."""
-        found = self._wish()
-        if found == Wish.CANCEL:
+    def _stops(self) -> bool:
+        """Do what a user wishes to become of the job, or end it for one who lost access; return whether it stops."""
+        found = self._look()
+        if found is None:
+            return True
+        if found.wish == Wish.CANCEL:
             self._end(JobStatus.CANCELLED)
-        elif found == Wish.PAUSE:
+        elif not found.is_allowed:
+            refusal = Reason.JOB_ACCESS_LOST.of(user=jobs.started_by(self.job).name)
+            if self.is_awaited:
+                raise JobError(refusal)
+            self._end(JobStatus.FAILED, refusal)
+        elif found.wish == Wish.PAUSE:
             Job.objects.filter(pk=self.job.pk, wish=Wish.PAUSE).update(
                 status=JobStatus.PAUSED, wish=Wish.NONE, attempts=0, rate=0
             )
-        return found != Wish.NONE
+        return found != _GOES_ON
 
     def _may_stop(self) -> bool:
         return self.kind.may_stop(self.kind.read_state(self.job.state))
 
-    def _wish(self) -> str | None:
-        if not self._may_stop():
-            return Wish.NONE
-        return Job.objects.filter(pk=self.job.pk).values_list("wish", flat=True).first()
+    def _look(self) -> Outlook | None:
+        """Read what is to become of the job; None if it was deleted."""
+        return look(self.job, self.kind) if self._may_stop() else _GOES_ON
 
     def _run(self, size: int) -> Run[Any]:
         arguments = self.kind.read_arguments(self.job.arguments)
@@ -322,7 +335,7 @@ class _Runner:
         return step
 
     def _check(self) -> None:
-        if self._wish() != Wish.NONE or (
+        if self._look() != _GOES_ON or (
             self.patience_ends is not None and time.monotonic() > self.patience_ends
         ):
             raise JobInterrupted

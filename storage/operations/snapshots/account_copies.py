@@ -12,7 +12,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name, is_analytics_name
-from storage.models import Account, Table
+from storage.models import Account, Job, Table
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.counting import totals
@@ -20,6 +20,7 @@ from storage.operations.counting.totals import Contents
 from storage.operations.entities import entities
 from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest, Run
+from storage.operations.jobs.starters import NeededAccess
 from storage.operations.snapshots import account_building, sides
 from storage.operations.snapshots.account_building import (
     Building,
@@ -113,6 +114,9 @@ class Arguments:
 
 class _CopyJob(BuildJob[Arguments]):
     name, arguments = "account.copy", Arguments
+
+    def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
+        return [NeededAccess(arguments.source, self.capability)]
 
     def count(self, run: Run[Arguments]) -> int | None:
         source = run.arguments.source

@@ -20,7 +20,7 @@ from storage.domain.refusals import Reason, Refused
 from storage.domain.service.activity import Verb
 from storage.domain.service.sides import SideName
 from storage.domain.values.names import fold_table_name
-from storage.models import Account, Table
+from storage.models import Account, Job, Table
 from storage.operations.access import policies
 from storage.operations.accounts import accounts, service_properties
 from storage.operations.activity.activity import ChangedSince
@@ -30,6 +30,7 @@ from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.changes.reverting import COLLECTION_LIMIT
 from storage.operations.jobs import local, running
 from storage.operations.jobs.kinds import JobRequest, Run
+from storage.operations.jobs.starters import NeededAccess
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import comparing, sides
 from storage.operations.snapshots.comparing import ALL_KINDS, ComparedTable, Comparison
@@ -119,6 +120,14 @@ class Arguments:
 class _ApplyJob(OutcomeJob[Arguments]):
     name, arguments, capability = "entity.apply", Arguments, Capability.WRITE
     verb = Verb.ENTITY_APPLY
+
+    def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
+        """Require to read the other side too; tables to create or delete are checked when it is started."""
+        selection = Selection.load(arguments.selection)
+        is_of_access = selection.policies or selection.service_properties
+        capability = Capability.MANAGE_ACCESS if is_of_access else self.capability
+        own = [] if job.account_id is None else [NeededAccess(job.account_id, capability)]
+        return [*own, *(NeededAccess(side[0], Capability.READ) for side in (arguments.left, arguments.right))]
 
     def apply(self, progress: Progress[Arguments]) -> None:
         run, wanted = progress.run, progress.run.arguments

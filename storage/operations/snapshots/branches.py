@@ -22,7 +22,7 @@ from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
-from storage.models import Account, Branch, Membership, Snapshot, Table
+from storage.models import Account, Branch, Job, Membership, Snapshot, Table
 from storage.operations.access import policies
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
@@ -31,6 +31,7 @@ from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.changes import past
 from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest
+from storage.operations.jobs.starters import NeededAccess
 from storage.operations.snapshots import account_building, sides, snapshots
 from storage.operations.snapshots.account_building import (
     Building,
@@ -119,6 +120,9 @@ class Arguments:
 
 class _BranchJob(BuildJob[Arguments]):
     name, arguments = "branch.create", Arguments
+
+    def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
+        return [NeededAccess(arguments.source, self.capability)]
 
     def build(self, building: Building[Arguments]) -> None:
         arguments = building.run.arguments

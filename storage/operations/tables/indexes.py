@@ -21,7 +21,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import DISK_SHARE, INDEXED_FROM, IndexOrigin, IndexReason, IndexState
 from storage.domain.service.quotas import INDEXES
 from storage.domain.values.names import check_property_name
-from storage.models import Account, Activity, PropertyIndex, Table
+from storage.models import Account, Activity, Job, PropertyIndex, Table
 from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
@@ -240,6 +240,9 @@ class _IndexJob(JobKind[Arguments, NoState]):
 
     name, arguments, state, capability = "table.index", Arguments, NoState, Capability.MANAGE_TABLES
     is_transactional = False
+
+    def needed_access(self, job: Job, arguments: Arguments) -> None:
+        """Require nothing: the index was decided on, and without the job it would be left in the making."""
 
     def begin(self, run: Run[Arguments]) -> Step[NoState]:
         return Step(NoState())

@@ -4,22 +4,26 @@ An undo writes what the entities were before, as an ordinary recorded write with
 history like any other, and can be undone. An entity that was changed again since keeps its newer work.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
 
+from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
-from storage.models import Account, Activity, Table
+from storage.models import Account, Activity, Job, Table
 from storage.operations.accounts import accounts
 from storage.operations.changes import changes, key_changes, past
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began
 from storage.operations.changes.outcomes import Outcome, TableOutcome
+from storage.operations.jobs import jobs
 from storage.operations.jobs.kinds import JobRequest, Run, Step
+from storage.operations.jobs.starters import NeededAccess
 from storage.operations.relations import table_relations
 from storage.operations.relations.record import recorded_changes
 from storage.operations.undo import single_undo
@@ -92,6 +96,14 @@ class Arguments:
 class _UndoJob(OutcomeJob[Arguments]):
     name, arguments, capability = "entity.revert", Arguments, Capability.MANAGE_TABLES
     verb = Verb.ENTITY_REVERT
+
+    def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
+        """Require of those who undo what they did themselves no more than to write."""
+        by, capability = jobs.started_by(job), self.capability
+        done = Activity.objects.filter(pk=arguments.undoes or 0).first()
+        if done is not None and (done.actor_kind, done.actor) == (ActorKind.USER, by.name):
+            capability = Capability.WRITE
+        return [] if job.account_id is None else [NeededAccess(job.account_id, capability)]
 
     def begin(self, run: Run[Arguments]) -> Step[OutcomeState]:
         """Count changes until it is known how many entities they are of."""
