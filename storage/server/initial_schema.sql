@@ -1379,6 +1379,8 @@ CREATE TABLE public.storage_jobs (
     account_id bigint,
     activity_id bigint,
     table_id bigint,
+    starter bigint,
+    starter_token bigint,
     CONSTRAINT storage_jobs_attempts_check CHECK ((attempts >= 0))
 );
 
@@ -3186,12 +3188,13 @@ INSERT INTO public.django_migrations VALUES
 	(95, 'storage', '0051_entity_moves', now()),
 	(96, 'storage', '0052_copied_tables', now()),
 	(97, 'storage', '0053_noted_clock', now()),
-	(98, 'usersessions', '0001_initial', now()),
-	(99, 'storage', '0008_squashed_0012_retired_key', now()),
+	(98, 'storage', '0054_job_starters', now()),
+	(99, 'usersessions', '0001_initial', now()),
 	(100, 'storage', '0014_squashed_0035_branch_is_whole', now()),
-	(101, 'storage', '0001_squashed_0007_append_only', now()),
-	(102, 'console', '0001_squashed_0005_queries', now()),
-	(103, 'console', '0007_squashed_0010_column_widths', now());
+	(101, 'storage', '0008_squashed_0012_retired_key', now()),
+	(102, 'storage', '0001_squashed_0007_append_only', now()),
+	(103, 'console', '0007_squashed_0010_column_widths', now()),
+	(104, 'console', '0001_squashed_0005_queries', now());
 
 
 
@@ -3203,7 +3206,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 69, true);
 
 
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 103, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 104, true);
 
 
 
