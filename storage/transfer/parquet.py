@@ -29,6 +29,7 @@ _BUFFER: Final = 256 * 1024  # bytes of a column
 _GROUP_BYTES: Final = 16 << 20  # of entities that are compressed together
 _EDM: Final = b"edm"  # in the metadata of a column
 _UUID: Final = "arrow.uuid"  # https://arrow.apache.org/docs/format/CanonicalExtensions.html
+_NEAR: Final = 9_223_000_000_000_000  # microseconds around 1970, of which 64 bits hold the nanoseconds
 _UNITS: Final = {"s": TICKS_PER_SECOND, "ms": 10_000, "us": 10}
 
 
@@ -61,16 +62,36 @@ def read(stream: IO[bytes], report: FileReport) -> Iterator[dict[str, Any]]:
             _Column(arrow, field, name, is_declared=name in roles.types)
             for field, name in zip(schema, names, strict=True)
         ]
+        old_times = _find_old_times(file)
+        far = _read_far_times(arrow, stream, old_times)
         for batch in file.iter_batches(batch_size=_ROWS):
-            yield from _rows(batch, columns)
+            yield from _rows(batch, columns, next(far) if old_times else None)
     except arrow.ArrowException as error:
         raise FileRefused(Reason.FILE_ROWS_NOT_PARQUET, why=str(error).splitlines()[0]) from None
 
 
-def _rows(batch: Any, columns: Sequence["_Column"]) -> Iterator[dict[str, Any]]:
+def _find_old_times(file: Any) -> list[str]:
+    """Return the columns of times in 96 bits, which older programs write."""
+    found = (file.schema.column(number) for number in range(len(file.schema)))
+    return [column.path for column in found if column.physical_type == "INT96" and "." not in column.path]
+
+
+def _read_far_times(arrow: Any, stream: IO[bytes], names: Sequence[str]) -> Iterator[Any]:
+    """Yield batches of these columns in microseconds: nanoseconds of times before 1678 or after 2261 overflow."""
+    file = arrow.parquet.ParquetFile(stream, buffer_size=_BUFFER, coerce_int96_timestamp_unit="us")
+    yield from file.iter_batches(batch_size=_ROWS, columns=names)
+
+
+def _rows(batch: Any, columns: Sequence["_Column"], far: Any) -> Iterator[dict[str, Any]]:
     names = [column.name for column in columns]
     constant = {column.name + ODATA_TYPE: column.type for column in columns if column.type is not None}
     values = [column.read(batch.column(number)) for number, column in enumerate(columns)]
+    for name in () if far is None else far.schema.names:
+        micros = far.column(name).cast(columns[0].arrow.int64()).to_pylist()
+        times = values[names.index(name)]
+        for row, micro in enumerate(micros):
+            if micro is not None and not -_NEAR < micro < _NEAR:
+                times[row] = _write_time(micro * 10)
     for row in zip(*values, strict=True):
         yield {**dict(zip(names, row, strict=True)), **constant}
 
@@ -80,7 +101,7 @@ class _Column:
 
     def __init__(self, arrow: Any, field: Any, name: str, *, is_declared: bool) -> None:
         self.name = name
-        self._arrow = arrow
+        self.arrow = arrow
         kind, types = field.type, arrow.types
         if types.is_dictionary(kind):
             kind = kind.value_type
@@ -107,12 +128,12 @@ class _Column:
         return Edm.BINARY if self._is_binary(kind) else None
 
     def _is_binary(self, kind: Any) -> bool:
-        types = self._arrow.types
+        types = self.arrow.types
         tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view)
         return any(is_of_kind(kind) for is_of_kind in tests)
 
     def read(self, values: Any) -> list[Any]:
-        arrow, types, kind = self._arrow, self._arrow.types, self._kind
+        arrow, types, kind = self.arrow, self.arrow.types, self._kind
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if isinstance(values.type, arrow.BaseExtensionType):
@@ -142,7 +163,7 @@ class _Column:
         return str(uuid.UUID(bytes=value)) if self._is_uuid else base64.b64encode(value).decode()
 
     def _read_times(self, values: Any) -> list[Any]:
-        arrow, types = self._arrow, self._arrow.types
+        arrow, types = self.arrow, self.arrow.types
         if types.is_date(values.type):
             values = values.cast(arrow.timestamp("s" if types.is_date32(values.type) else "ms"))
         unit = values.type.unit

@@ -2,15 +2,18 @@
 
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
+from decimal import Decimal
+from uuid import UUID
 
 import pytest
 
+from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.transfer import proposals
 from storage.transfer.file import RowFile
-from storage.transfer.layout import Wishes
+from storage.transfer.layout import FileRefused, Wishes
 from storage.transfer.mapping import Column, ColumnMapping, MappingRefused, OnMisfit, property_name
 from storage.transfer.rejects import Fault, RejectGroups, RejectWriter, Repair, describe, repair
 from storage.transfer.report import ColumnUse, FileReport
@@ -389,3 +392,40 @@ def test_what_is_beyond_the_columns_is_in_the_rejects():
     head, *lines = (RejectWriter(found.layout).write(found.rejects)).decode().splitlines()
     assert head.startswith("p,1,2,") and head.endswith(',x,"y,z"')
     assert "".join(lines).startswith('"""p') and 'q""r,2' in "".join(lines)
+
+
+def test_values_of_parquet_that_have_no_type_of_the_service():
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+
+    def read(kind, *values, **options):
+        rows = {"PartitionKey": ["p"] * len(values), "RowKey": [str(number) for number in range(len(values))]}
+        sink = io.BytesIO()
+        parquet.write_table(arrow.table({**rows, "x": arrow.array(values, kind)}), sink, **options)
+        return Read(sink.getvalue())
+
+    texts = read(arrow.decimal256(50, 1), Decimal("123456789012345678901234567890.5"), None)
+    assert texts.values == [{"x": "123456789012345678901234567890.5"}, {}]
+    assert read(arrow.time64("us"), time(1, 2, 3, 4)).values == [{"x": "01:02:03.000004"}]
+    assert read(arrow.binary_view(), b"\0").entities[0].properties["x"] == EdmValue(Edm.BINARY, b"\0")
+    found = read(arrow.timestamp("ns"), 1_700_000_000_123_456_700, 1_700_000_000_123_456_789)
+    assert [it.sentence for it in found.rejects] == ["x has more digits than DateTime holds."]
+    assert found.rejects[0].text == "2023-11-14T22:13:20.123456789Z"
+    [reject] = read(arrow.list_(arrow.binary()), [b"x"]).rejects
+    assert (reject.fault, reject.text) == (Fault.NESTED, '["eA=="]')
+    identifier = UUID(int=5)
+    storage = arrow.array([identifier.bytes, None], arrow.binary(16))
+    column = arrow.ExtensionArray.from_storage(arrow.uuid(), storage)
+    sink = io.BytesIO()
+    parquet.write_table(arrow.table({"PartitionKey": ["p", "p"], "RowKey": ["1", "2"], "x": column}), sink)
+    assert Read(sink.getvalue()).values == [{"x": str(identifier)}, {}]
+    # times in 96 bits overflow as nanoseconds
+    years = [datetime(year, 1, 2, 3, 4, 5, 6, tzinfo=UTC) for year in (1601, 1970, 2026, 9999)]
+    found = read(arrow.timestamp("us"), *years, None, use_deprecated_int96_timestamps=True)
+    assert [edm.write_datetime(it["x"]) for it in found.values if it] == [
+        year.isoformat().replace("+00:00", "Z") for year in years
+    ]
+    sink = io.BytesIO()
+    twice = arrow.Table.from_arrays([arrow.array(["1"])] * 4, ["PartitionKey", "RowKey", "x", "x"])
+    parquet.write_table(twice, sink)
+    with pytest.raises(FileRefused, match="two columns named x"):
+        Read(sink.getvalue())
