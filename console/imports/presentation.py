@@ -49,20 +49,6 @@ DELIMITERS: Final[Mapping[str, Promise]] = {
     "\t": _("Tab"),
     "|": _("Vertical bar"),
 }
-ENCODINGS: Final = (
-    *(
-        "utf-8",
-        "utf-16",
-        "windows-1252",
-        "windows-1254",
-        "iso-8859-9",
-        "gb18030",
-        "big5",
-        "shift-jis",
-        "euc-kr",
-    ),
-    *("windows-1250", "windows-1251"),
-)
 _SOURCES: Final[Mapping[TypeReason, Promise]] = {
     TypeReason.DECLARED: _("declared in the file"),
     TypeReason.JSON: _("as in JSON"),

@@ -1,9 +1,10 @@
 """Import a file step by step: upload it, map its columns, check all rows, import them."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from console.entities.typed_input import TYPES
+from console.imports import encodings
 from console.imports.formats import (
     FormatView,
     describe_values,
@@ -26,7 +28,6 @@ from console.imports.keys import has_irregular_key, view_keys, view_proposals
 from console.imports.mapping_form import read_mapping
 from console.imports.presentation import (
     DELIMITERS,
-    ENCODINGS,
     FORMATS,
     MISFITS,
     MODES,
@@ -52,6 +53,7 @@ from storage.operations.entities import import_drafts, import_jobs
 from storage.operations.entities.import_drafts import DraftFile
 from storage.operations.entities.imports import ImportMode
 from storage.operations.tables import tables
+from storage.transfer.encodings import ENCODINGS
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
 from storage.transfer.mapping import Column, OnMisfit
 from storage.transfer.proposals import ProposedColumn
@@ -100,17 +102,29 @@ def _take(request: HttpRequest, account: Account, table: Table | None) -> HttpRe
     by = actor_of(request)
     if wants_json(request):
         size = read_number(request.POST.get("size", "")) or 0
-        draft = import_drafts.create(account, name, request.POST.get("name", ""), size, by=by)
+        draft = import_drafts.create(
+            account, name, request.POST.get("name", ""), size, by=by, language=_language(request)
+        )
         return JsonResponse({"address": reverse("imports:upload", args=(account.name, draft.pk))})
     sent = request.FILES.get("file")
     content = field_text(request.POST.get("text", "")).encode() if sent is None else sent.read()
     if not content:
         raise FileRefused(Reason.FILE_ROWS_EMPTY)
     draft = import_drafts.create(
-        account, name, PASTED if sent is None else sent.name or "", len(content), by=by
+        account,
+        name,
+        PASTED if sent is None else sent.name or "",
+        len(content),
+        by=by,
+        language=_language(request),
     )
     import_drafts.receive(draft, 0, content, by=by)
     return redirect("imports:map", account.name, draft.pk)
+
+
+def _language(request: HttpRequest) -> str:
+    """Return the first language that a browser asks for, such as tr-TR, else an empty text."""
+    return re.split("[,;]", request.headers.get("Accept-Language", ""))[0].strip()[:35]
 
 
 def draft_required(view: DraftView) -> Callable[..., HttpResponseBase]:
@@ -155,8 +169,8 @@ def map_columns(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
     if request.method == "POST":
         try:
             _save_mapping(request.POST, draft)
-            if "reread" in request.POST:
-                import_drafts.read_otherwise(draft, _read_wishes(request.POST))
+            if "reread" in request.POST or "read_as" in request.POST:
+                import_drafts.read_otherwise(draft, _read_wishes(request.POST, draft))
             if "check" in request.POST:
                 import_drafts.check(draft, by=actor_of(request))
                 return redirect("imports:check", draft.account.name, draft.pk)
@@ -171,14 +185,27 @@ def _save_mapping(sent: QueryDict, draft: ImportDraft) -> None:
         import_drafts.save_mapping(draft, mapping, _read_mode(sent))
 
 
-def _read_wishes(sent: QueryDict) -> Wishes:
+def _read_wishes(sent: QueryDict, draft: ImportDraft) -> Wishes:
     format_, delimiter = sent.get("format", ""), sent.get("delimiter", "")
-    return Wishes(
-        FileFormat(format_) if format_ in list(FileFormat) else None,
-        encoding=sent.get("encoding", "") if sent.get("encoding") in ENCODINGS else "",
+    return replace(
+        import_drafts.wishes_of(draft),
+        format=FileFormat(format_) if format_ in list(FileFormat) else None,
+        encoding=_read_encoding(sent, draft),
         delimiter=delimiter if delimiter in DELIMITERS else "",
         has_header=sent.get("header") != "no",
     )
+
+
+def _read_encoding(sent: QueryDict, draft: ImportDraft) -> str:
+    """Return the encoding that was chosen; an empty text if that of the page is only the one that was guessed."""
+    pressed, listed = sent.get("read_as", ""), sent.get("encoding", "")
+    if pressed in ENCODINGS:
+        return pressed
+    if not import_drafts.wishes_of(draft).encoding:
+        with suppress(Refused):
+            if listed == import_drafts.read(draft).rows.layout.encoding:
+                return ""
+    return listed if listed in ENCODINGS else ""
 
 
 def _read_mode(sent: QueryDict) -> ImportMode:
@@ -191,7 +218,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
         "draft": draft,
         "error": error,
         "formats": FORMATS.items(),
-        "encodings": ENCODINGS,
+        "encodings": encodings.groups(),
         "delimiters": DELIMITERS.items(),
         "types": TYPES,
         "mode": draft.mode,
@@ -203,6 +230,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
         found = import_drafts.read(draft)
         context |= {
             "layout": found.rows.layout,
+            "readings": encodings.readings_of(found.rows.layout),
             "reading": asdict(found.rows.layout),
             "mapping": found.mapping,
             "base": json.dumps(found.mapping.dump()),

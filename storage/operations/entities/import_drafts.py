@@ -58,8 +58,10 @@ class SampleChange:
 
 
 @transaction.atomic
-def create(account: Account, table_name: str, name: str, size: int, *, by: Actor) -> ImportDraft:
-    """Make a draft with an empty file, which is going to have ``size`` bytes.
+def create(
+    account: Account, table_name: str, name: str, size: int, *, by: Actor, language: str = ""
+) -> ImportDraft:
+    """Make a draft with an empty file, which is going to have ``size`` bytes. ``language``: of the user, such as tr.
 
     Raises UploadTooLarge, and StorageError if the table cannot be written or its name is not one.
     """
@@ -73,6 +75,7 @@ def create(account: Account, table_name: str, name: str, size: int, *, by: Actor
         file=file,
         file_name=file.name,
         size=size,
+        wishes=json.dumps({"language": language}),
         mode=_imported(account, table.name).values_list("mode", flat=True).first() or ImportMode.MERGE.value,
     )
 
@@ -132,7 +135,7 @@ def _imported(account: Account, table_name: str) -> QuerySet[ImportDraft]:
 
 
 def wishes_of(draft: ImportDraft) -> Wishes:
-    found = json.loads(draft.wishes) if draft.wishes else {}
+    found = {"name": draft.file_name, **(json.loads(draft.wishes) if draft.wishes else {})}
     format_ = found.pop("format", None)
     columns = tuple(found.pop("columns", ()))
     return Wishes(FileFormat(format_) if format_ else None, columns=columns, **found)

@@ -7,6 +7,7 @@ import re
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from console.imports import encodings
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
@@ -17,6 +18,7 @@ from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
 from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.transfer.encodings import ENCODINGS
 
 pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
 
@@ -46,7 +48,7 @@ def test_from_pasted_rows_to_entities_with_a_repair(visit, staff):
     eve = visit("eve")
     columns = begin(eve)
     page = eve.get(columns).content.decode()
-    assert "semicolon" not in page and 'value="utf-8"' not in page
+    assert "semicolon" not in page and 'name="read_as"' not in page
     assert "values of several types" in page  # of the ages
     assert visit("max").get(columns).status_code == 404
     refused = eve.post(columns, {"check": "1", **COLUMNS, "row_key": "{nothing}"})
@@ -400,3 +402,71 @@ def test_what_is_pressed_before_the_page_is_drawn_again_counts_too(visit, staff)
     assert read["Betrag"] == ("Betrag", "decimal-comma") and read["Datum"] == ("Datum", "day-first")
     assert read["Aktiv"] == ("Active", "")
     assert eve.post(columns, {**form, "base": "{}x"}).status_code == 422
+
+
+POLISH = "PartitionKey;RowKey;miasto\r\np;1;Łódź\r\np;2;Częstochowa\r\np;3;Gdańsk\r\n"
+
+
+def begin_with(browser, content, name="miasta.csv", **headers):
+    answer = browser.post(START, {"file": SimpleUploadedFile(name, content)}, headers=headers)
+    assert answer.status_code == 302, answer.content.decode()
+    return answer["Location"]
+
+
+def readings_of(page):
+    """The encodings that can be pressed, and whether each is the present one."""
+    return dict(re.findall(r'name="read_as" value="([^"]+)"\s+aria-pressed="(true|false)"', page))
+
+
+def test_a_guess_of_the_encoding_is_shown_beside_others_and_changed_by_a_press(visit, staff):
+    eve = visit("eve")
+    columns = begin_with(eve, POLISH.encode("cp1250"))
+    page = eve.get(columns).content.decode()
+    readings = readings_of(page)
+    assert "Read as Windows-1250" in page and "The file does not say its encoding" in page
+    assert readings["windows-1250"] == "true" and readings["windows-1252"] == "false"
+    assert "Częstochowa" in page and "Czêstochowa" in page
+
+    page = eve.post(columns, {"read_as": "windows-1252"}).content.decode()
+    assert "Read as Windows-1252" in page and "You chose this encoding" in page
+    assert readings_of(page)["windows-1252"] == "true"
+    assert '<option value="windows-1252" selected>' in page
+    page = eve.post(columns, {"reread": "1", "encoding": "windows-1250"}).content.decode()
+    assert "Read as Windows-1250" in page and "You chose this encoding" in page
+    assert eve.post(columns, {"read_as": "punycode"}).status_code == 200
+
+
+def test_what_else_is_read_otherwise_leaves_the_encoding_a_guess(visit, staff):
+    eve = visit("eve")
+    columns = begin_with(eve, POLISH.encode("cp1250"))
+    page = eve.post(columns, {"reread": "1", "encoding": "windows-1250", "delimiter": ","}).content.decode()
+    assert "The file does not say its encoding" in page
+
+
+def test_the_language_of_the_browser_is_a_hint_to_the_encoding(visit, staff):
+    eve = visit("eve")
+    text = "PartitionKey;RowKey;il\r\np;1;İZMİR\r\n".encode("cp1254")
+    for language, expected in (("tr-TR,tr;q=0.9,en;q=0.8", True), ("pl", False), ("", False)):
+        columns = begin_with(eve, text, **{"accept-language": language})
+        assert ("Read as Windows-1254" in eve.get(columns).content.decode()) is expected
+
+
+def test_the_name_of_a_file_is_a_hint_to_its_format(visit, staff):
+    eve = visit("eve")
+    columns = begin_with(eve, b'{"PartitionKey":"p","RowKey":"1"}\n', "a.json")
+    assert '<option value="json" selected>' in eve.get(columns).content.decode()
+
+
+def test_more_columns_than_an_entity_can_have_are_refused(visit, staff):
+    eve = visit("eve")
+    columns = begin_with(eve, ",".join(f"c{number}" for number in range(20_000)).encode() + b"\n")
+    refused = eve.get(columns)
+    assert refused.status_code == 422 and "20000 columns" in refused.content.decode()
+
+
+def test_every_encoding_can_be_chosen():
+    names = [name for _, several in encodings.groups() for name, _ in several]
+    assert names == list(ENCODINGS)
+    assert [encodings.title(it) for it in ("utf-8", "windows-1252", "koi8-r", "x-mac-greek", "big5")] == [
+        "UTF-8", "Windows-1252", "KOI8-R", "Macintosh-Greek", "Big5",
+    ]  # fmt: skip
